@@ -82,6 +82,7 @@ FLOORS = """
     model
     finding
     experiment
+    fixes reordering
     rule
     rules settings
     narrowing
@@ -166,6 +167,17 @@ def test_the_words_are_those_of_the_field() -> None:
     files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "rules").rglob("*.py")]
     files += [path for path in (ROOT / "tflint_gpu").rglob("*.*") if path.suffix in (".py", ".toml", ".html", ".js")]
     assert [f"{path}: {match[0]}" for path in files if (match := private.search(path.read_text("utf-8")))] == []
+
+
+def test_variables_carry_their_noun() -> None:
+    """Protects readers from `one` and `found` as names: they say nothing of what is held."""
+    vague = []
+    for path in [*(ROOT / "tflint_gpu").rglob("*.py"), *(ROOT / "rules").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) else ""
+            if name in ("one", "found"):
+                vague.append(f"{path}:{node.lineno}: {name}")
+    assert vague == []
 
 
 def test_lint_and_types_are_clean() -> None:

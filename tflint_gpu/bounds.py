@@ -376,7 +376,7 @@ ALL = tuple(value for value in tuple(globals().values()) if isinstance(value, Bo
 
 def page() -> str:
     """The page of the documentation that lists them, as Markdown."""
-    rows = "".join(f"| {one.limit:,} | {one.what} | {one.reason} |\n" for one in ALL)
+    rows = "".join(f"| {bound.limit:,} | {bound.what} | {bound.reason} |\n" for bound in ALL)
     return f"{_PAGE}\n| Bound | Of what | Why |\n|---:|---|---|\n{rows}"
 
 

@@ -41,18 +41,18 @@ def entries() -> tuple[RuleEntry, ...]:
         WrongPlugin: as `installed_rules` does.
     """
     package = importlib.import_module("tflint_gpu.rules")
-    found = []
-    for theme in (one for place in package.__path__ for one in os.scandir(place) if one.is_dir()):
+    entries = []
+    for theme in (entry for place in package.__path__ for entry in os.scandir(place) if entry.is_dir()):
         for file in os.scandir(theme.path):
             dotted = f"tflint_gpu.rules.{theme.name}.{file.name.rpartition('.')[0]}"
             if match := _RULE_FILE.fullmatch(file.name):
                 code, name = match[1].upper(), match[2].replace("_", "-")
-                found.append(RuleEntry(code, name, theme.name, dotted, match[3] is not None))
+                entries.append(RuleEntry(code, name, theme.name, dotted, match[3] is not None))
             elif file.name.endswith(".toml"):
                 rows = table_of(Path(file.path)).items()
-                found += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in rows)
-    found += (RuleEntry(one.code, one.name, one.package, one.module, one.opt_in) for one in installed_rules())
-    return tuple(sorted(found, key=lambda entry: entry.code))
+                entries += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in rows)
+    entries += (RuleEntry(rule.code, rule.name, rule.package, rule.module, rule.opt_in) for rule in installed_rules())
+    return tuple(sorted(entries, key=lambda entry: entry.code))
 
 
 def with_package(code: str) -> str:

@@ -58,11 +58,16 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that together fix one finding; they are applied all or not at all."""
+    """Edits that together fix one finding; they are applied all or not at all.
+
+    Arguments:
+        defines: the name of a function that they define, if they do.
+    """
 
     message: str
     applicability: Applicability
     edits: tuple[Edit, ...]
+    defines: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,10 @@ class Diagnostic:
 
     Arguments:
         noqa_row: the row on which a suppression comment works.
-        measured: what an earlier `verify` measured of this code, in words.
+        measured: what an earlier `verify` or `run` measured of this code, in words.
+        verdict: of that `verify`; empty where it has none.
+        share: of that `run`, which a fix saves at most; None where none was measured.
+        estimate: what a fix brings, in words; only where that was asked for.
         of_project: whether a report of several files says it once for each project.
     """
 
@@ -117,6 +125,9 @@ class Diagnostic:
     fix: Fix | None = None
     url: str | None = None
     measured: str = ""
+    verdict: str = ""
+    share: float | None = None
+    estimate: str = ""
     of_project: bool = False
 
     @property
@@ -145,8 +156,8 @@ class Diagnostic:
             end_location=self.end_location.in_file,
             noqa_row=self.location.in_file.row,
             related=tuple(
-                replace(one, location=one.location.in_file, end_location=one.end_location.in_file)
-                for one in self.related
+                replace(location, location=location.location.in_file, end_location=location.end_location.in_file)
+                for location in self.related
             ),
             fix=None,  # its text is not JSON
         )

@@ -19,12 +19,12 @@ def measured(code: str) -> str:
     command = f"`python tests/benchmarks/evidence.py {code}`"
     if not results:
         return f"not yet; {command} does it."
-    versions = {one["tensorflow"] for one in results}
+    versions = {result["tensorflow"] for result in results}
     sentences = []
-    for what in dict.fromkeys(figure["what"] for one in results for figure in one["figures"]):
+    for what in dict.fromkeys(figure["what"] for result in results for figure in result["figures"]):
         sentences.append(f"{what}: {' and '.join(_ratios(results, what))}.")
-    for what in dict.fromkeys(what for one in results for what in one["facts"]):
-        seen = dict.fromkeys(one["facts"][what] for one in results if what in one["facts"])
+    for what in dict.fromkeys(what for result in results for what in result["facts"]):
+        seen = dict.fromkeys(result["facts"][what] for result in results if what in result["facts"])
         sentences.append(f"{what}: {' and '.join(seen)}.")
     newest = results[0]
     with_versions = " and ".join(sorted(versions, key=_numbers, reverse=True))
@@ -41,15 +41,15 @@ def recorded(code: str) -> list[dict[str, Any]]:
 
 
 def _ratios(results: list[dict[str, Any]], what: str) -> list[str]:
-    found = []
-    for one in results:
-        for figure in one["figures"]:
+    ratios = []
+    for result in results:
+        for figure in result["figures"]:
             if figure["what"] == what:
-                found.append(
+                ratios.append(
                     f"{figure['ratio']:.3g} times ({figure['low']:.3g} to {figure['high']:.3g}) "
-                    f"with {one['tensorflow'].rpartition('.')[0]}"
+                    f"with {result['tensorflow'].rpartition('.')[0]}"
                 )
-    return found
+    return ratios
 
 
 def _numbers(version: str) -> list[int]:
@@ -61,5 +61,5 @@ def _recorded() -> dict[str, list[dict[str, Any]]]:
     from importlib import resources  # takes milliseconds, and only documentation asks
 
     text = resources.files("tflint_gpu.rules").joinpath("evidence.json").read_text("utf-8")
-    found: dict[str, list[dict[str, Any]]] = json.loads(text)
-    return found
+    results: dict[str, list[dict[str, Any]]] = json.loads(text)
+    return results

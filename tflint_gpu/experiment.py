@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.finding import span_of
 
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
@@ -41,15 +42,14 @@ class Change:
     file: File
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below", "above"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above", "tail"] = "replace"
     optional: bool = False
     last: CSTNode | None = None
 
     @property
     def span(self) -> tuple[int, int]:
         """The characters of the file's text that the edit is about."""
-        start, end = self.file.span(self.node)
-        return start, end if self.last is None else self.file.span(self.last)[1]
+        return span_of(self.file, self.node, self.where, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,31 +139,6 @@ def wrap(file: File, node: CSTNode, function: str, *arguments: str) -> tuple[Cha
     return Change(file, node, f"{HARNESS}.{function}(", "before"), Change(file, node, closing, "after")
 
 
-@dataclass(frozen=True, slots=True)
-class TracedCall:
-    """An experiment's parts for a call that is made eagerly, and in a function under `tf.function`."""
-
-    probes: tuple[Change, ...]
-    flaw: tuple[Change, ...]
-    repair: tuple[Change, ...]
-    patch: tuple[Change, ...]
-
-
-def traced_call(file: File, call: Call) -> TracedCall:
-    """Make a call through a function of its own at the top of the file, or else, to measure it, where it is."""
-    from tflint_gpu.model.python.refactoring.outlines import call_outline  # late, as libcst below
-
-    made = call_outline(file, call.func, call.args)
-    if made is None or not call.args:
-        return TracedCall((), wrap(file, call.func, "eager"), wrap(file, call.func, "traced"), ())
-    patch = (
-        Change(file, made.above, made.definition, "above"),
-        Change(file, call.func, made.name),
-        Change(file, call.args[0], f"{made.receiver}, ", "before"),
-    )
-    return TracedCall(wrap(file, call.func, "eager"), (), patch, patch)
-
-
 def measured_loop(
     model: Model, file: File, loop: LoopNode, samples: int = 1, *, reads: bool = False
 ) -> tuple[Change, ...]:
@@ -182,17 +157,21 @@ def measured_loop(
 
 
 def eager_against_traced(
-    model: Model, loop_file: File, loop: LoopNode, file: File, call: Call, workload: Workload
+    model: Model, loop_file: File, loop: LoopNode, finding: Finding, call: Call, workload: Workload
 ) -> Experiment:
-    """The user's loop, with the model that a call in it runs as it is, and under `tf.function`."""
-    traced = traced_call(file, call)
+    """The user's loop, with the model that a call in it runs as it is, and under `tf.function`.
+
+    As the finding's fix does it, in a function of its own; or else, to measure it, where it is.
+    """
+    probes, eager = measured_loop(model, loop_file, loop), wrap(finding.file, call.func, "eager")
+    patch = fix_changes(finding)
     return Experiment(
         loop_file,
         loop,
-        probes=(*measured_loop(model, loop_file, loop), *traced.probes),
-        flaw=traced.flaw,
-        repair=traced.repair,
-        patch=traced.patch,
+        probes=(*probes, *(eager if patch else ())),
+        flaw=() if patch else eager,
+        repair=patch or wrap(finding.file, call.func, "traced"),
+        patch=patch,
         workload=workload,
     )
 
@@ -204,4 +183,4 @@ def fix_changes(finding: Finding) -> tuple[Change, ...]:
 
 def changes_of(fix: Fix, file: File) -> tuple[Change, ...]:
     """The edits of a fix, as changes of a program."""
-    return tuple(Change(file, edit.node, edit.text, edit.where) for edit in fix.edits)
+    return tuple(Change(file, edit.node, edit.text, edit.where, last=edit.last) for edit in fix.edits)

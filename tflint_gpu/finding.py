@@ -19,11 +19,30 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, or below its line."""
+    """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, above or below its lines.
+
+    Of "tail" what is after the node, up to the end of `last`, is replaced.
+
+    What goes above a statement goes above its comments, too.
+
+    Arguments:
+        last: what is replaced goes up to the end of this node.
+    """
 
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above", "tail"] = "replace"
+    last: CSTNode | None = None
+
+    def span_in(self, file: File) -> tuple[int, int]:
+        """The characters of the file's text that the edit is about."""
+        return span_of(file, self.node, self.where, self.last)
+
+
+def span_of(file: File, node: CSTNode, where: str, last: CSTNode | None) -> tuple[int, int]:
+    """The characters of a node, up to the last one; of a "tail" those after the node."""
+    start, end = file.span(node)
+    return end if where == "tail" else start, end if last is None else file.span(last)[1]
 
 
 def importing(spelling: Spelling) -> tuple[Edit, ...]:
@@ -33,11 +52,16 @@ def importing(spelling: Spelling) -> tuple[Edit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits on syntax nodes that together fix one finding."""
+    """Edits on syntax nodes that together fix one finding.
+
+    Arguments:
+        defines: the name of a function that they define: another fix that defines it has to take another name.
+    """
 
     message: str
     applicability: Applicability
     edits: tuple[Edit, ...]
+    defines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

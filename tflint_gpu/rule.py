@@ -22,11 +22,12 @@ from tflint_gpu.experiment import (
     eager_against_traced,
     fix_changes,
     measured_loop,
-    traced_call,
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.fixes import call_under_function, draw_in_graph, leave_out, predict_on_batch, with_keyword
 from tflint_gpu.plugins import OURS, WrongPlugin
+from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import RequiredSubstring
 
@@ -38,6 +39,7 @@ __all__ = [
     "HARNESS",
     "UNREADABLE_FILE",
     "UNUSED_SUPPRESSION",
+    "Applicability",
     "Change",
     "Edit",
     "Experiment",
@@ -50,15 +52,23 @@ __all__ = [
     "Rule",
     "RuleEntry",
     "Workload",
+    "call_under_function",
     "changes_of",
+    "draw_in_graph",
     "eager_against_traced",
     "entries",
     "fix_changes",
     "importing",
+    "leave_out",
     "load",
     "measured_loop",
+    "method_text",
+    "moved_after",
+    "moved_before",
+    "predict_on_batch",
+    "removed",
     "table_of",
-    "traced_call",
+    "with_keyword",
     "wrap",
 ]
 
@@ -146,8 +156,15 @@ class Rule:
             return text
         paragraphs = text.split("\n\n")
         words = measured(cls.code) if figures is None else figures
-        found = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
-        return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in found)
+        filled = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
+        return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in filled)
+
+    @classmethod
+    def fix_note(cls) -> str:
+        """Whether there is a fix, and what makes it unsafe, or why there can be none: the paragraph "Fix:"."""
+        paragraphs = cls.documentation("").split("\n\n")
+        note = next((paragraph for paragraph in paragraphs if paragraph.startswith("Fix: ")), "")
+        return " ".join(note.removeprefix("Fix: ").split())
 
     @classmethod
     def name_changes(cls) -> Sequence[NameChange]:

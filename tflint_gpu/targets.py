@@ -97,29 +97,40 @@ class Pins:
         self._files: dict[Path, list[tuple[Path, _Reader]]] = {}
         self._releases: dict[tuple[Path, str], tuple[int, int] | None] = {}
 
-    def target(self, setting: str | None, directory: Path) -> Target:
+    def target(self, setting: str | None, directory: Path, folder: Path | None = None) -> Target:
         """The target for the files of a directory: the setting, else the nearest pin up to the repository's root.
 
         Arguments:
             setting: such as "2.10" or "2.10.1", already known to have that form.
             directory: where the files are.
+            folder: where the settings file is that says so; a pin that is nearer, as a package of a monorepo has it,
+                beats it. None where nothing beats the setting.
         """
-        if setting is not None:
+        if setting is not None and not self._has_nearer_pin(directory, folder):
             major, minor = (int(part) for part in setting.split(".")[:2])
             return _target((1, 15) if major < 2 else (major, minor), "settings")
         files = self._deciding(directory)
-        found, keras = self._first(files, _TENSORFLOW), self._first(files, _KERAS)
-        target = _target(NEWEST, "newest") if found is None else _target(found[1], found[0].name)
+        tensorflow, keras = self._first(files, _TENSORFLOW), self._first(files, _KERAS)
+        target = _target(NEWEST, "newest") if tensorflow is None else _target(tensorflow[1], tensorflow[0].name)
         is_of_its_own = keras is not None and keras[1][0] == target.keras == 3
         return replace(target, keras_release=keras[1]) if is_of_its_own and keras is not None else target
 
     def place(self, directory: Path) -> Pin | None:
         """What decides about the files of a directory, where no setting does: the first line with the name."""
-        found = self._first(self._deciding(directory), _TENSORFLOW)
-        if found is None:
+        first = self._first(self._deciding(directory), _TENSORFLOW)
+        if first is None:
             return None
-        lines = found[0].read_text("utf-8-sig", "replace").splitlines()
-        return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
+        lines = first[0].read_text("utf-8-sig", "replace").splitlines()
+        return Pin(first[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
+
+    def _has_nearer_pin(self, directory: Path, folder: Path | None) -> bool:
+        """Whether a pin is in a part of the repository that has the directory, and not the folder."""
+        pin = None if folder is None else self._first(self._deciding(directory), _TENSORFLOW)
+        if pin is None or folder is None:
+            return False
+        above = {directory, *directory.parents}
+        shared = next((place for place in (folder, *folder.parents) if place in above), None)
+        return shared in pin[0].parent.parents
 
     def paths(self, directory: Path) -> list[Path]:
         """The files on which the target of a directory's files rests, where no setting decides."""
@@ -157,9 +168,9 @@ class Pins:
         return None
 
 
-def find_target(setting: str | None, directory: Path) -> Target:
+def find_target(setting: str | None, directory: Path, folder: Path | None = None) -> Target:
     """The target for the files of one directory, as `Pins.target` has it."""
-    return Pins().target(setting, directory)
+    return Pins().target(setting, directory, folder)
 
 
 def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, int] | None:
@@ -170,8 +181,8 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
         requirements = list(read(text, package)) if package.names[0] in text.lower() else []
     except (OSError, ValueError, TypeError, AttributeError, KeyError, SyntaxError, RecursionError):
         return None  # somebody else's file, in a shape that its own tool would refuse
-    found = (newest_allowed(requirement, package.releases) for requirement in requirements)
-    return max(filter(None, found), default=None)
+    versions = (newest_allowed(requirement, package.releases) for requirement in requirements)
+    return max(filter(None, versions), default=None)
 
 
 _BOUNDED = re.compile(r"==|~=|<")
@@ -192,8 +203,8 @@ def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEAS
         allowed = SpecifierSet(specifiers)
     except InvalidSpecifier:
         return None
-    for one in allowed:
-        if one.operator in ("==", "===") and (exact := re.match(r"(\d+)\.(\d+)", one.version)):
+    for version in allowed:
+        if version.operator in ("==", "===") and (exact := re.match(r"(\d+)\.(\d+)", version.version)):
             release = (int(exact[1]), int(exact[2]))
             return (1, 15) if release < (2, 0) else min(release, releases[-1])
     for major, minor in reversed(releases):

@@ -22,8 +22,8 @@ _TITLES = {"Measured": "Evidence"}
 _VERSION = re.compile(r"\b(TensorFlow|Keras) (\d+(?:\.\d+)*)")
 _CODE = re.compile(r"`([^`\n]+)`")
 _FIXES = {
-    "safe": "`--fix` applies it. It is safe: the same results on the same inputs.",
-    "unsafe": "`--fix --unsafe-fixes` applies it. It is unsafe (the right code, another program): read the change.",
+    "safe": "`--fix` applies it, where the results stay the same on the same inputs.",
+    "unsafe": "`--fix --unsafe-fixes` applies it: read the change.",
     None: "There is no automatic fix.",
 }
 
@@ -73,25 +73,37 @@ def _of_rule(entry: RuleEntry, rule: Rule) -> RulePage:
     traits += [f"{rule.fixable} fix"] if rule.fixable else []
     traits += ["by choice"] if rule.opt_in else []
     traits += ["with `gpu-memory`"] if rule.needs_gpu_memory else []
-    sections = [*_prose(rule), *_examples(rule), f"## Fix\n\n{_FIXES[rule.fixable]}", _versions(rule)]
+    why, evidence = _prose(rule)
+    sections = [*why, *_examples(rule), _fix(rule), *evidence, _versions(rule)]
     sections += [_settings(rule), _references(entry, rule)]
     theme = entry.theme.replace("_", " ")
     return RulePage(rule.code, rule.name, theme, rule.summary(), tuple(traits), "\n\n".join(sections))
 
 
-def _prose(rule: Rule) -> Iterator[str]:
-    """The documentation between its first line and the examples, under its headings."""
+def _prose(rule: Rule) -> tuple[list[str], list[str]]:
+    """The documentation between its first line and the examples under its headings: why, and what was measured."""
     command = f"python tests/benchmarks/evidence.py {rule.code}"
     text = rule.documentation(f"see the table. Repeat with `{command}`.").partition("\nExample:\n")[0]
+    why: list[str] = []
+    evidence: list[str] = []
     for paragraph in text.split("\n\n")[1:]:
+        if paragraph.startswith("Fix: "):  # which has a section of its own
+            continue
         match = _HEADING.match(paragraph)
+        part = evidence if evidence or (match is not None and match[1] == "Measured") else why
         if match is None:
-            yield as_markdown(paragraph)
+            part.append(as_markdown(paragraph))
             continue
         words = paragraph[match.end() :]
-        yield f"## {_TITLES.get(match[1], match[1])}\n\n{words[0].upper()}{words[1:]}"
+        part.append(f"## {_TITLES.get(match[1], match[1])}\n\n{words[0].upper()}{words[1:]}")
         if match[1] == "Measured":
-            yield from _measured(recorded(rule.code))
+            part += _measured(recorded(rule.code))
+    return why, evidence
+
+
+def _fix(rule: Rule) -> str:
+    note = rule.fix_note()
+    return f"## Fix\n\n{note[:1].upper()}{note[1:]} {_FIXES[rule.fixable]}"
 
 
 def _measured(results: list[dict[str, Any]]) -> Iterator[str]:

@@ -36,6 +36,7 @@ RECORDS = {
 """Files of the repository, and the pages that stand for them."""
 _MADE_HERE = ("rules/index.md", "index.md")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_MESSAGES = re.compile(r"^```console(?=\n\$ (?:tflint-gpu check|flake8) )", re.MULTILINE)
 _RULES = "<!-- the rules by theme -->"
 
 
@@ -58,11 +59,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links to files of the repository into links to pages, and write the list of rules."""
+    """Turn links to files of the repository into links to pages, wrap long messages, and write the list of rules."""
     uri = page.file.src_uri
     _CodeLinks.own_code = page.file.name
     there = {target: source for source, target in RECORDS.items() if target not in _MADE_HERE}.get(uri, f"docs/{uri}")
     markdown = _LINK.sub(lambda match: _relinked(match, there, uri), markdown)
+    markdown = _MESSAGES.sub("``` { .console .wrapped }", markdown)
     return markdown.replace(_RULES, _rules_by_theme())
 
 

@@ -62,7 +62,7 @@ class KeptResults(Analysis):
     @cached_property
     def all(self) -> list[KeptResult]:
         """Each list that grows by a tensor a step for as long as the training runs."""
-        found = []
+        in_loops = []
         for loop in self.file.tree.loops:
             assert isinstance(loop, cst.For | cst.While)
             if self.data.is_at_most(self.file, loop, FEW):
@@ -80,8 +80,8 @@ class KeptResults(Analysis):
                 if not self.inference.must_be(self.file, held, _is_list):
                     continue
                 if self._lives(name, loop) and not self._gives_numbers(loop):
-                    found.append(KeptResult(node, name, loop))
-        return found
+                    in_loops.append(KeptResult(node, name, loop))
+        return in_loops
 
     def _additions(self, loop: cst.For | cst.While) -> Iterator[tuple[Node, Expression, Expression]]:
         """`l.append(x)`, `l += [x]`."""
@@ -113,7 +113,7 @@ class KeptResults(Analysis):
         """Whether the step returns what was read on the host already."""
         calls = [step for step in self.host_reads.steps_of(loop) if isinstance(step, cst.Call)]
         functions = [function for call in calls for function in self.training.functions_run(self.file, call)]
-        returned = [(one.file, value) for one in functions for value in one.file.returned(one.node)]
+        returned = [(function.file, value) for function in functions for value in function.file.returned(function.node)]
         return any(_is_on_host(file, node) for file, value in returned for node in walk(value))
 
 
@@ -140,9 +140,9 @@ def _name_of(file: File, expr: Expression) -> str:
 def _makes(file: File, node: Node, name: str) -> bool:
     """Whether a node makes a new list or takes something out of it."""
     if isinstance(node, cst.Assign):
-        return any(_name_of(file, one.target) == name for one in node.targets)
+        return any(_name_of(file, target.target) == name for target in node.targets)
     if isinstance(node, cst.Del):
-        return any(_name_of(file, one) == name for one in walk(node) if isinstance(one, cst.BaseExpression))
+        return any(_name_of(file, inner) == name for inner in walk(node) if isinstance(inner, cst.BaseExpression))
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         return node.func.attr.value in _SHRINKING and _name_of(file, node.func.value) == name
     return False

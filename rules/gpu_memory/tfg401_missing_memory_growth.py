@@ -30,6 +30,8 @@ class MissingMemoryGrowth(Rule):
     Measured: follows from TensorFlow's source (`GPUOptions.allow_growth` is off by default,
     tensorflow/python/eager/context.py); `tflint-gpu verify` is to measure it on the user's card.
 
+    Fix: unsafe: it changes how memory is taken, which other programs on the card may rely on.
+
     Example:
         import tensorflow as tf
 

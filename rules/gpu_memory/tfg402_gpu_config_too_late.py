@@ -35,6 +35,9 @@ class GpuConfigTooLate(Rule):
     Measured: the RuntimeErrors with TensorFlow 2.21 and 2.15 (tensorflow/python/eager/context.py); a test
     raises them with the installed TensorFlow.
 
+    Fix: none, because what comes before the configuration may be needed to choose the GPUs; the place to move it to is
+    in the message.
+
     Example:
         import tensorflow as tf
 

@@ -24,6 +24,8 @@ class TensorAccumulation(Rule):
     Measured: {evidence} What a GPU's allocator holds for each was not measured, so this rule runs only where it is
     selected by its code.
 
+    Fix: none, because what is to become of the values, a number each or a mean, is for the author to say.
+
     Example:
         import tensorflow as tf
 

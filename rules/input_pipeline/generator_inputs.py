@@ -24,7 +24,6 @@ from tflint_gpu.model import (
     Origins,
     argument,
     dotted_name,
-    may_be_replaced,
     method_name,
     names_in,
     walk,
@@ -88,7 +87,7 @@ class GeneratorInputs(Analysis):
     @cached_property
     def of_arrays(self) -> list[GeneratorInput]:
         """Those whose generator always yields the rows of arrays in memory, unchanged and in order."""
-        return [found for call in self._calls() if (found := self._of_arrays(call)) is not None]
+        return [of_arrays for call in self._calls() if (of_arrays := self._of_arrays(call)) is not None]
 
     def _calls(self) -> Iterator[cst.Call]:
         for name in ("tf.data.Dataset.from_generator", "tf.compat.v1.data.Dataset.from_generator"):
@@ -99,18 +98,22 @@ class GeneratorInputs(Analysis):
         if given is None or self._is_glance(call):
             return None
         callees = self.inference.callables(self.file, given)
-        if len(callees) != 1 or callees[0].given or may_be_replaced(callees[0].function.file, callees[0].function.node):
+        if (
+            len(callees) != 1
+            or callees[0].given
+            or self.inference.definitions.decorators.may_replace(callees[0].function.file, callees[0].function.node)
+        ):
             return None
         rows = _rows_of(callees[0])
         home = callees[0].function.file
         context = Context(callees[0].function.node, caller=callees[0].context, receiver=callees[0].receiver)
         args = argument(call, 3, "args")
         passed = {} if args is None else self._passed(args, callees[0])
-        if rows is None or passed is None or not passed.keys() <= {dotted_name(one) for one in rows.arrays}:
+        if rows is None or passed is None or not passed.keys() <= {dotted_name(array) for array in rows.arrays}:
             return None
-        if not all(self._is_handed_on(home, one, context, passed, one in rows.optional) for one in rows.arrays):
+        if not all(self._is_handed_on(home, array, context, passed, array in rows.optional) for array in rows.arrays):
             return None
-        if any(self.lengths.is_short(home, one, context) for one in rows.arrays if one not in rows.optional):
+        if any(self.lengths.is_short(home, array, context) for array in rows.arrays if array not in rows.optional):
             return None
         return GeneratorInput(call, home, rows.arrays, rows.again, bool(passed or rows.optional))
 
@@ -121,7 +124,7 @@ class GeneratorInputs(Analysis):
         if not all(isinstance(o.node, cst.Tuple | cst.List) and len(o.node.elements) == len(names) for o in displays):
             return None
         return {
-            name: tuple(found for display in displays for found in self.inference.item(display, index))
+            name: tuple(origin for display in displays for origin in self.inference.item(display, index))
             for index, name in enumerate(names)
         }
 
@@ -133,7 +136,9 @@ class GeneratorInputs(Analysis):
         if origins:
             return all(self._holds_array(origin, 0) for origin in origins)
         if is_optional:
-            return self.inference.must_be(file, expr, lambda one: _is_empty(one) or self._holds_array(one, 1), context)
+            return self.inference.must_be(
+                file, expr, lambda origin: _is_empty(origin) or self._holds_array(origin, 1), context
+            )
         return self._is_array(file, expr, context, 0)
 
     def _is_glance(self, call: cst.Call) -> bool:
@@ -177,7 +182,7 @@ class GeneratorInputs(Analysis):
         if not isinstance(origin.node, cst.List | cst.ListComp):
             return False
         elements = self.inference.elements(origin)
-        return bool(elements) and all(self._is_text(one, 0) for one in elements)
+        return bool(elements) and all(self._is_text(element, 0) for element in elements)
 
     def _is_text(self, origin: Origin, depth: int) -> bool:
         node, file, context = origin.node, origin.file, origin.context
@@ -186,7 +191,7 @@ class GeneratorInputs(Analysis):
 
         def is_text(expr: Expression) -> bool:
             return self._is_followed(expr, depth) and self.inference.must_be(
-                file, expr, lambda one: self._is_text(one, depth + 1), context
+                file, expr, lambda origin: self._is_text(origin, depth + 1), context
             )
 
         if isinstance(node, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString):
@@ -212,7 +217,9 @@ class GeneratorInputs(Analysis):
             return bool(origin.access_path)
         if name == _SPLITTING:
             arrays = [arg.value for arg in call.args if arg.keyword is None]
-            return bool(origin.access_path) and all(self._is_array(file, one, origin.context, depth) for one in arrays)
+            return bool(origin.access_path) and all(
+                self._is_array(file, array, origin.context, depth) for array in arrays
+            )
         if origin.access_path:
             return False
         if name in _GIVING_ARRAYS:
@@ -244,13 +251,15 @@ def _rows_of(callee: Callee) -> _Rows | None:
     yielded = _yielded(_statements(loop.body))
     if yielded is None:
         return None
-    parts = [_row_or_constant(one, loop) for one in yielded]
+    parts = [_row_or_constant(value, loop) for value in yielded]
     ways = (_by_element, _by_index, _by_number)
-    arrays = next((found for way in ways if (found := way(function.file, loop, parts))), None)
+    arrays = next((arrays_yielded for way in ways if (arrays_yielded := way(function.file, loop, parts))), None)
     if not arrays:
         return None
     chosen = {
-        row.value for row, one in zip(parts, yielded, strict=True) if row is not one and isinstance(row, cst.Subscript)
+        row.value
+        for row, value in zip(parts, yielded, strict=True)
+        if row is not value and isinstance(row, cst.Subscript)
     }
     return _Rows(tuple(arrays), again, frozenset(chosen))
 
@@ -260,12 +269,12 @@ def _row_or_constant(expr: Expression, loop: cst.For) -> Expression:
     if not isinstance(expr, cst.IfExp) or not isinstance(expr.orelse, cst.SimpleString | cst.Integer | cst.Float):
         return expr
     changing = _bound_in(loop)
-    return expr if any(isinstance(one, cst.Name) and one.value in changing for one in walk(expr.test)) else expr.body
+    return expr if any(isinstance(node, cst.Name) and node.value in changing for node in walk(expr.test)) else expr.body
 
 
 def _bound_in(loop: cst.For) -> frozenset[str]:
     """The names that an iteration sets."""
-    targets = [loop.target, *(one.target for one in walk(loop.body) if isinstance(one, cst.AssignTarget))]
+    targets = [loop.target, *(node.target for node in walk(loop.body) if isinstance(node, cst.AssignTarget))]
     return names_in(*targets)
 
 
@@ -285,7 +294,7 @@ def _yielded(statements: list[cst.CSTNode]) -> list[Expression] | None:
             if value is None or isinstance(value, cst.From):
                 return None
             whole = names.get(value.value, value) if isinstance(value, cst.Name) else value
-            return [names.get(one.value, one) if isinstance(one, cst.Name) else one for one in _parts(whole)]
+            return [names.get(part.value, part) if isinstance(part, cst.Name) else part for part in _parts(whole)]
         if (
             not isinstance(line, cst.Assign)
             or len(line.targets) != 1
@@ -300,8 +309,8 @@ def _by_element(file: File, loop: cst.For, yielded: list[Expression]) -> list[Ex
     """`for x, y in zip(xs, ys): yield x, y`."""
     arrays = _zipped(file, loop.iter)
     targets = _parts(loop.target)
-    names = [one.value for one in targets if isinstance(one, cst.Name)]
-    given = [one.value for one in yielded if isinstance(one, cst.Name)]
+    names = [target.value for target in targets if isinstance(target, cst.Name)]
+    given = [value.value for value in yielded if isinstance(value, cst.Name)]
     if arrays is None or len(names) != len(targets) or len(given) != len(yielded) or sorted(names) != sorted(given):
         return None
     return arrays if len(arrays) == len(names) else None
@@ -312,8 +321,8 @@ def _by_index(file: File, loop: cst.For, yielded: list[Expression]) -> list[Expr
     over = loop.iter
     if not (isinstance(over, cst.Call) and file.names.is_builtin(over.func, "range") and len(over.args) == 1):
         return None
-    arrays = [_indexed(one, loop.target) for one in yielded]
-    return [one for one in arrays if one is not None] if None not in arrays else None
+    arrays = [_indexed(value, loop.target) for value in yielded]
+    return [array for array in arrays if array is not None] if None not in arrays else None
 
 
 def _by_number(file: File, loop: cst.For, yielded: list[Expression]) -> list[Expression] | None:
@@ -325,9 +334,10 @@ def _by_number(file: File, loop: cst.For, yielded: list[Expression]) -> list[Exp
         return None
     element = dotted_name(targets[1])
     arrays = [
-        over.args[0].value if dotted_name(one) == element is not None else _indexed(one, targets[0]) for one in yielded
+        over.args[0].value if dotted_name(value) == element is not None else _indexed(value, targets[0])
+        for value in yielded
     ]
-    return [one for one in arrays if one is not None] if None not in arrays else None
+    return [array for array in arrays if array is not None] if None not in arrays else None
 
 
 def _indexed(expr: Expression, index: cst.BaseExpression) -> Expression | None:
@@ -359,10 +369,10 @@ def _parts(expr: cst.BaseExpression) -> list[Expression]:
 
 def _statements(body: cst.BaseSuite) -> list[cst.CSTNode]:
     """The statements of a block without its docstring."""
-    found: list[cst.CSTNode] = list(body.body)
-    first = found[0] if found else None
+    nodes: list[cst.CSTNode] = list(body.body)
+    first = nodes[0] if nodes else None
     line = first.body[0] if isinstance(first, cst.SimpleStatementLine) else None
-    return found[1:] if isinstance(line, cst.Expr) and isinstance(line.value, cst.BaseString) else found
+    return nodes[1:] if isinstance(line, cst.Expr) and isinstance(line.value, cst.BaseString) else nodes
 
 
 def _is_true(test: Expression) -> bool:

@@ -70,16 +70,18 @@ class Preparations(Analysis):
     @cached_property
     def repeated(self) -> list[Preparation]:
         """Each outermost loop over elements that runs again and again."""
-        found: list[Preparation] = []
+        preparations: list[Preparation] = []
         for file, loop in self.repetitions.loops(_MARKERS):
-            if any(file is one.inner.file and file.tree.within(loop, one.inner.loop) for one in found):
+            if any(
+                file is earlier.inner.file and file.tree.within(loop, earlier.inner.loop) for earlier in preparations
+            ):
                 continue
             inner = self.elements.of(file, loop)
             if inner is not None and not self._is_apart(file, loop):
                 preparation = self._again(inner, RunSite(file, loop))
                 if preparation is not None:
-                    found.append(preparation)
-        return found
+                    preparations.append(preparation)
+        return preparations
 
     def _is_apart(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop is traced, belongs to a tape, or is there for debugging."""
@@ -106,8 +108,8 @@ class Preparations(Analysis):
             return Preparation(inner, "sequence", file, function, path)
         if not self.loops.is_plain(callee):
             return None
-        found = (self._again(inner, caller) for caller in callers(self.inference, site))
-        return next((preparation for preparation in found if preparation is not None), None)
+        generators = (self._again(inner, caller) for caller in callers(self.inference, site))
+        return next((preparation for preparation in generators if preparation is not None), None)
 
     def _generated(self, inner: ElementLoop, generator: Function, path: tuple[Frame, ...]) -> Preparation | None:
         """What trains on what a generator yields: `fit`, a dataset, or a loop."""
@@ -122,7 +124,7 @@ class Preparations(Analysis):
                     return Preparation(inner, "generator", file, call, path)
             for call in file.calls_ending_with("next"):
                 if call.args and self._is_from(file, call.args[0].value, generator):
-                    training = (one for one in loops_around(file, call) if self.training.takes_gradients(file, one))
+                    training = (loop for loop in loops_around(file, call) if self.training.takes_gradients(file, loop))
                     if any(True for _ in training):
                         return Preparation(inner, "generator", file, call, path)
             for loop in file.tree.loops:

@@ -50,10 +50,15 @@ class Randomness(Analysis):
         function = argument(operation.call, 0, "map_func")
         if function is None or self._is_seeded(operation.file):
             return None
+        name = operation.file.name(function)
+        if (name is not None and _is_draw(name)) or self.inference.must_be(
+            operation.file, function, self._is_random_layer, operation.context
+        ):  # `map(tf.image.random_flip_left_right)`, `map(augmentation)`
+            return Draw(operation.file, operation.call)
         for callee in self.inference.callables(operation.file, function, operation.context):
-            found = self._draw_in(callee.function.file, callee.function.node, callee.context, 0)
-            if found is not None:
-                return found
+            draw = self._draw_in(callee.function.file, callee.function.node, callee.context, 0)
+            if draw is not None:
+                return draw
         return None
 
     def _is_seeded(self, file: File) -> bool:
@@ -73,9 +78,9 @@ class Randomness(Analysis):
                         self.inference.meet(RANDOM_CALLS)
                 else:
                     inside = self.inference.enter(file, call, context, callee)
-                    found = self._draw_in(callee.function.file, callee.function.node, inside, depth + 1)
-                    if found is not None:
-                        return found
+                    draw = self._draw_in(callee.function.file, callee.function.node, inside, depth + 1)
+                    if draw is not None:
+                        return draw
         return None
 
     def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:
@@ -83,7 +88,7 @@ class Randomness(Analysis):
             return False
         name = file.name(call.func)
         if name is not None and (name.startswith(_DRAWS) or name in _OLD_DRAWS):
-            return not name.rpartition(".")[2].startswith(_NO_DRAW)
+            return _is_draw(name)
         if method_name(call) in GENERATOR_DRAWS and isinstance(call.func, cst.Attribute):
             return self.inference.must_be(file, call.func.value, _is_generator, context)
         is_off = self.constants.of(file, argument(call, -1, "training"), context) is False
@@ -119,6 +124,11 @@ class Randomness(Analysis):
                     return False
             inner = parent
         return True
+
+
+def _is_draw(name: str) -> bool:
+    """Whether TensorFlow's function of a name draws random numbers."""
+    return (name.startswith(_DRAWS) or name in _OLD_DRAWS) and not name.rpartition(".")[2].startswith(_NO_DRAW)
 
 
 def _is_generator(origin: Origin) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tflint_gpu.model import Consumers, has_datasets
 from tflint_gpu.rule import (
     Change,
-    Edit,
     Experiment,
     Finding,
     Fix,
@@ -17,6 +16,7 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     fix_changes,
+    moved_after,
     wrap,
 )
 
@@ -37,6 +37,8 @@ class MisplacedPrefetch(Rule):
     before batch" was measured to be wrong.
 
     Measured: {evidence}
+
+    Fix: safe: the elements and their order stay as they are.
 
     Example:
         import tensorflow as tf
@@ -63,8 +65,8 @@ class MisplacedPrefetch(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last prefetch of each consumed chain when work follows it."""
-        for found in _misplaced(model):
-            yield _finding(model, found)
+        for misplaced in _misplaced(model):
+            yield _finding(model, misplaced)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time: as it is, and with the prefetch moved to its end."""
@@ -131,12 +133,12 @@ def _misplaced(model: Model) -> Iterator[_Misplaced]:
     well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
     misplaced = {(item.chain.misplaced_prefetch[0], item.node) for item in items if item.chain.misplaced_prefetch}
     for item in items:
-        found = item.chain.misplaced_prefetch
-        if found is None or item.chain.is_distributed or item.is_glance or item.chain.is_short:
+        misplaced_prefetch = item.chain.misplaced_prefetch
+        if misplaced_prefetch is None or item.chain.is_distributed or item.is_glance or item.chain.is_short:
             continue
         if item.kind == "write":
             continue
-        prefetch, follower = found
+        prefetch, follower = misplaced_prefetch
         if item.kind == "unused" and not prefetch.file.tree.within(prefetch.call, item.node):
             continue  # an intermediate dataset: its reader is not known
         ends_another = any(last == prefetch for last, node in well_placed - misplaced if node is not item.node)
@@ -144,8 +146,8 @@ def _misplaced(model: Model) -> Iterator[_Misplaced]:
             yield _Misplaced(item, prefetch, follower)
 
 
-def _finding(model: Model, found: _Misplaced) -> Finding:
-    item, prefetch, follower = found
+def _finding(model: Model, misplaced: _Misplaced) -> Finding:
+    item, prefetch, follower = misplaced
     major, minor = model.target.tensorflow
     is_injected = (major, minor) >= _INJECTED_SINCE and not _switched_off(item)
     if is_injected:
@@ -179,7 +181,7 @@ def _finding(model: Model, found: _Misplaced) -> Finding:
         severity="advice" if is_injected else "warning",
         notes=tuple(notes),
         fix=_fix(item, prefetch),
-        subject=found,
+        subject=misplaced,
     )
 
 
@@ -188,30 +190,5 @@ def _switched_off(item: Consumption) -> bool:
 
 
 def _fix(item: Consumption, prefetch: Operation) -> Fix | None:
-    """Move the call after the last operation, when both are in one expression."""
-    last = item.chain.operations[-1]
-    receiver = prefetch.receiver
-    if last.file is not prefetch.file or receiver is None or not prefetch.file.tree.within(prefetch.call, last.call):
-        return None
-    call, head, gap = prefetch.file.code(prefetch.call), prefetch.file.code(receiver), _gap(prefetch)
-    moved = call[len(head) + len(gap) + 1 :]
-    comment = gap.rstrip() if "#" in gap else ""
-    line_break = _line_break(gap) or _line_break(_gap(last))
-    return Fix(
-        "Move `prefetch` to the end",
-        "safe",
-        (Edit(prefetch.call, head + comment), Edit(last.call, f"{line_break}.{moved.rstrip()}", "after")),
-    )
-
-
-def _gap(operation: Operation) -> str:
-    """The text between a receiver and the dot of the method."""
-    if operation.receiver is None:
-        return ""
-    call, head = operation.file.code(operation.call), operation.file.code(operation.receiver)
-    return call[len(head) :].partition(".")[0]
-
-
-def _line_break(gap: str) -> str:
-    """The line break and indentation with which a method starts a line of its own; empty where it does not."""
-    return gap[gap.rindex("\n") :] if "\n" in gap else ""
+    edits = moved_after(prefetch, item.chain.operations[-1])
+    return Fix("Move `prefetch` to the end", "safe", edits) if edits else None

@@ -45,6 +45,8 @@ class SequentialMap(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: random numbers are drawn in another order.
+
     Example:
         import tensorflow as tf
 
@@ -85,10 +87,10 @@ class SequentialMap(Rule):
             for index, operation in enumerate(chain.operations):
                 if operation.call in seen or any(o.name == "cache" for o in chain.operations[index:]):
                     continue
-                found = _finding(model, operation, chain.operations[index + 1 :])
-                if found is not None:  # another way to the same call may switch its function's work off
+                finding = _finding(model, operation, chain.operations[index + 1 :])
+                if finding is not None:  # another way to the same call may switch its function's work off
                     seen.add(operation.call)
-                    yield found
+                    yield finding
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's batches, read without a consumer: as they are, and with `num_parallel_calls`."""
@@ -158,8 +160,8 @@ def _finding(model: Model, operation: Operation, following: tuple[Operation, ...
     return None
 
 
-def _reported(model: Model, text: str, found: _Sequential) -> Finding:
-    operation, state, _ = found
+def _reported(model: Model, text: str, sequential: _Sequential) -> Finding:
+    operation, state, _ = sequential
     return Finding(
         operation.file,
         operation.place,
@@ -174,7 +176,7 @@ def _reported(model: Model, text: str, found: _Sequential) -> Finding:
         help="give `num_parallel_calls=tf.data.AUTOTUNE`",
         notes=(Note(state.file, state.node, f"this {state.text}"),) if state is not None else (),
         fix=_fix(model, operation),
-        subject=found,
+        subject=sequential,
     )
 
 

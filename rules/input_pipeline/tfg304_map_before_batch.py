@@ -20,7 +20,6 @@ from tflint_gpu.model import (
 )
 from tflint_gpu.rule import (
     Change,
-    Edit,
     Experiment,
     Finding,
     Fix,
@@ -30,6 +29,8 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     fix_changes,
+    method_text,
+    moved_after,
     wrap,
 )
 
@@ -55,6 +56,8 @@ class MapBeforeBatch(Rule):
     decodes or reads files it makes no difference.
 
     Measured: {evidence}
+
+    Fix: unsafe: the function gets whole batches, in which its author may not have thought.
 
     Example:
         import tensorflow as tf
@@ -92,7 +95,7 @@ class MapBeforeBatch(Rule):
                 raise NoExperiment("the map and the batch are in different functions")
             repair = (
                 Change(place.map.file, place.map.call, place.map.file.code(receiver)),
-                Change(batch.file, batch.call, _method_text(place.map), "after"),
+                Change(batch.file, batch.call, method_text(place.map), "after"),
             )
         yield Experiment(
             batch.file,
@@ -131,16 +134,16 @@ class _Place:
 
 def _places(model: Model) -> list[_Place]:
     """One for each such map, where no other path through the program needs it before the batch."""
-    found: dict[object, _Place] = {}
+    places: dict[object, _Place] = {}
     kept_as_it_is: set[object] = set()
     for chain in _chains(model):
         place = _place(model, chain)
         moved: set[object] = set(_movable(model, chain))
         if place is not None:
-            found.setdefault(place.map.call, place)
+            places.setdefault(place.map.call, place)
             moved = {place.map.call, *(other.call for other in place.others)}
         kept_as_it_is.update(o.call for o in chain.operations if o.name == "map" and o.call not in moved)
-    return [place for call, place in found.items() if call not in kept_as_it_is]
+    return [place for call, place in places.items() if call not in kept_as_it_is]
 
 
 def _chains(model: Model) -> Iterator[Chain]:
@@ -195,7 +198,7 @@ def _has_rows(chain: Chain) -> bool:
     is_batched = source.endswith(_WITHOUT_ROWS) or (
         chain.made is not None and argument(chain.made.call, -1, "batch_size") is not None
     )
-    return not is_batched and all(_has_rows(one) and not one.batching for one in chain.inputs)
+    return not is_batched and all(_has_rows(source) and not source.batching for source in chain.inputs)
 
 
 def _leaves_rows_small(model: Model, operation: Operation) -> bool:
@@ -231,23 +234,8 @@ def _finding(place: _Place) -> Finding:
 
 
 def _fix(place: _Place) -> Fix | None:
-    """Move the call after `batch`, when both are in one expression."""
-    operation, batch = place.map, place.batch
-    receiver = operation.receiver
-    if receiver is None or batch.file is not operation.file or not batch.file.tree.within(operation.call, batch.call):
-        return None
-    head = operation.file.code(receiver)
-    return Fix(
-        "Move `map` after `batch`",
-        "unsafe",
-        (Edit(operation.call, head), Edit(batch.call, _method_text(operation), "after")),
-    )
-
-
-def _method_text(operation: Operation) -> str:
-    """`.map(f)` with the line break before it, as it is written after the receiver."""
-    call, receiver = operation.file.code(operation.call), operation.receiver
-    return call[len(operation.file.code(receiver)) :] if receiver is not None else ""
+    edits = moved_after(place.map, place.batch)
+    return Fix("Move `map` after `batch`", "unsafe", edits) if edits else None
 
 
 def _without_buffers(place: _Place) -> Iterator[Change]:

@@ -26,6 +26,9 @@ class PythonFunctionInPipeline(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because the loop has to be written again with TensorFlow's operations by somebody who knows what it
+    computes.
+
     Example:
         import numpy as np
         import tensorflow as tf
@@ -77,10 +80,10 @@ class PythonFunctionInPipeline(Rule):
                 if any(later.name == "cache" for later in chain.operations[index:]):
                     continue
                 seen.add(operation.call)
-                found = model.once(PythonLoops).of(operation)
-                if found is not None and found.call not in seen:
-                    seen.add(found.call)
-                    yield _finding(operation, found)
+                origins = model.once(PythonLoops).of(operation)
+                if origins is not None and origins.call not in seen:
+                    seen.add(origins.call)
+                    yield _finding(operation, origins)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A loop in Python and the same in TensorFlow's operations: the user's own loop would have to be rewritten."""
@@ -112,12 +115,12 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(operation: Operation, found: PythonLoop) -> Finding:
+def _finding(operation: Operation, loop: PythonLoop) -> Finding:
     threads = operation.name == "map" and argument(operation.call, 1, "num_parallel_calls") is not None
     text = "this function loops in Python for every element, and one thread at a time may run Python"
     return Finding(
-        found.file,
-        found.call.func,
+        loop.file,
+        loop.call.func,
         f"{text}: `num_parallel_calls` gains next to nothing" if threads else text,
         Prediction(
             "slowdown",
@@ -128,7 +131,7 @@ def _finding(operation: Operation, found: PythonLoop) -> Finding:
         ),
         help="write the loop with TensorFlow's operations, or do this once, before training",
         notes=(
-            Note(found.home, found.loop, "this loop runs for every element"),
+            Note(loop.home, loop.loop, "this loop runs for every element"),
             Note(operation.file, operation.place, "the pipeline calls it here"),
         ),
     )

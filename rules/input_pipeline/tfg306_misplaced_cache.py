@@ -7,8 +7,26 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import SHUFFLING_LOADERS, UNKNOWN, Consumers, Operation, argument, has_datasets, method_name
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.model import (
+    SHUFFLING_LOADERS,
+    UNKNOWN,
+    Consumers,
+    Operation,
+    argument,
+    has_datasets,
+    loops_around,
+    method_name,
+)
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    moved_before,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Consumption, File, Model
@@ -28,6 +46,8 @@ class MisplacedCache(Rule):
     Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random Keras layer,
     or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,
     different without, with TensorFlow 2.21 and 2.15; a test shows it with the installed TensorFlow.
+
+    Fix: unsafe: it changes which samples an epoch sees, as it is meant to, and the cache may become larger.
 
     Example:
         import tensorflow as tf
@@ -49,14 +69,16 @@ class MisplacedCache(Rule):
     required_substrings = ((b".fit", b"for ", b"next("),)
     nearby_substrings = (b".cache(",)
     prefilters = (has_datasets,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield each cache of a training pipeline of several epochs that freezes what should change."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
-            for cache, before, after in _caches(item.chain) if item.kind == "train" and not item.chain.is_short else ():
-                frozen = _frozen(model, item.chain, before, after)
+            paths = item.chain.paths if item.kind == "train" and not item.chain.is_short else ()
+            for chain, cache, before, after in ((path, *split) for path in paths for split in _caches(path)):
+                frozen = _frozen(model, chain, before, after)
                 if frozen is None or cache.place in reported or not _has_epochs(model, item, cache, after):
                     continue
                 reported.add(cache.place)
@@ -97,8 +119,14 @@ def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) 
         text,
         Prediction("wrong-result", ("training",), basis="two epochs are the same, TensorFlow 2.15 and 2.21"),
         help=help_text,
+        fix=_fix(cache, cause),
         notes=(note, Note(item.file, item.node, "this training consumes it")),
     )
+
+
+def _fix(cache: Operation, cause: Operation) -> Fix | None:
+    edits = moved_before(cache, cause)
+    return Fix(f"Cache before `{cause.name}`", "unsafe", edits) if edits else None
 
 
 def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tuple[Operation, ...]]]:
@@ -158,19 +186,10 @@ def _repetitions(model: Model, item: Consumption) -> Iterator[tuple[tuple[File, 
     if item.loop is None:
         return
     function = item.file.tree.function(item.loop)
-    yield from (((item.file, outer),) for outer in _loops_around(item.file, item.loop))
+    yield from (((item.file, outer),) for outer in loops_around(item.file, item.loop))
     if isinstance(function, cst.FunctionDef):
         for file, call in model.inference.call_sites(model.inference.definitions.function(item.file, function)):
-            yield from (((item.file, function), (file, outer)) for outer in _loops_around(file, call))
-
-
-def _loops_around(file: File, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    function = file.tree.function(node)
-    for parent in file.tree.ancestors(node):
-        if parent is function:
-            return
-        if isinstance(parent, cst.For | cst.While):
-            yield parent
+            yield from (((item.file, function), (file, outer)) for outer in loops_around(file, call))
 
 
 def _ways(cache: Operation) -> Iterator[Operation]:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, has_datasets, shuffles
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    moved_before,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Consumption, Model, Operation
@@ -26,6 +35,8 @@ class ShuffleAfterBatch(Rule):
 
     Measured: with TensorFlow 2.21 and 2.15, `Dataset.range(12).batch(4).shuffle(3)` gives 0 to 3, 4 to 7
     and 8 to 11 in one batch each, in any order of the batches; a test shows it with the installed TensorFlow.
+
+    Fix: unsafe: it changes the batches, as it is meant to; the buffer counts samples then and may have to be larger.
 
     Example:
         import tensorflow as tf
@@ -47,16 +58,17 @@ class ShuffleAfterBatch(Rule):
     required_substrings = ((b".fit", b"for ", b"next("),)
     nearby_substrings = (shuffles,)
     prefilters = (has_datasets,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first shuffle after the batches of each training pipeline."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
-            found = _shuffled_batches(item.chain) if item.kind == "train" else None
-            if found is not None and found[1].place not in reported:
-                reported.add(found[1].place)
-                yield _finding(item, *found)
+            batches = _shuffled_batches(item.chain) if item.kind == "train" else None
+            if batches is not None and batches[1].place not in reported:
+                reported.add(batches[1].place)
+                yield _finding(item, *batches)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Which elements share a batch, in a pipeline of known numbers."""
@@ -84,11 +96,17 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
         "so neighbours in the data stay in one batch",
         Prediction("wrong-result", ("training",), basis="TensorFlow 2.15 and 2.21: each batch holds neighbours"),
         help=f"shuffle before `{batch.name}`, with a buffer counted in samples",
+        fix=_fix(shuffle, batch),
         notes=(
             Note(batch.file, batch.place, "the samples are batched here"),
             Note(item.file, item.node, "this training consumes it"),
         ),
     )
+
+
+def _fix(shuffle: Operation, batch: Operation) -> Fix | None:
+    edits = moved_before(shuffle, batch)
+    return Fix(f"Shuffle before `{batch.name}`", "unsafe", edits) if edits else None
 
 
 def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:

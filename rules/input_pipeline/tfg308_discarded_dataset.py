@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, TRANSFORMATIONS, Pipelines, has_datasets, method_name
+from tflint_gpu.model import (
+    BATCHING,
+    DATASET_SUBSTRINGS,
+    TRANSFORMATIONS,
+    MappedFunctions,
+    Pipelines,
+    has_datasets,
+    method_name,
+)
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -18,11 +26,15 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
-    fix_changes,
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import Chain, Model, Operation
+
+# Operations after which an element is what it was.
+_KEEPING = frozenset(
+    "shuffle cache prefetch take skip shard filter with_options apply_options ignore_errors unique snapshot".split()
+)
 
 
 class DiscardedDataset(Rule):
@@ -31,9 +43,13 @@ class DiscardedDataset(Rule):
     Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and the like return a new dataset and leave the
     old one as it was, so a statement that is only such a call has no effect on the data: it goes on unshuffled,
     unbatched or unmapped. Tests are not reported: there a discarded `map` may try whether a function can be traced.
+    The fix assigns the result where the code after it gets elements of the same structure: not a second `batch`, not a
+    `repeat` without an end, not a `map` that returns other components than it gets.
 
     Measured: follows from tf.data's interface, every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py); a test shows it with the installed TensorFlow.
+
+    Fix: unsafe: the pipeline does what it did not do before.
 
     Example:
         import tensorflow as tf
@@ -73,7 +89,7 @@ class DiscardedDataset(Rule):
                 "so the data stays as it was",
                 Prediction("wrong-result", (), basis="every tf.data operation returns a new dataset"),
                 help="assign the result",
-                fix=_fix(model, call),
+                fix=_fix(model, call, chains),
                 subject=call,
             )
 
@@ -81,16 +97,16 @@ class DiscardedDataset(Rule):
         """Is the variable still the same dataset after the statement?"""
         call = finding.subject_as(cst.Call)
         statement = model.file.tree.statement(call)
-        if finding.fix is None:
+        name = _variable(model, call)
+        if name is None:
             raise NoExperiment("the chain does not start from a variable")
-        name = finding.fix.edits[0].text.partition(" =")[0]
         kept = f"tflint_before = {name}\n{model.file.indentation(statement)}"
         asked = f'tflint_measure.unchanged("{name}", tflint_before, {name}, "{model.file.code(finding.node)}")'
         yield Experiment(
             model.file,
             call,
             probes=(Change(model.file, statement, kept, "before"), Change(model.file, statement, asked, "below")),
-            repair=fix_changes(finding),
+            repair=(Change(model.file, call, f"{name} = ", "before"),),
             workload=_WORKLOAD,
         )
 
@@ -108,11 +124,54 @@ _WORKLOAD = Workload(
 )
 
 
-def _fix(model: Model, call: cst.Call) -> Fix | None:
-    """Assign the result to the variable at the head of the chain."""
+def _variable(model: Model, call: cst.Call) -> str | None:
+    """The variable at the head of a chain, which a statement at the chain's place may assign."""
     head: cst.BaseExpression = call
     while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute):
         head = head.func.value
     if not isinstance(head, cst.Name):
         return None
-    return Fix(f"Assign the result to `{head.value}`", "unsafe", (Edit(call, f"{head.value} = ", "before"),))
+    bindings = model.file.tree.scope(call).bindings.get(head.value, ())
+    is_variable = bool(bindings) and all(binding.kind not in ("import", "class", "function") for binding in bindings)
+    return head.value if is_variable else None
+
+
+def _fix(model: Model, call: cst.Call, chains: list[Chain]) -> Fix | None:
+    """Assign the result to the variable at the head of the chain."""
+    name = _variable(model, call)
+    if name is None or not all(_keeps_structure(model, chain, call) for chain in chains):
+        return None
+    return Fix(f"Assign the result to `{name}`", "unsafe", (Edit(call, f"{name} = ", "before"),))
+
+
+def _keeps_structure(model: Model, chain: Chain, call: cst.Call) -> bool:
+    """Whether the code after a statement gets the elements that it is written for, if the statement has an effect."""
+    tree = model.file.tree
+    before = [operation for operation in chain.operations if not tree.within(operation.call, call)]
+    for operation in chain.operations[len(before) :]:
+        if operation.name in BATCHING:
+            later = (other for method in BATCHING for other in model.method_calls(method))
+            if any(earlier.name in BATCHING for earlier in before) or any(
+                tree.order[other] > tree.order[call] and _variable(model, other) == _variable(model, call)
+                for other in later
+            ):
+                return False
+        elif operation.name == "repeat":
+            if not isinstance(operation.argument(0, "count"), int):
+                return False
+        elif operation.name not in _KEEPING and not (operation.name == "map" and _keeps_components(model, operation)):
+            return False
+    return True
+
+
+def _keeps_components(model: Model, operation: Operation) -> bool:
+    """Whether a map returns as many components as it gets."""
+    callees = model.once(MappedFunctions).of(operation)
+    return bool(callees) and all(
+        len(value.elements) == count
+        if isinstance(value, cst.Tuple)
+        else count == 1 and not isinstance(value, cst.Dict | cst.Subscript)
+        for callee in callees
+        for count in (len(callee.function.parameters),)
+        for value in callee.function.file.returned(callee.function.node)
+    )

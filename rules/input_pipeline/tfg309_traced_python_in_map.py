@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph, has_datasets
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    draw_in_graph,
+    importing,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Misplaced, Misuse, Model
@@ -25,6 +36,9 @@ class TracedPythonInMap(Rule):
     Measured: with TensorFlow 2.21 and 2.15 the function ran once for 200 elements and `random.random()` gave one
     value for all of them; `np.sqrt(x)` raised NotImplementedError, `x.numpy()` AttributeError, `open(x)`,
     `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
+
+    Fix: unsafe: the number becomes a float32 tensor, drawn for every element, and `tf.print` shows each. There is none
+    for what raises: it has to be said in operations of the graph.
 
     Example:
         import random
@@ -58,10 +72,12 @@ class TracedPythonInMap(Rule):
     nearby_substrings = (b"ataset", b"tfds", b"AUTOTUNE", b"num_parallel_calls")
     prefilters = (has_datasets,)
 
+    fixable = "unsafe"
+
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python calls, in functions given to datasets, that run once or need values."""
-        for one in model.once(MappedCode).misplaced:
-            yield _finding(one)
+        for misplaced in model.once(MappedCode).misplaced:
+            yield _finding(misplaced)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A mapped function of each kind: that Python runs once does not depend on the user's code."""
@@ -103,43 +119,56 @@ _RAISES: dict[Misuse, str] = {
 }
 
 
-def _finding(one: Misplaced) -> Finding:
-    short = one.name.replace("numpy.", "np.", 1)
-    notes = tuple(Note(step.file, step.node, step.text) for step in one.traced.steps)
-    place = one.call.func
-    where = f"in {one.traced.entry}"
-    if one.misuse in _RAISES:
+def _finding(misplaced: Misplaced) -> Finding:
+    short = misplaced.name.replace("numpy.", "np.", 1)
+    notes = tuple(Note(step.file, step.node, step.text) for step in misplaced.traced.steps)
+    place = misplaced.call.func
+    where = f"in {misplaced.traced.entry}"
+    if misplaced.misuse in _RAISES:
         return Finding(
-            one.file,
+            misplaced.file,
             place,
-            f"`{short}` {_RAISES[one.misuse]} {where}: elements have no values while tf.data traces it, so it raises",
+            f"`{short}` {_RAISES[misplaced.misuse]} {where}: elements have no values while tf.data traces it, so it "
+            "raises",
             Prediction("crash", ("traced",), basis="a symbolic tensor has no value; measured with 2.15 and 2.21"),
-            help=alternatives(one.name) if one.misuse == "numpy" else _ON_THE_HOST,
+            help=alternatives(misplaced.name) if misplaced.misuse == "numpy" else _ON_THE_HOST,
             notes=notes,
         )
     runs_once = f"`{short}` {where} runs once, while tf.data traces it"
     return Finding(
-        one.file,
+        misplaced.file,
         place,
-        f"{runs_once}: {_consequence(one)}",
+        f"{runs_once}: {_consequence(misplaced)}",
         Prediction("wrong-result", ("traced",), basis="one call for all elements; measured with 2.15 and 2.21"),
-        help=_help(one),
-        severity="error" if one.misuse == "draw" and one.name not in CLOCKS else "warning",
+        help=_help(misplaced),
+        fix=_fix(misplaced),
+        severity="error" if misplaced.misuse == "draw" and misplaced.name not in CLOCKS else "warning",
         notes=notes,
     )
 
 
-def _consequence(one: Misplaced) -> str:
-    if one.misuse == "sleep":
+def _fix(misplaced: Misplaced) -> Fix | None:
+    """The same draw in the graph, or `tf.print` of what is printed as it is."""
+    file, call = misplaced.file, misplaced.call
+    if misplaced.misuse == "draw":
+        return draw_in_graph(file, call, misplaced.name)
+    spelling = file.imports.spelling("tf.print", call) if misplaced.misuse == "print" else None
+    if spelling is None or any(arg.keyword is not None or arg.star for arg in call.args):
+        return None
+    return Fix("Print with `tf.print`", "unsafe", (*importing(spelling), Edit(call.func, spelling.text)))
+
+
+def _consequence(misplaced: Misplaced) -> str:
+    if misplaced.misuse == "sleep":
         return "no element waits"
-    if one.misuse == "print":
+    if misplaced.misuse == "print":
         return "it shows a symbolic tensor, and no values"
-    return "every element sees that moment" if one.name in CLOCKS else "every element gets the same value"
+    return "every element sees that moment" if misplaced.name in CLOCKS else "every element gets the same value"
 
 
-def _help(one: Misplaced) -> str:
-    if one.misuse == "sleep":
+def _help(misplaced: Misplaced) -> str:
+    if misplaced.misuse == "sleep":
         return "wait in `tf.py_function`, with a number that is known there"
-    if one.misuse == "print":
+    if misplaced.misuse == "print":
         return "use `tf.print`"
-    return drawn_in_graph(one.name)
+    return drawn_in_graph(misplaced.name)

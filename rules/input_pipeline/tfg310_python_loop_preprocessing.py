@@ -22,11 +22,14 @@ class PythonLoopPreprocessing(Rule):
     with the training. Reported: only loops that run in the training loop, in a generator that feeds it or in a Keras
     `Sequence`, whose results form one array, and whose calls are all known to work with one more axis; an `if` may
     decide where a result is stored, as a mask does. Not reported: a single pass before training, loops in which an
-    iteration needs the result of another one, loops that read files, loops that filter elements, and loops that call
-    unknown functions.
+    iteration needs the result of another one, loops that read files, loops that filter elements, loops that call
+    unknown functions, and loops whose calls get an array that no iteration changes: the overlaps of 20 boxes with
+    8,732 anchors took 49 ms box by box and 46 ms in one call.
 
     Measured: {evidence} The larger an element is, the less the loop costs:
     for images of 224 x 224 NumPy itself takes nearly all of the time.
+
+    Fix: none, because the loop has to be written again as a function that a dataset maps.
 
     Example:
         import numpy as np
@@ -60,16 +63,16 @@ class PythonLoopPreprocessing(Rule):
         """Yield the outermost loops over elements that training runs again and again."""
         from .preparations import Preparations
 
-        for found in model.once(Preparations).repeated:
-            inner = found.inner
+        for preparation in model.once(Preparations).repeated:
+            inner = preparation.inner
             yield Finding(
                 inner.file,
                 inner.loop,
                 f"this loop prepares elements one by one in Python (`{inner.file.code(inner.work.func)}`), again "
-                f"{_AGAIN[found.where]}: each starts its operations from Python, on one core",
+                f"{_AGAIN[preparation.where]}: each starts its operations from Python, on one core",
                 _PREDICTION,
                 help="do it to the whole batch in one call, or in the `map` of a tf.data pipeline",
-                notes=tuple(_notes(found)),
+                notes=tuple(_notes(preparation)),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -77,9 +80,9 @@ class PythonLoopPreprocessing(Rule):
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
-def _notes(found: Preparation) -> Iterator[Note]:
-    yield Note(found.outer_file, found.outer, _OUTER[found.where])
-    for step in found.path:
+def _notes(preparation: Preparation) -> Iterator[Note]:
+    yield Note(preparation.outer_file, preparation.outer, _OUTER[preparation.where])
+    for step in preparation.path:
         yield Note(step.file, step.node, step.text)
 
 

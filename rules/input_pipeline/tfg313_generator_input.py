@@ -27,6 +27,8 @@ class GeneratorOfRows(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because the arrays of the generator may be in another file, and its rows may be changed on the way.
+
     Example:
         import numpy as np
         import tensorflow as tf
@@ -61,8 +63,8 @@ class GeneratorOfRows(Rule):
         """Yield the calls of `from_generator` over rows of arrays."""
         from .generator_inputs import GeneratorInputs
 
-        for one in model.once(GeneratorInputs).of_arrays:
-            yield _finding(model, one)
+        for generator in model.once(GeneratorInputs).of_arrays:
+            yield _finding(model, generator)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The rows of two arrays by a generator, and cut by tf.data."""
@@ -87,11 +89,11 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(model: Model, one: GeneratorInput) -> Finding:
-    arrays = ", ".join(one.home.code(array) for array in one.arrays)
-    given = "..." if one.is_more else f"({arrays})" if len(one.arrays) > 1 else arrays
-    again = ", and `repeat()` after it" if one.again else ""
-    func = one.call.func
+def _finding(model: Model, generator_input: GeneratorInput) -> Finding:
+    arrays = ", ".join(generator_input.home.code(array) for array in generator_input.arrays)
+    given = "..." if generator_input.is_more else f"({arrays})" if len(generator_input.arrays) > 1 else arrays
+    again = ", and `repeat()` after it" if generator_input.again else ""
+    func = generator_input.call.func
     return Finding(
         model.file,
         func.attr if isinstance(func, cst.Attribute) else func,
@@ -104,5 +106,7 @@ def _finding(model: Model, one: GeneratorInput) -> Finding:
             basis="rows of 20 numbers on two CPU cores, with 2.15 and 2.21; larger rows, less",
         ),
         help=f"use `from_tensor_slices({given})`{again}: it keeps a copy of the arrays",
-        notes=tuple(Note(one.home, array, "its rows are yielded as they are") for array in one.arrays),
+        notes=tuple(
+            Note(generator_input.home, array, "its rows are yielded as they are") for array in generator_input.arrays
+        ),
     )

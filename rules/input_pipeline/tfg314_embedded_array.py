@@ -25,6 +25,9 @@ class EmbeddedArrayInGraph(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because a place has to be found where the array is made a variable or an argument, for each way to the
+    function.
+
     Example:
         import numpy as np
         import tensorflow as tf
@@ -60,8 +63,8 @@ class EmbeddedArrayInGraph(Rule):
         """Yield the large arrays that become constants where TensorFlow traces."""
         from tflint_gpu.model import EmbeddedArrays
 
-        for one in model.once(EmbeddedArrays).large:
-            yield _finding(one)
+        for array in model.once(EmbeddedArrays).large:
+            yield _finding(array)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Traces of a function that looks rows up, in an array of 10 MiB and in a tensor of the same values."""
@@ -96,18 +99,18 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(one: EmbeddedArray) -> Finding:
-    name, size = one.file.code(one.expr), one.array.bytes
+def _finding(array: EmbeddedArray) -> Finding:
+    name, size = array.file.code(array.expr), array.array.bytes
     shown = f"`{name}`" if len(name) < 40 and "\n" not in name else "this"
-    what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {one.traced.entry}"
-    home = one.array.origin
+    what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {array.traced.entry}"
+    home = array.array.origin
     notes = [Note(home.file, home.node, "the array is made here")]
-    notes += [Note(step.file, step.node, step.text) for step in one.traced.steps]
+    notes += [Note(step.file, step.node, step.text) for step in array.traced.steps]
     help = f"make it a tensor before, `tf.constant({name})`, or pass it as an argument: a tensor is not copied"
     if size >= _LIMIT:
         return Finding(
-            one.file,
-            one.expr,
+            array.file,
+            array.expr,
             f"{what}: a graph takes none above 2 GB, so it raises",
             Prediction("crash", ("traced",), basis="ValueError in TensorFlow 2.15 and 2.21"),
             help=help,
@@ -115,8 +118,8 @@ def _finding(one: EmbeddedArray) -> Finding:
             notes=tuple(notes),
         )
     return Finding(
-        one.file,
-        one.expr,
+        array.file,
+        array.expr,
         f"{what}: each trace copies its values several times",
         _SLOWER,
         help=help,

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import KerasInputs, argument, gives_batch_size, has_datasets
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    leave_out,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, KerasInput, Model
@@ -30,6 +38,8 @@ class BatchSizeIgnored(Rule):
     steps, not 10, with TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2), a distributed dataset too, and
     neither warns; a test shows it with the installed TensorFlow.
 
+    Fix: unsafe, since a reader loses what the author had in mind; safe where the dataset has the same size.
+
     Example:
         import tensorflow as tf
 
@@ -40,7 +50,7 @@ class BatchSizeIgnored(Rule):
     Use instead:
         import tensorflow as tf
 
-        dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(128)
+        dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         model.fit(dataset)
     """
@@ -53,6 +63,7 @@ class BatchSizeIgnored(Rule):
         gives_batch_size,
         has_datasets,
     )
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
@@ -89,6 +100,7 @@ _WORKLOAD = Workload(
 
 def _finding(inputs: KerasInput, arg: cst.Arg, version: str) -> Finding:
     notes = []
+    says_the_same = all(_says_the_same(inputs, arg, chain) for chain in inputs.chains)
     for chain in inputs.chains:
         made = chain.batching or chain.made
         if made is not None:
@@ -101,8 +113,9 @@ def _finding(inputs: KerasInput, arg: cst.Arg, version: str) -> Finding:
         "batches",
         Prediction("wrong-result", (), basis="7 steps with batches of 10 and `batch_size=7`, Keras 2.15 and 3.15"),
         help="remove it, and set the size where the dataset is made: `.batch(n)`",
-        severity="advice" if all(_says_the_same(inputs, arg, chain) for chain in inputs.chains) else None,
+        severity="advice" if says_the_same else None,
         notes=tuple(dict.fromkeys(notes)),
+        fix=leave_out(inputs.file, inputs.call, [arg], "safe" if says_the_same else "unsafe"),
     )
 
 

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import KerasInputs, has_datasets
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import KerasInput, Model
@@ -26,6 +35,8 @@ class UnbatchedDataset(Rule):
     Measured: 70 rows of 4 numbers raise `ValueError` (`expected min_ndim=2, found ndim=1. Full shape received:
     (4,)`); 70 samples of shape (20, 4) make 70 steps, each with one sample as its batch. The same with
     TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2); a test shows it with the installed TensorFlow.
+
+    Fix: unsafe: 32 is a usual size, and the author may want another one.
 
     Example:
         import tensorflow as tf
@@ -50,6 +61,7 @@ class UnbatchedDataset(Rule):
     required_substrings = ((b"ataset", b"tfds", b".fit("),)
     nearby_substrings = (b".fit(",)
     prefilters = (has_datasets,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
@@ -96,5 +108,15 @@ def _finding(inputs: KerasInput) -> Finding:
             "wrong-result", ("training",), basis="ValueError, or 70 steps for 70 samples, TensorFlow 2.15 and 2.21"
         ),
         help="add `.batch(32)` after the shuffle and the maps of single samples",
-        notes=tuple(dict.fromkeys(Note(one.file, one.place, "the dataset is made here") for one in made)),
+        fix=_fix(inputs),
+        notes=tuple(dict.fromkeys(Note(batches.file, batches.place, "the dataset is made here") for batches in made)),
     )
+
+
+def _fix(inputs: KerasInput) -> Fix | None:
+    """Batch at the end of the one chain that there is."""
+    chain = inputs.chains[0]
+    last = chain.operations[-1] if chain.operations else chain.made
+    if len(inputs.chains) > 1 or last is None or last.file is not inputs.file:
+        return None
+    return Fix("Put samples in batches", "unsafe", (Edit(last.call, ".batch(32)", "after"),))

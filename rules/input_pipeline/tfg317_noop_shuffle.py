@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument, has_datasets
-from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Prediction,
+    Rule,
+    Workload,
+)
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import Chain, Model
 
 
 class NoopShuffle(Rule):
@@ -21,6 +31,9 @@ class NoopShuffle(Rule):
 
     Measured: `list(Dataset.range(9).shuffle(1))` is 0 to 8 in order, with TensorFlow 2.21 and 2.15; a test
     shows it with the installed TensorFlow.
+
+    Fix: unsafe: it changes the order, as it is meant to; 1000 is a usual size, and more is better as far as memory
+    allows.
 
     Example:
         import tensorflow as tf
@@ -38,13 +51,15 @@ class NoopShuffle(Rule):
     required_substrings = ((b".shuffle(",),)
     nearby_substrings = DATASET_SUBSTRINGS
     prefilters = (has_datasets,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield each shuffle of a dataset whose buffer always holds one element."""
         for call in model.method_calls("shuffle"):
-            size = model.value(argument(call, 0, "buffer_size"))
-            if type(size) is not int or size != 1:
+            size = argument(call, 0, "buffer_size")
+            number = model.value(size)
+            if type(number) is not int or number != 1:
                 continue
             chains = model.once(Pipelines).chains(model.file, call)
             if not all(chain.certain and chain.operations for chain in chains):
@@ -54,6 +69,7 @@ class NoopShuffle(Rule):
                 chains[0].operations[-1].place,
                 "`shuffle` with a buffer of one element leaves the order as it is",
                 Prediction("wrong-result", (), basis="Dataset.range(9).shuffle(1), TensorFlow 2.15 and 2.21"),
+                fix=_fix(chains, size),
                 help="shuffle with a buffer as large as the data set, or as memory allows",
             )
 
@@ -73,3 +89,10 @@ _WORKLOAD = Workload(
     """,
     changes=((".shuffle(1)", ".shuffle(64)"),),
 )
+
+
+def _fix(chains: Sequence[Chain], size: cst.BaseExpression | None) -> Fix | None:
+    """A usual number of elements, where they are no batches."""
+    if not isinstance(size, cst.Integer) or any(chain.batching is not None for chain in chains):
+        return None
+    return Fix("Shuffle among 1000 elements", "unsafe", (Edit(size, "1000"),))

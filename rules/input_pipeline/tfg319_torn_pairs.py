@@ -15,7 +15,18 @@ from tflint_gpu.model import (
     has_datasets,
     shuffles,
 )
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    method_text,
+    removed,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, KerasInput, Model, Operation, Origin
@@ -38,6 +49,8 @@ class TornPairs(Rule):
     Measured: of 60 pairs none to two are together after `zip((a.shuffle(60), b.shuffle(60)))`, 20 where the buffers
     hold two; with the same seed in both all 60. Two branches of one shuffled dataset: none to two. Two `list_files` of
     one folder: one of 60. TensorFlow 2.21; a test shows it with the installed TensorFlow.
+
+    Fix: unsafe: it changes the pairs, as it is meant to.
 
     Example:
         import tensorflow as tf
@@ -66,6 +79,7 @@ class TornPairs(Rule):
     required_substrings = ((b".fit(", b".evaluate("),)
     nearby_substrings = (shuffles, b".zip(")
     prefilters = (has_datasets,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
@@ -107,11 +121,24 @@ def _finding(inputs: KerasInput, made: Operation, shuffled: Operation) -> Findin
         "inputs and targets are shuffled apart: this pairs each input with the target of another sample",
         Prediction("wrong-result", ("training",), basis="none to two of 60 pairs are together, TensorFlow 2.21"),
         help="take out the shuffles before the zip and shuffle the pairs after it, or give both the same `seed`",
+        fix=_fix(inputs.chains[0], made),
         notes=(
             Note(shuffled.file, shuffled.place, "shuffled here, in an order of its own"),
             Note(inputs.file, inputs.call, f"`{inputs.method}` takes the second of each pair for the target"),
         ),
     )
+
+
+def _fix(zipped: Chain, made: Operation) -> Fix | None:
+    """Take out the shuffles of both, and shuffle the pairs with the first one's buffer."""
+    shuffles_of_both = [o for chain in zipped.inputs for o in chain.operations if o.name == "shuffle"]
+    edits = [edit for shuffle in shuffles_of_both for edit in removed(shuffle)]
+    if not edits or any(shuffle.file is not made.file for shuffle in shuffles_of_both):
+        return None
+    if len(edits) < len(shuffles_of_both) or any(chain.is_shuffled_by_source for chain in zipped.inputs):
+        return None
+    shuffled = Edit(made.call, method_text(shuffles_of_both[0]), "after")
+    return Fix("Shuffle the pairs", "unsafe", (*edits, shuffled))
 
 
 def _is_plain_model(inputs: KerasInput, model: Model) -> bool:

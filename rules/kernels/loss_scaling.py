@@ -76,7 +76,7 @@ class LossScaling(Analysis):
                 pairs = list(self._pairs(file, tape))
                 if scales or _SCALES.search(file.code(file.tree.function(tape) or tape)):
                     pairs = [pair for pair in pairs if self._is_left_out(file, *pair)]
-                steps = (step for one, update in pairs for step in self._step(file, tape, one, update))
+                steps = (step for tape_call, update in pairs for step in self._step(file, tape, tape_call, update))
                 yield from islice(steps, 1)
 
     def _pairs(self, file: File, tape: cst.Call) -> Iterator[tuple[cst.Call, cst.Call]]:
@@ -112,13 +112,13 @@ class LossScaling(Analysis):
                     seen.add(value)
                     stack.append(value)
 
-    def _is_left_out(self, file: File, one: cst.Call, update: cst.Call) -> bool:
+    def _is_left_out(self, file: File, tape_call: cst.Call, update: cst.Call) -> bool:
         """Whether a step scales the loss of another optimizer, and never of this one."""
         neighbours = file.calls_in.get(file.tree.function(update), ())
         others = [call for call in neighbours if method_name(call) == "apply_gradients" and call is not update]
         if not any(self._scales(file, call) for call in others):
             return False
-        used = [argument(one, 0, "target"), *(arg.value for arg in update.args)]
+        used = [argument(tape_call, 0, "target"), *(arg.value for arg in update.args)]
         return not any(
             _SCALES.search(file.code(node))
             or any(_SCALES.search(c.function.file.code(c.function.node)) for c in self._callees(file, node))
@@ -137,8 +137,8 @@ class LossScaling(Analysis):
             file, update.func.value, lambda origin: (origin.made_by or "").rpartition(".")[2] == _SCALING_OPTIMIZER
         )
 
-    def _step(self, file: File, tape: cst.Call, one: cst.Call, update: cst.Call) -> Iterator[UnscaledStep]:
-        holder = self._holder(file, argument(one, 1, "sources"))
+    def _step(self, file: File, tape: cst.Call, call: cst.Call, update: cst.Call) -> Iterator[UnscaledStep]:
+        holder = self._holder(file, argument(call, 1, "sources"))
         if holder is None or not isinstance(update.func, cst.Attribute):
             return
         if self._is_own_step(file, tape, holder):
@@ -146,7 +146,7 @@ class LossScaling(Analysis):
             return
         models = self.inference.of(file, holder)
         is_plain = self.inference.must_be(file, update.func.value, self._is_plain)
-        if is_plain and models and all(self._is_half(one) for one in models):
+        if is_plain and models and all(self._is_half(model) for model in models):
             yield UnscaledStep(file, tape, update, models[0].file, models[0].node)
 
     def _holder(self, file: File, sources: Expression | None) -> Expression | None:

@@ -32,6 +32,7 @@ class GenericRecurrent:
         layer: "LSTM", "GRU" or "GRU or LSTM".
         reasons: the arguments as they are written, or as the values that they have.
         is_cell: whether it is a plain cell, or are such cells, in `keras.layers.RNN`.
+        arguments: the nodes of the reasons.
     """
 
     file: File
@@ -40,6 +41,7 @@ class GenericRecurrent:
     layer: str
     reasons: tuple[str, ...] = ()
     is_cell: bool = False
+    arguments: tuple[cst.Arg, ...] = ()
 
 
 class Recurrent(Analysis):
@@ -53,10 +55,11 @@ class Recurrent(Analysis):
         """The layers that certainly get an argument which the cuDNN kernel does not know, and cells in `RNN`."""
         for name, layer in _LAYERS.items():
             for call in self.file.calls(name):
-                found = self._unsupported(self.file, call, layer)
-                if found and self._is_left_to_keras(call):
-                    reasons = tuple(reason for _, reason in found)
-                    yield GenericRecurrent(self.file, call, found[0][0], layer, reasons)
+                unsupported = self._unsupported(self.file, call, layer)
+                if unsupported and self._is_left_to_keras(call):
+                    reasons = tuple(reason for _, reason in unsupported)
+                    given = tuple(arg for arg, _ in unsupported)
+                    yield GenericRecurrent(self.file, call, given[0], layer, reasons, arguments=given)
         for call in self.file.calls("keras.layers.RNN"):
             cell = argument(call, 0, "cell")
             layers = self._plain_cells(cell) if cell is not None else []
@@ -67,13 +70,13 @@ class Recurrent(Analysis):
         """Whether the program leaves it to Keras which kernel is used: `use_cudnn=False` is a choice."""
         return argument(call, -1, "use_cudnn") is None or self.constants.keyword(self.file, call, "use_cudnn") == "auto"
 
-    def _unsupported(self, file: File, call: cst.Call, layer: str) -> list[tuple[Node, str]]:
+    def _unsupported(self, file: File, call: cst.Call, layer: str) -> list[tuple[cst.Arg, str]]:
         """The arguments that rule the kernel out, each with its text."""
-        found: list[tuple[Node, str]] = []
+        arguments: list[tuple[cst.Arg, str]] = []
         for name, supported in _SUPPORTED.items():
             given = self._given(file, call, name)
             if given is not None and self._is_other_function(file, call, given, name, supported):
-                found.append((given, self._text(file, call, given, name)))
+                arguments.append((given, self._text(file, call, given, name)))
         for name, holds in (
             ("recurrent_dropout", _is_positive),
             ("unroll", _is_true),
@@ -83,9 +86,9 @@ class Recurrent(Analysis):
         ):
             given = self._given(file, call, name)
             if given is not None and holds(self._value(file, call, given, name)):
-                found.append((given, self._text(file, call, given, name)))
+                arguments.append((given, self._text(file, call, given, name)))
         order = file.tree.order
-        return sorted(found, key=lambda one: order[one[0]])
+        return sorted(arguments, key=lambda pair: order[pair[0]])
 
     def _given(self, file: File, call: cst.Call, name: str) -> cst.Arg | None:
         """The argument that brings a parameter: by name, by position, or in a `**CFG`."""

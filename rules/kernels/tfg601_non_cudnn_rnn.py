@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from tflint_gpu.model import Program, Runtime
-from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Prediction,
+    Rule,
+    Workload,
+    leave_out,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -30,6 +41,9 @@ class NonCudnnRnn(Rule):
     3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. No
     ratio was measured, since that needs a GPU.
 
+    Fix: unsafe: without the arguments it is another model, whose saved weights mean something else. A cell becomes the
+    layer, with the same weights.
+
     Example:
         import tensorflow as tf
 
@@ -45,6 +59,7 @@ class NonCudnnRnn(Rule):
     name = "non-cudnn-rnn"
     least_tensorflow = (2, 0)
     required_substrings = ((b"LSTM", b"GRU"),)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -70,6 +85,7 @@ class NonCudnnRnn(Rule):
                     basis="the conditions in Keras's source, 2.15 and 3.15; how much slower was not measured",
                 ),
                 help=_help(layer),
+                fix=_as_layer(layer) if layer.is_cell else leave_out(layer.file, layer.call, layer.arguments, "unsafe"),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -92,6 +108,22 @@ def _help(layer: GenericRecurrent) -> str:
     if layer.is_cell:
         return f"use `{layer.layer.replace(' or ', '(...)` or `')}(...)` with the cell's arguments"
     return "leave it out if the model need not have it: the default is what the kernel computes"
+
+
+def _as_layer(layer: GenericRecurrent) -> Fix | None:
+    """`LSTM(64, return_sequences=True)` for `RNN(LSTMCell(64), return_sequences=True)`, which has the same weights."""
+    file, call, cell = layer.file, layer.call, layer.place
+    if not isinstance(call.func, cst.Attribute) or not isinstance(cell, cst.Call) or " or " in layer.layer:
+        return None
+    if not cell.args or call.args[0].value is not cell:
+        return None
+    given = (*cell.args, *call.args[1:])
+    names = [arg.keyword.value for arg in given if arg.keyword is not None]
+    if len(set(names)) < len(names) or any(arg.star or arg.keyword is None for arg in call.args[1:]):
+        return None
+    start, end = file.span(cell.args[0])[0], file.span(cell.args[-1])[1]
+    edits = (Edit(call.func.attr, layer.layer), Edit(call.args[0], file.source.text[start:end]))
+    return Fix(f"Make the layer `{layer.layer}`", "unsafe", edits)
 
 
 _WORKLOAD = Workload(

@@ -26,6 +26,9 @@ class Float64Compute(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because the data, constants and gradients next to it have to change their dtype together, or operations
+    raise.
+
     Example:
         import tensorflow as tf
 

@@ -34,6 +34,8 @@ class NoMixedPrecision(Rule):
     Measured: nothing; on a CPU there is nothing to gain, and no GPU was at hand. So this rule runs only where it is
     selected by its code.
 
+    Fix: none, because the last layers, a loss of the program and its loops have to be made ready for float16, too.
+
     Example:
         import tensorflow as tf
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from tflint_gpu.model import MixedPrecision, Runtime
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    with_keyword,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -27,6 +38,8 @@ class HalfPrecisionOutput(Rule):
     Measured: TensorFlow 2.21 with Keras 3.15 on a CPU: with a logit of 10 in the wrong direction `fit` changes the
     weights of a float32 output and leaves those of a float16 output as they are, for softmax and sigmoid; with 2.15
     both change. A test repeats it with the installed TensorFlow.
+
+    Fix: unsafe: it changes the results, as it is meant to.
 
     Example:
         import tensorflow as tf
@@ -49,6 +62,7 @@ class HalfPrecisionOutput(Rule):
     name = "half-precision-output"
     required_substrings = ((b"fit", b"train", b"compile"),)
     nearby_substrings = (b"mixed_float16",)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -57,23 +71,29 @@ class HalfPrecisionOutput(Rule):
         """Yield the last layers of trained models that give float16 probabilities to a cross-entropy."""
         if model.target.keras < 3 or model.once(Runtime).is_graph_program(model.file):
             return
-        for one in model.once(MixedPrecision).half_outputs():
+        for output in model.once(MixedPrecision).half_outputs():
             yield Finding(
-                one.file,
-                one.layer,
-                f"under mixed_float16 this {one.activation} gives float16: where it is certain and wrong, "
+                output.file,
+                output.layer,
+                f"under mixed_float16 this {output.activation} gives float16: where it is certain and wrong, "
                 "Keras 3's cross-entropy gets no usable gradient",
                 Prediction("wrong-result", ("training",), basis="a logit of 10 in the wrong direction, Keras 3.15"),
                 help='give this layer `dtype="float32"`',
+                fix=_fix(output.layer),
                 notes=(
-                    Note(one.policy_file, one.policy, "the policy is set here"),
-                    Note(one.loss_file, one.loss, "the cross-entropy"),
+                    Note(output.policy_file, output.policy, "the policy is set here"),
+                    Note(output.loss_file, output.loss, "the cross-entropy"),
                 ),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """One example that the model is certain of and wrong about: does it change the weights?"""
         yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _fix(layer: cst.Call) -> Fix | None:
+    edits = with_keyword(layer, 'dtype="float32"')
+    return Fix("Compute the output in float32", "unsafe", edits) if edits else None
 
 
 _WORKLOAD = Workload(

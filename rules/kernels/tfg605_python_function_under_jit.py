@@ -24,6 +24,8 @@ class PythonFunctionUnderJit(Rule):
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in
     `fit`, `evaluate` and `predict`; a test repeats it with the installed TensorFlow.
 
+    Fix: none, because either the function is written with operations that XLA knows, or it is not compiled.
+
     Example:
         import numpy as np
         import tensorflow as tf
@@ -52,14 +54,14 @@ class PythonFunctionUnderJit(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that run Python in what XLA compiles."""
-        for one in model.once(HostFunctions).compiled:
-            name = one.host.name.removeprefix("tf.compat.v1.").removeprefix("tf.")
-            notes = [Note(one.file, one.place, "compiled with XLA here")]
-            notes += [Note(step.file, step.node, step.text) for step in one.host.traced.steps]
+        for function in model.once(HostFunctions).compiled:
+            name = function.host.name.removeprefix("tf.compat.v1.").removeprefix("tf.")
+            notes = [Note(function.file, function.place, "compiled with XLA here")]
+            notes += [Note(step.file, step.node, step.text) for step in function.host.traced.steps]
             yield Finding(
-                one.host.file,
-                one.host.call.func,
-                f"`{name}` calls Python, which XLA cannot compile: {one.host.traced.entry} raises",
+                function.host.file,
+                function.host.call.func,
+                f"`{name}` calls Python, which XLA cannot compile: {function.host.traced.entry} raises",
                 Prediction("crash", ("traced",), basis="InvalidArgumentError; measured with 2.15 and 2.21"),
                 help="use TensorFlow's operations, call it outside of what is compiled, or leave `jit_compile` out",
                 notes=tuple(notes),

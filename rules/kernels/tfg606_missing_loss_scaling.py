@@ -29,6 +29,8 @@ class MissingLossScaling(Rule):
     loss; with 2.21 a `train_step` that does not scale moves the weights by 1/32768 of the step (SGD). A test repeats
     both with the installed TensorFlow.
 
+    Fix: none, because all steps that share the optimizer have to scale their loss together.
+
     Example:
         import tensorflow as tf
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, uses_contrib
+from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, uses_contrib, without_arguments
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -24,7 +24,7 @@ from tflint_gpu.rule import (
 
 from .chains import called, rewritten
 from .statements import growth_of_all, in_scope
-from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, shown
+from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, fixable, shown
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Mention, Model
@@ -112,7 +112,7 @@ class Renamed(Rule):
                     yield Use(rename, call, call.func.attr, rename.method, "AttributeError", _method_fix(rename, call))
                 elif gone[0].keyword is not None:
                     name = "`, `".join(arg.keyword.value for arg in gone if arg.keyword is not None)
-                    fix = Fix(f"Leave out `{name}`", "unsafe", (Edit(call, _without(model, call, gone)),))
+                    fix = Fix(f"Leave out `{name}`", "unsafe", (Edit(call, without_arguments(model.file, call, gone)),))
                     yield Use(rename, call, gone[0].keyword, name, "TypeError", fix)
 
     def _attributes(self, model: Model) -> Iterator[Use]:
@@ -184,8 +184,8 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
     elif isinstance(mention.node, cst.BaseExpression) and not any(
         name.startswith(f"{mention.name}.") for name in renames
     ):
-        found = TF_NAME.search(rename.new)
-        dotted = found[0] if found else rename.new
+        match = TF_NAME.search(rename.new)
+        dotted = match[0] if match else rename.new
         spelled = model.mentions.respelled(mention.node, dotted)
         call = file.call_at(mention.node)
         replaced = mention.node if dotted == rename.new else call if call is not None and not call.args else None
@@ -206,29 +206,8 @@ def _method_fix(rename: Rename, call: cst.Call) -> Fix | None:
     return Fix(f"Write `{rename.new}`", rename.fix, edits)
 
 
-def _without(model: Model, call: cst.Call, gone: list[cst.Arg]) -> str:
-    """The text of a call with some arguments left out."""
-    file = model.file
-    start, end = file.span(call)
-    spans = [file.span(arg) for arg in call.args]
-    pieces, position = [], start
-    kept = [index for index, arg in enumerate(call.args) if arg not in gone]
-    for index, arg in enumerate(call.args):
-        if arg not in gone:
-            continue
-        first, last = spans[index]
-        if any(other > index for other in kept):
-            last = spans[index + 1][0]
-        elif kept:
-            first = max(position, spans[index - 1][1])
-        pieces.append(file.source.text[position:first])
-        position = last
-    return "".join([*pieces, file.source.text[position:end]])
-
-
 def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
     renames = tuple(map(Rename.of_row, row["renames"]))
-    fixes = {rename.fix for rename in renames}
     removed = any(rename.removed for rename in renames)
     deprecated = any(rename.deprecated for rename in renames)
     return type(
@@ -244,7 +223,7 @@ def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
                 tuple(word.encode() for word in group) for group in row["required_substrings"]
             ),
             "prefilters": (uses_contrib,) if row["name"] == "contrib" else (),
-            "fixable": "safe" if "safe" in fixes else "unsafe" if "unsafe" in fixes else None,
+            "fixable": fixable(renames),
             "row": row,
             "renames": renames,
         },

@@ -107,7 +107,7 @@ def _neighbour(model: Model, line: cst.SimpleStatementLine, step: int) -> cst.Si
     """The line right before or after another one in the same block, with no comment between them."""
     block = model.file.tree.parents[line]
     statements = list(block.body) if isinstance(block, cst.Module | cst.IndentedBlock) else []
-    place = next((index for index, one in enumerate(statements) if one is line), -1) + step
+    place = next((index for index, other in enumerate(statements) if other is line), -1) + step
     if not 0 <= place < len(statements):
         return None
     neighbour = _line(model, statements[place])

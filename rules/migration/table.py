@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import libcst as cst
 
-from tflint_gpu.rule import Edit, NameChange
+from tflint_gpu.rule import Applicability, Edit, NameChange
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -124,7 +124,23 @@ def documentation(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
         "versions between have them was looked up in their packages."
     )
     text = [textwrap.fill(" ".join(paragraph.split()), 110, break_on_hyphens=False) for paragraph in paragraphs]
+    text.append(textwrap.fill(_fix_note(renames), 110, break_on_hyphens=False))
     for heading, key in (("Example", "example"), ("Use instead", "instead")):
         code = row[key].strip("\n")
         text.append(f"{heading}:\n" + textwrap.indent(f"import tensorflow as tf\n\n{code}", "    "))
     return "\n\n".join([row["summary"], *text]) + "\n"
+
+
+def fixable(renames: tuple[Rename, ...]) -> Applicability | None:
+    """The best that a fix of one of the names is."""
+    fixes = {rename.fix for rename in renames}
+    return "safe" if "safe" in fixes else "unsafe" if "unsafe" in fixes else None
+
+
+def _fix_note(renames: tuple[Rename, ...]) -> str:
+    kind = fixable(renames)
+    if kind is None:
+        return "Fix: none, because nothing took the place of these names."
+    why = "the new name is the same thing" if kind == "safe" else "what takes its place may differ in what it returns"
+    rest = " Arguments that it does not take, or not under that name, keep a call as it is."
+    return f"Fix: {kind}: {why}.{rest}"

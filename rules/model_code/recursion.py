@@ -34,7 +34,7 @@ class Recursions(Analysis):
     @cached_property
     def all(self) -> list[Recursion]:
         """The recursive functions; of several that call each other the first."""
-        found: list[Recursion] = []
+        recursions: list[Recursion] = []
         reported: set[Node] = set()
         for node, place in self.tracing.wrapped(self.file).items():
             if not isinstance(place, cst.Decorator) or node in reported or self._is_redefined(node):
@@ -42,8 +42,8 @@ class Recursions(Analysis):
             function = self.inference.definitions.function(self.file, node)
             paths = tuple(self._ways_back(function, reported))
             if paths:
-                found.append(Recursion(function, paths))
-        return found
+                recursions.append(Recursion(function, paths))
+        return recursions
 
     def _is_redefined(self, node: FunctionNode) -> bool:
         """Whether its name means something else too, so that a call of it may not come back."""

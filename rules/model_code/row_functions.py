@@ -25,7 +25,6 @@ from tflint_gpu.model import (
     argument,
     filled,
     is_plain,
-    may_be_replaced,
     operands,
     walk,
 )
@@ -105,9 +104,9 @@ class RowFunctions(Analysis):
         node, made = origin.node, origin.made_by or ""
         if isinstance(node, cst.Tuple) and not origin.access_path:  # components
             return any(
-                self._is_short_or_ragged(one)
+                self._is_short_or_ragged(row_origin)
                 for element in node.elements
-                for one in self.inference.of(origin.file, element.value, origin.context)
+                for row_origin in self.inference.of(origin.file, element.value, origin.context)
             )
         if isinstance(node, cst.Call) and made in ("tf.constant", "tf.convert_to_tensor", "tf.range") and node.args:
             value = self.constants.of(origin.file, node.args[0].value, origin.context)
@@ -155,15 +154,19 @@ class _RowFunction:
     def needs(self) -> frozenset[Need] | None:
         """What must be written differently for all rows; None where the function is needed, or not understood."""
         node, file = self.function.node, self.function.file
-        if len(self.rows) != 1 or may_be_replaced(file, node) or file.yields_of.get(node):
+        if (
+            len(self.rows) != 1
+            or self.inference.definitions.decorators.may_replace(file, node)
+            or file.yields_of.get(node)
+        ):
             return None
-        found = _joined(self._expression(file, value, self.context) for value in file.returned(node))
-        if found is None or not found.of_row or not self._indexes_by_constants():
+        joined = _joined(self._expression(file, value, self.context) for value in file.returned(node))
+        if joined is None or not joined.of_row or not self._indexes_by_constants():
             return None
         asked: list[Expression] = []
         if not is_plain(self.inference, self.function, self._understood, lambda test: self._asks(test, asked)):
             return None
-        return found.needs | (frozenset(["where"]) if asked else frozenset())
+        return joined.needs | (frozenset(["where"]) if asked else frozenset())
 
     def _asks(self, test: Expression, asked: list[Expression]) -> bool:
         """Whether the test of a conditional expression is one that `tf.where` can take."""
@@ -189,7 +192,7 @@ class _RowFunction:
         key = (expr, context)
         if key not in self._known:
             self._known[key] = None  # a value that depends on itself
-            self._known[key] = _joined(self._origin(one) for one in self.inference.of(file, expr, context))
+            self._known[key] = _joined(self._origin(origin) for origin in self.inference.of(file, expr, context))
         return self._known[key]
 
     def _origin(self, origin: Origin) -> _Value | None:
@@ -212,7 +215,7 @@ class _RowFunction:
         if combined is None and isinstance(node, cst.BinaryOperation):  # the product of matrices
             combined = [node.left, node.right]
         if combined is not None:
-            return _combined(self._expression(file, one, context) for one in combined)
+            return _combined(self._expression(file, operand, context) for operand in combined)
         if isinstance(node, cst.Integer | cst.Float | cst.SimpleString | cst.Name | cst.Attribute | cst.Ellipsis):
             return _NUMBER if isinstance(node, cst.Integer | cst.Float) else _FIXED
         return None
@@ -240,21 +243,21 @@ class _RowFunction:
         values = [self._expression(file, arg.value, context) for arg in call.args]
         if any(arg.star for arg in call.args) or any(value is None for value in values):
             return None
-        found: _Value | None = None
+        value_so_far: _Value | None = None
         of_row = [value for value in values if value is not None and value.of_row]
         if short in COMBINING and (short != "where" or len(values) == 3):
-            found = _combined(values)
+            value_so_far = _combined(values)
         elif short in _JOINING:
-            found = _needing(_joined(values), "axis" if short == "stack" else "axes")
+            value_so_far = _needing(_joined(values), "axis" if short == "stack" else "axes")
         elif not of_row and (short in NUMBERS | UNARY or name in _HOST_NUMBERS or _is_plain_number(file, call)):
-            found = _joined(values) if values else _FIXED
+            value_so_far = _joined(values) if values else _FIXED
         elif values and values[:1] == of_row:
-            found = values[0] if short in UNARY else None
+            value_so_far = values[0] if short in UNARY else None
             if short in _REDUCING:
-                found = _needing(values[0], "axis")
-        if found is not None:
+                value_so_far = _needing(values[0], "axis")
+        if value_so_far is not None:
             self._understood.add(call)
-        return found
+        return value_so_far
 
 
 def _short(name: str | None) -> str:
@@ -282,9 +285,9 @@ def _bounds(file: File, slice_: cst.BaseSlice) -> list[Expression]:
 
 def _joined(values: Iterable[_Value | None]) -> _Value | None:
     """What some values are together; None where one is not understood."""
-    found = list(values)
-    known = [value for value in found if value is not None]
-    if not known or len(known) < len(found):
+    operands = list(values)
+    known = [value for value in operands if value is not None]
+    if not known or len(known) < len(operands):
         return None
     return _Value(
         any(value.of_row for value in known),
@@ -295,10 +298,10 @@ def _joined(values: Iterable[_Value | None]) -> _Value | None:
 
 def _combined(values: Iterable[_Value | None]) -> _Value | None:
     """Operands number by number: with other tensors next to the row, their axes must be made to fit."""
-    found = list(values)
-    result = _joined(found)
-    others = [value for value in found if value is not None and not value.of_row and not value.is_number]
-    rows = [value for value in found if value is not None and value.of_row]
+    known = list(values)
+    result = _joined(known)
+    others = [value for value in known if value is not None and not value.of_row and not value.is_number]
+    rows = [value for value in known if value is not None and value.of_row]
     if others or (len(rows) > 1 and any(row.needs for row in rows)):
         return _needing(result, "axes")
     return result

@@ -55,6 +55,9 @@ class NumpyInCall(Rule):
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
 
+    Fix: safe where TensorFlow's function gives a tensor what NumPy's gives; unsafe where others call the code, too, or
+    an operand is an array, whose dtype decides the result's.
+
     Example:
         import numpy as np
         import tensorflow as tf
@@ -96,9 +99,11 @@ class NumpyInCall(Rule):
         """
         if finding.subject is None:
             raise NoExperiment("it stands where a functional model is built, and raises at once")
-        own, found = finding.subject_as(Trace), _numpy_calls(model)
+        own, numpy_calls = finding.subject_as(Trace), _numpy_calls(model)
         function = own.function.node
-        repairs = {call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in found}
+        repairs = {
+            call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in numpy_calls
+        }
         others = (
             replace(c, optional=True) for where, changes in repairs.values() if where is not function for c in changes
         )

@@ -16,7 +16,15 @@ from tflint_gpu.model import (
     drawn_in_graph,
     draws_while_traced,
 )
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    draw_in_graph,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Traced
@@ -37,6 +45,9 @@ class FrozenRandomness(Rule):
     ones; `np.random` and `time.time()` in a `tf.function` gave one value in four calls. A test repeats it
     with the installed TensorFlow.
 
+    Fix: unsafe: the number becomes a float32 tensor, drawn in every step. There is none where Python needs the number
+    itself, nor for clocks.
+
     Example:
         import numpy as np
         import tensorflow as tf
@@ -47,6 +58,7 @@ class FrozenRandomness(Rule):
                 return inputs + np.random.normal(scale=0.1)
 
     Use instead:
+        import numpy as np
         import tensorflow as tf
 
 
@@ -61,6 +73,7 @@ class FrozenRandomness(Rule):
     required_substrings = (TRACING_SUBSTRINGS,)
     nearby_substrings = (b"random", b"time", b"uuid")
     prefilters = (draws_while_traced,)
+    fixable = "unsafe"
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
@@ -107,5 +120,6 @@ def _finding(traced: Traced, call: cst.Call, name: str) -> Finding:
         f"`{short}` runs once, while {who} {traced.entry}{where}: every later step {same}",
         Prediction("wrong-result", ("traced",), basis="one value in all steps of a trace; measured with 2.15 and 2.21"),
         help=drawn_in_graph(name),
+        fix=draw_in_graph(traced.file, call, name),
         notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
     )

@@ -19,13 +19,17 @@ class TracedSideEffect(Rule):
     adds one symbolic tensor that cannot be used outside, a counter counts to one. Writing to an argument of the
     `tf.function` itself raises: `ValueError: ... should not modify its Python input arguments`. In what Keras traces
     (`call`, `train_step` and their kin) only `print` and `open` are reported. A print of a shape may be meant to be
-    seen once, so it is advice. Not reported: prints whose text mentions tracing; lists that are made in the traced
-    code; code under a test for eager execution or `is None`, or before a `raise`. Another rule reports functions given
+    seen once, so it is advice. Not reported: prints whose text mentions tracing, or next to a `tf.print`; lists that
+    are made in the traced code; code under a test for eager execution, `is None` or a flag that the code itself sets,
+    or before a `raise`. Another rule reports functions given
     to a dataset's `map`.
 
     Measured: with TensorFlow 2.21 and 2.15, three calls of a `tf.function` printed once, appended one symbolic tensor
     and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a
     tensor TypeError. A test repeats it with the installed TensorFlow.
+
+    Fix: none, because where the value is to go instead, out of the function, into a variable or into the graph, is what
+    the author has to say.
 
     Example:
         import tensorflow as tf
@@ -117,7 +121,7 @@ _WRITES = Workload(
 )
 _SAYS: dict[EffectKind, tuple[str, str]] = {
     "print": ("prints", "later calls print nothing"),
-    "shape": ("prints a shape or a type", "it is shown once for each trace, not for each call"),
+    "shape": ("prints a shape, a type or a name", "it is shown once for each trace, not for each call"),
     "open": ("opens the file", "later calls do not touch it"),
     "container": ("changes `{target}`", "later calls leave it as it is"),
     "name": ("writes `{target}`", "later calls leave it as it is"),

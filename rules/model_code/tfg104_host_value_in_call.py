@@ -27,6 +27,9 @@ class HostValueInCall(Rule):
     Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
 
+    Fix: none, because what the value is needed for has to be written with TensorFlow's operations, or taken out of the
+    function.
+
     Example:
         import tensorflow as tf
 
@@ -58,10 +61,10 @@ class HostValueInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the places that ask a symbolic tensor for its value."""
-        for found in model.once(HostValues).asked(converts=model.target.keras < 3):
+        for value in model.once(HostValues).asked(converts=model.target.keras < 3):
             if model.once(TracedCode).may_run_eagerly:
                 return
-            yield _finding(found)
+            yield _finding(value)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The same with a tensor of the rule's own: no tensor has a value while it is traced."""
@@ -85,20 +88,20 @@ _HELP: dict[ValueUse, str] = {
 }
 
 
-def _finding(found: HostValue) -> Finding:
-    traced = found.traced
+def _finding(value: HostValue) -> Finding:
+    traced = value.traced
     who = "Keras" if traced.keras else "TensorFlow"
-    if found.use != "read":
+    if value.use != "read":
         who += " 3"
-    asks = {"read": "has no value", "number": "is no number"}.get(found.use, "cannot decide")
+    asks = {"read": "has no value", "number": "is no number"}.get(value.use, "cannot decide")
     return Finding(
         traced.file,
-        found.place,
-        f"{found.text} on a tensor raises {_RAISES[found.use]}: it {asks} while {who} traces {traced.entry}",
-        Prediction("crash", ("traced",), basis=f"{_RAISES[found.use]}; measured with 2.15 and 2.21"),
-        help=_HELP[found.use],
+        value.place,
+        f"{value.text} on a tensor raises {_RAISES[value.use]}: it {asks} while {who} traces {traced.entry}",
+        Prediction("crash", ("traced",), basis=f"{_RAISES[value.use]}; measured with 2.15 and 2.21"),
+        help=_HELP[value.use],
         notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
-        subject=found,
+        subject=value,
     )
 
 

@@ -26,6 +26,8 @@ class PythonFunctionInCall(Rule):
 
     Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
 
+    Fix: none, because the Python function has to be written again with operations that have gradients.
+
     Example:
         import numpy as np
         import tensorflow as tf
@@ -54,8 +56,8 @@ class PythonFunctionInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that run Python on the path of a gradient."""
-        for found in model.once(HostFunctions).on_gradients:
-            yield _finding(model, found)
+        for function in model.once(HostFunctions).on_gradients:
+            yield _finding(model, function)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The rule's own workload: the effect on the gradient does not depend on the function's numbers."""
@@ -80,8 +82,8 @@ _PREDICTIONS: dict[GradientKind, Prediction] = {
 }
 
 
-def _finding(model: Model, found: OnGradient) -> Finding:
-    host, kind = found
+def _finding(model: Model, gradient: OnGradient) -> Finding:
+    host, kind = gradient
     name = f"`{host.name.removeprefix('tf.compat.v1.').removeprefix('tf.')}`"
     text = {
         "cut": f"{name} passes no gradient on: what comes before it is not trained",
@@ -99,7 +101,7 @@ def _finding(model: Model, found: OnGradient) -> Finding:
         _PREDICTIONS[kind],
         help=_HELP[kind],
         notes=tuple(notes),
-        subject=found,
+        subject=gradient,
     )
 
 

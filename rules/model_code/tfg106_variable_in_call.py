@@ -28,6 +28,8 @@ class VariableInCall(Rule):
     weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a
     `train_step`; `Dropout` with Keras 3 only. A test repeats it with the installed TensorFlow.
 
+    Fix: none, because how long the variable is to live, as long as the object or as one call, is not written anywhere.
+
     Example:
         import tensorflow as tf
 
@@ -99,7 +101,7 @@ _WORKLOAD = Workload(
 def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
     traced, call = created.traced, created.call
     what = f"{created.what} (since Keras 3)" if created.since_keras_3 else created.what
-    occasions = ", ".join(one for one in traced.start.occasions if one != FUNCTIONAL_API)
+    occasions = ", ".join(occasion for occasion in traced.start.occasions if occasion != FUNCTIONAL_API)
     when = f"Keras traces it ({occasions})" if traced.keras else "TensorFlow traces it"
     where = f" with `{created.mode}`" if created.mode else ""
     eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""

@@ -28,6 +28,8 @@ class RecursiveTfFunction(Rule):
     message; a recursion over a Python number from 20 was traced 21 times. A test repeats it with the installed
     TensorFlow.
 
+    Fix: none, because a recursion has to be written again as a loop, with what each call keeps for itself.
+
     Example:
         import tensorflow as tf
 

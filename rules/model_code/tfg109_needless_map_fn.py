@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import maps_rows
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+import libcst as cst
+
+from tflint_gpu.model import Tracing, argument, maps_rows, walk, without_arguments
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+)
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import File, Model
 
     from .row_functions import RowMap
 
@@ -28,10 +39,14 @@ class NeedlessMapFn(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: sums may be taken in another order. What needs axes of its own becomes a `tf.vectorized_map`, and only
+    in code that is traced.
+
     Example:
         import tensorflow as tf
 
 
+        @tf.function
         def peaks(signals):
             return tf.map_fn(lambda x: tf.reduce_max(tf.abs(x)), signals)
 
@@ -39,14 +54,16 @@ class NeedlessMapFn(Rule):
         import tensorflow as tf
 
 
+        @tf.function
         def peaks(signals):
-            return tf.reduce_max(tf.abs(signals), axis=-1)
+            return tf.vectorized_map(lambda x: tf.reduce_max(tf.abs(x)), signals)
     """
 
     code = "TFG109"
     name = "needless-map-fn"
     required_substrings = ((b"map_fn",),)
     prefilters = (maps_rows,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
 
@@ -54,11 +71,11 @@ class NeedlessMapFn(Rule):
         """Yield the calls of `map_fn` whose function works on all rows."""
         from .row_functions import RowFunctions
 
-        for found in model.once(RowFunctions).needless():
-            name = f"{model.file.code(found.call.func)}"
+        for row_map in model.once(RowFunctions).needless():
+            name = f"{model.file.code(row_map.call.func)}"
             yield Finding(
                 model.file,
-                found.call.func,
+                row_map.call.func,
                 f"`{name}` runs this function row by row, and all that it does works on all rows at once",
                 Prediction(
                     "slowdown",
@@ -66,8 +83,9 @@ class NeedlessMapFn(Rule):
                     high=20_000.0,
                     basis="8 to 1,000 small rows, traced and eager, on a CPU; least for few and large rows",
                 ),
-                help=_help(found),
-                notes=_notes(model, found),
+                help=_help(row_map),
+                fix=_fix(model, row_map),
+                notes=_notes(model, row_map),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -75,12 +93,45 @@ class NeedlessMapFn(Rule):
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
-def _help(found: RowMap) -> str:
-    if not found.needs:
+def _help(row_map: RowMap) -> str:
+    if not row_map.needs:
         return "call the function once, on the whole tensor"
-    changes = [text for need, text in _CHANGES.items() if need in found.needs]
-    vectorized = "" if "where" in found.needs else "; under `tf.function`, `tf.vectorized_map` does it as it is"
+    changes = [text for need, text in _CHANGES.items() if need in row_map.needs]
+    vectorized = "" if "where" in row_map.needs else "; under `tf.function`, `tf.vectorized_map` does it as it is"
     return f"compute on the whole tensor, with {' and '.join(changes)}{vectorized}"
+
+
+def _fix(model: Model, row_map: RowMap) -> Fix | None:
+    """The function called once, where it needs no change; traced, `tf.vectorized_map`, which changes it."""
+    call, file = row_map.call, model.file
+    function, rows = argument(call, 0, "fn"), argument(call, 1, "elems")
+    if function is None or rows is None or any(arg.star for arg in call.args):
+        return None
+    if not row_map.needs and isinstance(function, cst.Name | cst.Attribute):
+        return Fix("Call it once", "unsafe", (Edit(call, f"{file.code(function)}({file.code(rows)})"),))
+    if not row_map.needs and isinstance(function, cst.Lambda) and isinstance(rows, cst.Name | cst.Attribute):
+        text = _with_rows(file, function, file.code(rows))
+        return Fix("Compute it once", "unsafe", (Edit(call, text),)) if text else None
+    around, spelled = file.tree.function(call), file.names.spelled("tf.vectorized_map", call)
+    if "where" in row_map.needs or around is None or not model.once(Tracing).is_traced(file, around) or not spelled:
+        return None
+    gone = [arg for arg in call.args if arg.value is not function and arg.value is not rows]
+    text = without_arguments(file, call, gone).removeprefix(file.code(call.func))
+    return Fix("Let TensorFlow vectorize it", "unsafe", (Edit(call, f"{spelled}{text}"),))
+
+
+def _with_rows(file: File, function: cst.Lambda, rows: str) -> str:
+    """The body of a lambda with the rows for its one parameter."""
+    parameters, body = function.params.params, function.body
+    if len(parameters) != 1 or any(isinstance(node, cst.Lambda | cst.BaseComp) for node in walk(body)):
+        return ""
+    name, start = parameters[0].name.value, file.span(body)[0]
+    uses = [node for node in file.tree.uses.get(name, ()) if file.tree.within(node, body)]
+    text = file.code(body)
+    for use in sorted(uses, key=lambda node: file.span(node)[0], reverse=True):
+        first, last = (offset - start for offset in file.span(use))
+        text = f"{text[:first]}{rows}{text[last:]}"
+    return f"({text})"
 
 
 _CHANGES = {
@@ -90,11 +141,11 @@ _CHANGES = {
 }
 
 
-def _notes(model: Model, found: RowMap) -> tuple[Note, ...]:
+def _notes(model: Model, row_map: RowMap) -> tuple[Note, ...]:
     """Where the function is written, unless it is in the call."""
-    if found.function is None or model.file.tree.within(found.function.function.node, found.call):
+    if row_map.function is None or model.file.tree.within(row_map.function.function.node, row_map.call):
         return ()
-    function = found.function.function
+    function = row_map.function.function
     return (Note(function.file, function.node, "the function"),)
 
 

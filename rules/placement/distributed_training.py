@@ -68,10 +68,10 @@ class DistributedTraining(Analysis):
         """The parts made outside of the scope that their training needs, each once."""
         seen: set[Node] = set()
         for file, fit, made in self.compilations.trained():
-            for one in self._misplaced_for(file, fit, made) if not self._trains_itself(made) else ():
-                if one.node not in seen:
-                    seen.add(one.node)
-                    yield one
+            for misplaced in self._misplaced_for(file, fit, made) if not self._trains_itself(made) else ():
+                if misplaced.node not in seen:
+                    seen.add(misplaced.node)
+                    yield misplaced
 
     def _misplaced_for(self, file: File, fit: cst.Call, made: Origin) -> Iterator[Misplaced]:
         assert made.call is not None
@@ -80,9 +80,9 @@ class DistributedTraining(Analysis):
             return
         compiles = list(self.compilations.of(file, made))
         if place == "outside":
-            found = self._of_model(file, fit, made, compiles)
-            if found is not None:
-                yield found
+            misplaced = self._of_model(file, fit, made, compiles)
+            if misplaced is not None:
+                yield misplaced
         elif self.inference.project.target.keras >= 3:
             yield from self._of_optimizers(file, fit, made, compiles)
         else:
@@ -100,21 +100,27 @@ class DistributedTraining(Analysis):
         assert made.call is not None
         fitted = self.strategies.place(file, fit)
         if self.inference.project.target.keras >= 3:
-            optimizers = [self._optimizer(one, call, made) for one, call in compiles]
-            places = {one.place if one is not None else "unknown" for one in optimizers} or {"unknown"}
-            slots = {one.has_slots if one is not None else None for one in optimizers} or {None}
+            optimizers = [self._optimizer(compile_file, call, made) for compile_file, call in compiles]
+            places = {optimizer.place if optimizer is not None else "unknown" for optimizer in optimizers} or {
+                "unknown"
+            }
+            slots = {optimizer.has_slots if optimizer is not None else None for optimizer in optimizers} or {None}
             ways = [
-                _raised_by_keras_3(built, one, slot, where)
-                for built, one, slot, where in product(
+                _raised_by_keras_3(built, optimizer, slot, where)
+                for built, optimizer, slot, where in product(
                     _ways(self._is_built(made)), _places(places), _slot_ways(slots), _places({fitted})
                 )
             ]
             by = "fit"
         else:
-            compiled = {self.strategies.place(one, call, made.context) for one, call in compiles} or {"unknown"}
+            compiled = {self.strategies.place(optimizer, call, made.context) for optimizer, call in compiles} or {
+                "unknown"
+            }
             ways = [
-                _raised_by_keras_2(built, one, where)
-                for built, one, where in product(_ways(self._is_built(made)), _places(compiled), _places({fitted}))
+                _raised_by_keras_2(built, optimizer, where)
+                for built, optimizer, where in product(
+                    _ways(self._is_built(made)), _places(compiled), _places({fitted})
+                )
             ]
             by = "compile" if compiled == {"inside"} else "fit"
         if not all(ways):
@@ -141,18 +147,20 @@ class DistributedTraining(Analysis):
     def _of_optimizers(
         self, file: File, fit: cst.Call, made: Origin, compiles: list[tuple[File, cst.Call]]
     ) -> Iterator[Misplaced]:
-        optimizers = [self._optimizer(one, call, made) for one, call in compiles]
-        if all(one is not None and one.place == "outside" and one.has_slots for one in optimizers):
-            for one in optimizers:
-                assert one is not None
-                yield Misplaced("optimizer", one.file, one.node, made, ("RuntimeError",), "fit", file, fit)
+        optimizers = [self._optimizer(compile_file, call, made) for compile_file, call in compiles]
+        if all(
+            optimizer is not None and optimizer.place == "outside" and optimizer.has_slots for optimizer in optimizers
+        ):
+            for optimizer in optimizers:
+                assert optimizer is not None
+                yield Misplaced("optimizer", optimizer.file, optimizer.node, made, ("RuntimeError",), "fit", file, fit)
 
     def _of_metrics(
         self, file: File, fit: cst.Call, made: Origin, compiles: list[tuple[File, cst.Call]]
     ) -> Iterator[Misplaced]:
-        for one, call in compiles:
+        for compile_file, call in compiles:
             metrics = argument(call, 2, "metrics")
-            for held in self.inference.of(one, metrics, made.context) if metrics is not None else ():
+            for held in self.inference.of(compile_file, metrics, made.context) if metrics is not None else ():
                 for metric in (held, *self.inference.elements(held)):
                     if metric.call is not None and self.kinds.of(metric) == "metric" and self._is_outside(metric):
                         yield Misplaced("metric", metric.file, metric.call, made, ("ValueError",), "compile", file, fit)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.bounds import STRATEGY_CALLS, STRATEGY_SITES
-from tflint_gpu.model import Analysis, Context, File, Model, Node, Origin, may_be_replaced, method_name
+from tflint_gpu.model import Analysis, Context, File, Model, Node, Origin, method_name
 
 Place: TypeAlias = Literal["inside", "outside", "unknown"]
 
@@ -48,9 +48,9 @@ class Strategies(Analysis):
         child = node
         for parent in file.tree.ancestors(node):
             if isinstance(parent, cst.With) and child is parent.body:
-                found = self._entered(file, parent, context)
-                if found != "outside":
-                    return found
+                entered = self._entered(file, parent, context)
+                if entered != "outside":
+                    return entered
             elif isinstance(parent, cst.FunctionDef):
                 return self._place_of_function(file, parent, context, depth)
             elif isinstance(parent, cst.Lambda | cst.ClassDef):
@@ -64,8 +64,8 @@ class Strategies(Analysis):
 
     def _entered_by(self, file: File, item: cst.WithItem, context: Context | None) -> Place:
         origins = self.inference.of(file, item.item, context)
-        found: set[Place] = {self._opened(origin) for origin in origins}
-        return found.pop() if len(found) == 1 else "unknown"
+        places: set[Place] = {self._opened(origin) for origin in origins}
+        return places.pop() if len(places) == 1 else "unknown"
 
     def _opened(self, origin: Origin) -> Place:
         call = origin.call
@@ -79,8 +79,8 @@ class Strategies(Analysis):
 
     def _place_of_function(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
         """Where a function runs: as its call, or as all of them, or where nothing but its own strategy allows it."""
-        found = self._place_of_calls(file, function, context, depth)
-        return "outside" if found == "unknown" and self._enters_its_own(file, function) else found
+        place = self._place_of_calls(file, function, context, depth)
+        return "outside" if place == "unknown" and self._enters_its_own(file, function) else place
 
     def _enters_its_own(self, file: File, function: cst.FunctionDef) -> bool:
         """Whether a function enters the scope of a strategy that it makes: inside of another scope that raises."""
@@ -97,7 +97,7 @@ class Strategies(Analysis):
         )
 
     def _place_of_calls(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
-        if may_be_replaced(file, function):
+        if self.inference.definitions.decorators.may_replace(file, function):
             return "unknown"
         if depth >= STRATEGY_CALLS.limit:
             self.inference.meet(STRATEGY_CALLS)
@@ -125,7 +125,7 @@ def distributes_work(origin: Origin) -> bool:
 
 def _joined(places: Iterable[Place]) -> Place:
     """The place inside several blocks, each inside the one before."""
-    found = set(places)
-    if "inside" in found:
+    known = set(places)
+    if "inside" in known:
         return "inside"
-    return "unknown" if "unknown" in found else "outside"
+    return "unknown" if "unknown" in known else "outside"

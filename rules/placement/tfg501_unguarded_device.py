@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.model import Guards, Runtime, imports_tensorflow_1, parse_device
-from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Prediction,
+    Rule,
+    Workload,
+    importing,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
+
+_NUMBER = re.compile(r"gpu:(\d+)$", re.IGNORECASE)
 
 
 class UnguardedDevice(Rule):
@@ -26,6 +40,9 @@ class UnguardedDevice(Rule):
     Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow.
 
+    Fix: safe with soft placement, where the same devices are used as before; unsafe without, where a program that
+    raised goes on.
+
     Example:
         import tensorflow as tf
 
@@ -35,8 +52,7 @@ class UnguardedDevice(Rule):
     Use instead:
         import tensorflow as tf
 
-        gpus = tf.config.list_logical_devices("GPU")
-        with tf.device(gpus[1].name if len(gpus) > 1 else "/CPU:0"):
+        with tf.device("/GPU:1" if len(tf.config.list_logical_devices("GPU")) > 1 else "/CPU:0"):
             product = tf.linalg.matmul(left, right)
     """
 
@@ -46,12 +62,12 @@ class UnguardedDevice(Rule):
     least_tensorflow = (2, 0)
     required_substrings = ((b".device(", b" device(", b"OneDeviceStrategy("),)
     nearby_substrings = (b"gpu", b"GPU", b"Gpu")
+    fixable = "safe"
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the GPU device strings that no test for GPUs guards."""
-        strict = model.once(Runtime).places_strictly()
         for call, device in model.once(Runtime).device_strings(
             "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"
         ):
@@ -61,7 +77,7 @@ class UnguardedDevice(Rule):
             if model.once(Runtime).is_graph_code(model.file, call) or model.once(imports_tensorflow_1):
                 continue
             if not model.once(Guards).depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
-                yield _finding(model, call, device, text, strict)
+                yield _finding(model, call, device, text)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The block with the GPUs hidden: on which device do its operations run, without a guard and with one?"""
@@ -69,7 +85,7 @@ class UnguardedDevice(Rule):
         if call.args[0].value is not finding.node:
             raise NoExperiment("the device is chosen elsewhere")
         strategy = model.name(call.func) == "tf.distribute.OneDeviceStrategy"
-        blocks = [one for one in model.file.tree.ancestors(call) if isinstance(one, cst.With)][:1]
+        blocks = [parent for parent in model.file.tree.ancestors(call) if isinstance(parent, cst.With)][:1]
         training = [loop for loop in model.file.tree.loops if blocks and model.file.tree.within(loop, blocks[0])]
         short = (wrap(model.file, loop.iter, "few") for loop in training if isinstance(loop, cst.For))
         yield Experiment(
@@ -114,20 +130,37 @@ def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
     )
 
 
-def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, strict: bool) -> Finding:
-    if strict:
-        message = f"`{text}` is not guarded: soft placement is off, so this raises where there is no such GPU"
-    else:
-        message = f"`{text}` is not guarded: where there is no such GPU this silently runs on the CPU"
+def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str) -> Finding:
+    is_soft = model.once(Runtime).soft_placement(call)
     return Finding(
         model.file,
         device,
-        message,
+        f"`{text}` is not guarded: {_WHERE_MISSING[is_soft]}",
         Prediction(
-            "crash" if strict else "wrong-device",
+            "crash" if is_soft is False else "wrong-device",
             ("machines without that GPU",),
             basis="soft placement, measured with 2.15 and 2.21 without a GPU",
         ),
         help="drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first",
+        fix=_fix(model, call, device, text, is_soft is True),
         subject=call,
     )
+
+
+def _fix(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, is_soft: bool) -> Fix | None:
+    """Ask for the GPU where its name is written: with soft placement the same devices, and a reader sees them."""
+    number = _NUMBER.search(text)
+    spelling = model.file.imports.spelling("tf.config.list_logical_devices", call)
+    if spelling is None or number is None or not isinstance(device, cst.SimpleString):
+        return None
+    gpus = f'{spelling.text}("GPU")'
+    test = gpus if number[1] == "0" else f"len({gpus}) > {number[1]}"
+    edit = Edit(device, f'{model.file.code(device)} if {test} else "/CPU:0"')
+    return Fix("Ask whether the GPU is there", "safe" if is_soft else "unsafe", (*importing(spelling), edit))
+
+
+_WHERE_MISSING = {
+    True: "where there is no such GPU this silently runs on the CPU",
+    False: "soft placement is off, so this raises where there is no such GPU",
+    None: "where there is no such GPU this runs on the CPU, or raises if soft placement is off by then",
+}

@@ -22,6 +22,8 @@ class InvalidDevice(Rule):
     Measured: `ValueError: Unknown attribute 'GUP' is encountered while parsing the device spec: '/GUP:0'.`
     with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
 
+    Fix: none, because what the string was to name is not known.
+
     Example:
         import tensorflow as tf
 

@@ -24,6 +24,8 @@ class LateVisibleDevices(Rule):
     Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it); what CUDA does
     follows from its documentation and was not seen, since no GPU was at hand.
 
+    Fix: none, because what initialises the GPUs before may be an import that cannot come later.
+
     Example:
         import os
 

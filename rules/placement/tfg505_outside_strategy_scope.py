@@ -28,6 +28,8 @@ class OutsideStrategyScope(Rule):
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
     an AssertionError without a text, as each message says; a test repeats them with the installed TensorFlow.
 
+    Fix: none, because the part and all that needs it have to move into the scope, often across functions.
+
     Example:
         import tensorflow as tf
 
@@ -61,18 +63,22 @@ class OutsideStrategyScope(Rule):
 
         if model.target.tensorflow < (2, 2) or model.once(Runtime).is_graph_program(model.file):
             return
-        for one in model.once(DistributedTraining).misplaced():
+        for misplaced in model.once(DistributedTraining).misplaced():
             yield Finding(
-                one.file,
-                one.node,
-                _text(one, model.target.keras),
+                misplaced.file,
+                misplaced.node,
+                _text(misplaced, model.target.keras),
                 Prediction("crash", ("training",), basis="measured with TensorFlow 2.15 and 2.21 on a CPU"),
-                help=_HELP[one.part],
+                help=_HELP[misplaced.part],
                 notes=(
-                    *((Note(one.made.file, one.made.node, "the model"),) if one.made.node is not one.node else ()),
-                    Note(one.fit_file, one.fit, "the training"),
+                    *(
+                        (Note(misplaced.made.file, misplaced.made.node, "the model"),)
+                        if misplaced.made.node is not misplaced.node
+                        else ()
+                    ),
+                    Note(misplaced.fit_file, misplaced.fit, "the training"),
                 ),
-                subject=one,
+                subject=misplaced,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -93,12 +99,12 @@ _HELP = {
 }
 
 
-def _text(one: Misplaced, keras: int) -> str:
-    under = "it is trained under" if one.part == "model" else "its model is made in"
-    raised = " or ".join(one.raises)
+def _text(misplaced: Misplaced, keras: int) -> str:
+    under = "it is trained under" if misplaced.part == "model" else "its model is made in"
+    raised = " or ".join(misplaced.raises)
     return (
-        f"this {one.part} is made outside of the `strategy.scope()` that {under}: "
-        f"`{one.by}` raises {raised} with Keras {keras}"
+        f"this {misplaced.part} is made outside of the `strategy.scope()` that {under}: "
+        f"`{misplaced.by}` raises {raised} with Keras {keras}"
     )
 
 

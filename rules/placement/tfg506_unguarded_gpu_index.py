@@ -23,6 +23,8 @@ class UnguardedGpuIndex(Rule):
     Measured: `IndexError: list index out of range` on a machine without a GPU, TensorFlow 2.21 and 2.15; a test repeats
     it with the installed TensorFlow.
 
+    Fix: safe: on a machine with a GPU nothing changes, and without one the program raises without it.
+
     Example:
         import tensorflow as tf
 
@@ -46,9 +48,9 @@ class UnguardedGpuIndex(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the indexes into lists of GPUs that no condition protects."""
-        found = [one for one in model.file.tree.subscripts if _is_unguarded(model, one)]
-        plain = {statement: one for one in found if (statement := _plain_statement(model, one)) is not None}
-        for subscript in found:
+        subscripts = [subscript for subscript in model.file.tree.subscripts if _is_unguarded(model, subscript)]
+        plain = {statement: other for other in subscripts if (statement := _plain_statement(model, other)) is not None}
+        for subscript in subscripts:
             yield Finding(
                 model.file,
                 subscript,
@@ -118,7 +120,9 @@ def _fix(model: Model, subscript: cst.Subscript, plain: dict[cst.SimpleStatement
         return None
     gpus = model.file.code(subscript.value)
     first, *others = (
-        one.body[0] for one in _neighbours(model, statement, plain) if model.file.code(plain[one].value) == gpus
+        neighbour.body[0]
+        for neighbour in _neighbours(model, statement, plain)
+        if model.file.code(plain[neighbour].value) == gpus
     )
     guard = f"if {gpus}:\n{model.file.indentation(statement)}    "
     edits = (Edit(first, guard, "before"), *(Edit(other, "    ", "before") for other in others))
@@ -129,15 +133,15 @@ def _neighbours(
     model: Model, statement: cst.SimpleStatementLine, plain: dict[cst.SimpleStatementLine, cst.Subscript]
 ) -> list[cst.SimpleStatementLine]:
     """The statements without another one between them around a statement, itself included."""
-    found: list[cst.SimpleStatementLine] = []
-    for one in children(model.file.tree.block(statement)):
-        if isinstance(one, cst.SimpleStatementLine) and one in plain:
-            found.append(one)
-        elif statement in found:
+    lines: list[cst.SimpleStatementLine] = []
+    for neighbour in children(model.file.tree.block(statement)):
+        if isinstance(neighbour, cst.SimpleStatementLine) and neighbour in plain:
+            lines.append(neighbour)
+        elif statement in lines:
             break
-        elif isinstance(one, cst.BaseCompoundStatement | cst.SimpleStatementLine):
-            found = []
-    return found
+        elif isinstance(neighbour, cst.BaseCompoundStatement | cst.SimpleStatementLine):
+            lines = []
+    return lines
 
 
 def _binds(node: cst.CSTNode) -> bool:

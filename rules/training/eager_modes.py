@@ -11,16 +11,20 @@ from typing import Literal
 import libcst as cst
 
 from tflint_gpu.model import (
+    RAISES,
     TRACED_METHODS,
     Analysis,
     Class,
     Expression,
     File,
     Guards,
+    KerasFunctions,
     Kinds,
     Model,
     Node,
     Repetitions,
+    Trace,
+    TracedFunctions,
     argument,
     asks_for_main,
     method_name,
@@ -36,6 +40,8 @@ _TRACED = (*_RUNNING, b"tf.function")
 _DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tensorflow_datasets")
 _OTHERWISE = re.compile(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
 _SUGGESTS_DEBUGGING = re.compile(r"eager|debug|test|profil|bench", re.IGNORECASE)
+
+_READS = ("numpy", "item", "tolist")
 
 What = Literal["model", "functions", "data"]
 
@@ -68,14 +74,16 @@ class EagerModes(Analysis):
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
         self.repetitions = model.once(Repetitions)
+        self.traced = model.once(TracedFunctions)
+        self.keras_functions = model.once(KerasFunctions)
 
     @cached_property
     def left_on(self) -> list[EagerMode]:
         """The modes that are switched on for certain and never off, in a program that runs what they slow down."""
-        found = list(self._in(self.file, None))
+        left = list(self._in(self.file, None))
         for file, function in self.repetitions.functions_elsewhere(MARKERS):
-            found += self._in(file, function)
-        return [mode for mode in found if not self._is_meant(mode)]
+            left += self._in(file, function)
+        return [mode for mode in left if not self._is_meant(mode) and not self._is_needed(mode)]
 
     def _in(self, file: File, function: Node | None) -> Iterator[EagerMode]:
         """The places in a file, or in one of its functions, whose effect the program shows."""
@@ -95,10 +103,10 @@ class EagerModes(Analysis):
                 continue
             if not self._needs_values(file, call):
                 yield EagerMode("model", file, arg, arg.value)
-        for one in file.tree.attribute_assignments:
-            is_on = one.target.attr.value == "run_eagerly" and self.constants.of(file, one.value) is True
-            if is_on and self.kinds.is_model(file, one.target.value):
-                yield EagerMode("model", file, one.target, one.value)
+        for assignment in file.tree.attribute_assignments:
+            is_on = assignment.target.attr.value == "run_eagerly" and self.constants.of(file, assignment.value) is True
+            if is_on and self.kinds.is_model(file, assignment.target.value):
+                yield EagerMode("model", file, assignment.target, assignment.value)
         for call in file.calls(*_FUNCTION_SWITCHES):
             value = argument(call, 0, "run_eagerly")
             if value is not None and self.constants.of(file, value) is True and not self._is_switched_off(file, call):
@@ -119,8 +127,19 @@ class EagerModes(Analysis):
         if any(_SUGGESTS_DEBUGGING.search(name) for name in (*flagged, *functions)):
             return True
         return mode.what == "model" and any(
-            one.target.attr.value == "run_eagerly" and self.constants.of(file, one.value) is not True
-            for one in file.tree.attribute_assignments
+            assignment.target.attr.value == "run_eagerly" and self.constants.of(file, assignment.value) is not True
+            for assignment in file.tree.attribute_assignments
+        )
+
+    def _is_needed(self, mode: EagerMode) -> bool:
+        """Whether something that would be traced without the mode cannot be: it reads a tensor on the host."""
+        traces = self.traced.traces if mode.what != "data" else ()
+        return any(self._reads_tensor(trace) for trace in traces if trace.keras or mode.what == "functions")
+
+    def _reads_tensor(self, trace: Trace) -> bool:
+        return any(
+            trace.holds_tensor(*_read_by(trace.file, call)) and not self.guards.keeps_tensors_out(trace.file, call)
+            for call in trace.function.calls
         )
 
     def _is_switched_off(self, file: File, switch: cst.Call) -> bool:
@@ -135,7 +154,10 @@ class EagerModes(Analysis):
         return self.inference.project.reached_mention(file.source, _OTHERWISE)
 
     def _needs_values(self, file: File, call: cst.Call) -> bool:
-        """Whether the model is of a class whose steps read values on the host, which tracing does not allow."""
+        """Whether the steps of the model's class, or its losses and metrics, read values on the host."""
+        functions = [given.callee.function for given in self.keras_functions.given_to(call)]
+        if any(_read_by(function.file, inner) for function in functions for inner in function.calls):
+            return True
         assert isinstance(call.func, cst.Attribute)
         receiver = call.func.value
         classes = [self.inference.instance_class(origin) for origin in self.inference.of(file, receiver)]
@@ -146,6 +168,11 @@ class EagerModes(Analysis):
     def _reads_values(self, cls: Class) -> bool:
         definitions = self.inference.definitions
         methods = (definitions.method(cls, name) for name in TRACED_METHODS["model"])
-        return any(
-            method_name(call) in ("numpy", "item", "tolist") for method in methods if method for call in method.calls
-        )
+        return any(method_name(call) in _READS for method in methods if method for call in method.calls)
+
+
+def _read_by(file: File, call: cst.Call) -> list[Expression]:
+    """What a call needs as numbers: of `x.numpy()` and `np.sort(x)` the tensor."""
+    if method_name(call) in _READS and isinstance(call.func, cst.Attribute):
+        return [call.func.value]
+    return [arg.value for arg in call.args] if file.name(call.func) in RAISES else []

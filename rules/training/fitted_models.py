@@ -24,7 +24,6 @@ from tflint_gpu.model import (
     Origin,
     Repetitions,
     argument,
-    is_decorated,
     iterable,
     method_name,
     names_in,
@@ -62,42 +61,44 @@ class FittedModels(Analysis):
 
     def dropped(self) -> Iterator[FittedModel]:
         """The fits of models that each iteration of a loop builds, where nothing keeps the models."""
-        for one in self.repetitions.of_methods("fit"):
-            if not isinstance(one.call.func, cst.Attribute):
+        for invocation in self.repetitions.of_methods("fit"):
+            if not isinstance(invocation.call.func, cst.Attribute):
                 continue
-            receiver = one.call.func.value
-            found = self._made(one, one.file, receiver, one.path)
-            if found is None:
+            receiver = invocation.call.func.value
+            dropped = self._made(invocation, invocation.file, receiver, invocation.path)
+            if dropped is None:
                 continue
-            loop, made_file, made, name = found
-            if self._has_few_folds(one.root_file, loop):
+            loop, made_file, made, name = dropped
+            if self._has_few_folds(invocation.root_file, loop):
                 continue
-            if self._is_built(one, receiver, made, made_file) and not self._is_kept(made_file, made, name, one):
-                yield FittedModel(one, one.root_file, loop, made_file, made.node)
+            if self._is_built(invocation, receiver, made, made_file) and not self._is_kept(
+                made_file, made, name, invocation
+            ):
+                yield FittedModel(invocation, invocation.root_file, loop, made_file, made.node)
 
     def _made(
-        self, one: Invocation, file: File, expr: Expression, path: tuple[Frame, ...]
+        self, invocation: Invocation, file: File, expr: Expression, path: tuple[Frame, ...]
     ) -> tuple[LoopNode, File, Binding, str] | None:
         """The loop whose iterations make what a name holds, and where they do; `path` leads from it to the name."""
         if isinstance(expr, cst.Attribute) and path:  # `self.model` of an object that the iteration makes
             call = path[-1].node
             is_own = self.inference.definitions.self_class(file, expr.value) is not None
             if is_own and isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
-                return self._made(one, path[-1].file, call.func.value, path[:-1])
+                return self._made(invocation, path[-1].file, call.func.value, path[:-1])
             return None
         if not isinstance(expr, cst.Name):
             return None
         bindings = file.flow.lookup(expr.value, expr)
         if len(bindings) != 1 or file.tree.function(bindings[0].node) is not file.tree.function(expr):
-            return self._handed_over(one, file, expr, bindings, path)
+            return self._handed_over(invocation, file, expr, bindings, path)
         binding = bindings[0]
         if binding.kind != "assign" or not isinstance(binding.value, cst.Call) or _is_conditional(file, binding.node):
             return None
-        loop = one.loop if path else self._loop_with(file, expr, binding)
+        loop = invocation.loop if path else self._loop_with(file, expr, binding)
         return (loop, file, binding, expr.value) if loop is not None else None
 
     def _handed_over(
-        self, one: Invocation, file: File, expr: cst.Name, bindings: list[Binding], path: tuple[Frame, ...]
+        self, invocation: Invocation, file: File, expr: cst.Name, bindings: list[Binding], path: tuple[Frame, ...]
     ) -> tuple[LoopNode, File, Binding, str] | None:
         """The same for a parameter: what the call on the way passes."""
         if len(bindings) != 1 or bindings[0].kind != "parameter" or not path:
@@ -108,7 +109,7 @@ class FittedModels(Analysis):
             return None
         function = self.inference.definitions.function(file, node)
         given = dict(self.inference.definitions.passed(step.file, step.node, function)).get(bindings[0].node)  # type: ignore[call-overload]
-        return self._made(one, step.file, given, path[:-1]) if given is not None else None
+        return self._made(invocation, step.file, given, path[:-1]) if given is not None else None
 
     def _loop_with(self, file: File, place: Node, binding: Binding) -> LoopNode | None:
         """The innermost loop around a place whose iterations bind the name, if it makes more than a few."""
@@ -143,13 +144,13 @@ class FittedModels(Analysis):
                     return isinstance(iterations, int) and iterations <= FEW
         return False
 
-    def _is_built(self, one: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:
+    def _is_built(self, invocation: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:
         """Whether what is fitted is always a Keras model, and the iteration builds it: it does not look one up."""
-        if not self.kinds.must_be(one.file, receiver, "model", context=one.context):
+        if not self.kinds.must_be(invocation.file, receiver, "model", context=invocation.context):
             return False
         if not isinstance(receiver, cst.Attribute):
             return made.value is not None and self._builds(made_file, made.value)
-        cls = self.inference.definitions.self_class(one.file, receiver.value)
+        cls = self.inference.definitions.self_class(invocation.file, receiver.value)
         assigned = self.inference.definitions.attributes(cls, receiver.attr.value) if cls is not None else []
         return bool(assigned) and all(self._builds(each.file, each.value) for each in assigned)
 
@@ -163,8 +164,11 @@ class FittedModels(Analysis):
         callees = [callee.function for callee in self.inference.callees(file, expr)]
         if not callees:
             return self.kinds.of(Origin(file, expr)) == "model"
-        return not any(is_decorated(one.node, "cache", "lru_cache") for one in callees) and all(
-            self._returns_new(one.file, value, depth) for one in callees for value in one.file.returned(one.node)
+        keeps = self.inference.definitions.decorators.keep_results
+        return not any(keeps(callee.file, callee.node) for callee in callees) and all(
+            self._returns_new(callee.file, value, depth)
+            for callee in callees
+            for value in callee.file.returned(callee.node)
         )
 
     def _returns_new(self, file: File, value: Expression, depth: int) -> bool:
@@ -172,36 +176,36 @@ class FittedModels(Analysis):
             return self._builds(file, value, depth + 1)
         bindings = file.flow.lookup(value.value, value)
         return bool(bindings) and all(
-            file.tree.function(one.node) is file.tree.function(value)
-            and one.value is not None
-            and self._builds(file, one.value, depth + 1)
-            for one in bindings
+            file.tree.function(binding.node) is file.tree.function(value)
+            and binding.value is not None
+            and self._builds(file, binding.value, depth + 1)
+            for binding in bindings
         )
 
-    def _is_kept(self, file: File, binding: Binding, name: str, one: Invocation) -> bool:
+    def _is_kept(self, file: File, binding: Binding, name: str, invocation: Invocation) -> bool:
         """Whether something with the model in it outlives the iteration: a list, a dictionary, an object, the
         caller."""
         function = file.tree.function(binding.node)
         for node in file.tree.uses.get(name, ()):
             if isinstance(file.tree.parents[node], cst.AssignTarget) or file.tree.function(node) is not function:
                 continue
-            if _outlives(file, node) and not (one.path and self._is_returned_to_nobody(file, node, one)):
+            if _outlives(file, node) and not (invocation.path and self._is_returned_to_nobody(file, node, invocation)):
                 return True
         return False
 
-    def _is_returned_to_nobody(self, file: File, node: Node, one: Invocation) -> bool:
+    def _is_returned_to_nobody(self, file: File, node: Node, invocation: Invocation) -> bool:
         """Whether a function returns the model to a call whose result is dropped, or is a name of the iteration."""
         if not any(isinstance(parent, cst.Return) for parent in file.tree.ancestors(node)):
             return False
-        step = next((s for s in reversed(one.path) if s.text.endswith(f"`{_function_name(file, node)}`")), None)
+        step = next((s for s in reversed(invocation.path) if s.text.endswith(f"`{_function_name(file, node)}`")), None)
         if step is None:
             return False
         parent = step.file.tree.parents.get(step.node)
         if isinstance(parent, cst.Expr):
             return True
-        names = names_in(*(one.target for one in getattr(parent, "targets", ())))
+        names = names_in(*(target.target for target in getattr(parent, "targets", ())))
         return bool(names) and not any(
-            step.file.tree.within(node, one.loop) and _outlives(step.file, node)
+            step.file.tree.within(node, invocation.loop) and _outlives(step.file, node)
             for name in names
             for node in step.file.tree.uses.get(name, ())
         )
@@ -247,6 +251,6 @@ def _operators(test: Expression) -> Iterator[Node]:
     """The comparisons and negations of a test."""
     for node in walk(test):
         if isinstance(node, cst.Comparison):
-            yield from (one.operator for one in node.comparisons)
+            yield from (comparison.operator for comparison in node.comparisons)
         elif isinstance(node, cst.UnaryOperation):
             yield node.operator

@@ -39,7 +39,7 @@ class FrozenGlobals(Analysis):
     @cached_property
     def all(self) -> list[FrozenGlobal]:
         """The first read of each such global in each function that `tf.function` traces."""
-        return [found for traced in self.code.functions for found in self._read_in(traced)] if self._numbers else []
+        return [read for traced in self.code.functions for read in self._read_in(traced)] if self._numbers else []
 
     @cached_property
     def _numbers(self) -> dict[str, list[Binding]]:
@@ -86,7 +86,7 @@ class FrozenGlobals(Analysis):
     def _changes(self, traced: Traced, bindings: list[Binding]) -> Iterator[Node]:
         """The bindings that always come between two calls of the traced function."""
         calls = self._calls(traced)
-        is_always_plain = all(self._is_plain(one) for one in bindings)
+        is_always_plain = all(self._is_plain(binding) for binding in bindings)
         for binding in bindings:
             if not self._is_plain(binding):
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,8 +29,9 @@ from tflint_gpu.model import (
     dotted_name,
     is_occasional,
     iterable,
-    may_be_replaced,
+    walk,
 )
+from tflint_gpu.rule import Edit, Fix
 
 from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
 
@@ -88,13 +89,13 @@ class Growths(Analysis):
     def in_loops(self) -> list[Growth]:
         """Each concatenation with its loop, in the order of the code."""
         candidates = self._must_be_tensors(list(self._candidates()))
-        found = []
-        for one in candidates:
-            same = [o for o in candidates if o.file is one.file and o.place.name == one.place.name]
-            growth = self._here(one, same) or self._at_callers(one, same)
+        growths = []
+        for candidate in candidates:
+            same = [o for o in candidates if o.file is candidate.file and o.place.name == candidate.place.name]
+            growth = self._here(candidate, same) or self._at_callers(candidate, same)
             if growth is not None:
-                found.append(growth)
-        return found
+                growths.append(growth)
+        return growths
 
     def _candidates(self) -> Iterator[_Candidate]:
         elsewhere = self.repetitions.functions_elsewhere(CONCATENATIONS)
@@ -121,23 +122,23 @@ class Growths(Analysis):
 
     def _must_be_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Those that join tensors with values, of places that some loop may make longer: the others are not asked."""
-        places = {(one.file, one.place.name) for one in candidates if self._may_grow(one)}
+        places = {(candidate.file, candidate.place.name) for candidate in candidates if self._may_grow(candidate)}
         return [
-            one
-            for one in candidates
-            if (one.file, one.place.name) in places
-            and all(self._is_tensor(one.file, one.call, operand) for operand in one.added)
+            candidate
+            for candidate in candidates
+            if (candidate.file, candidate.place.name) in places
+            and all(self._is_tensor(candidate.file, candidate.call, operand) for operand in candidate.added)
         ]
 
-    def _may_grow(self, one: _Candidate) -> bool:
+    def _may_grow(self, candidate: _Candidate) -> bool:
         """Whether a loop is around it in its function, or what it makes longer may outlive the function."""
-        file, function = one.file, one.file.tree.function(one.call)
-        for parent in file.tree.ancestors(one.call):
+        file, function = candidate.file, candidate.file.tree.function(candidate.call)
+        for parent in file.tree.ancestors(candidate.call):
             if isinstance(parent, cst.For | cst.While) and file.tree.function(parent) is function:
                 return True
         if not isinstance(function, cst.FunctionDef):
             return False
-        return one.place.root == "self" or one.place.root in file.tree.scopes[function].outer_names
+        return candidate.place.root == "self" or candidate.place.root in file.tree.scopes[function].outer_names
 
     def _is_tensor(self, file: File, call: cst.Call, operand: Expression) -> bool:
         """Whether what is added is a tensor with a value: of NumPy's functions that must be known."""
@@ -151,33 +152,35 @@ class Growths(Analysis):
             for o in origins
         )
 
-    def _here(self, one: _Candidate, same: list[_Candidate]) -> Growth | None:
+    def _here(self, candidate: _Candidate, same: list[_Candidate]) -> Growth | None:
         """The innermost loop around it in its own function that carries the place on."""
-        file, call = one.file, one.call
+        file, call = candidate.file, candidate.call
         loop = self._loop_around(file, call)
         while loop is not None:
             growing = frozenset(o.statement for o in same if file.tree.within(o.call, loop))
-            if is_loop_carried(file, loop, one.place, growing):
+            if is_loop_carried(file, loop, candidate.place, growing):
                 own = frozenset(node for other in same for node in other.own)
-                if is_read(file, loop, one.place, own, self.inference.meet) or is_occasional(file, call, loop):
+                if is_read(file, loop, candidate.place, own, self.inference.meet) or is_occasional(file, call, loop):
                     return None
-                return self._growth(one, file, loop, ()) if self._counts(one, file, loop) else None
+                return self._growth(candidate, file, loop, ()) if self._counts(candidate, file, loop) else None
             loop = self._loop_around(file, loop)
         return None
 
-    def _at_callers(self, one: _Candidate, same: list[_Candidate]) -> Growth | None:
+    def _at_callers(self, candidate: _Candidate, same: list[_Candidate]) -> Growth | None:
         """The loop that calls the function which makes something longer that outlives it."""
-        function = one.file.tree.function(one.call)
-        if not isinstance(function, cst.FunctionDef) or self._loop_around(one.file, one.call) is not None:
+        function = candidate.file.tree.function(candidate.call)
+        if not isinstance(function, cst.FunctionDef) or self._loop_around(candidate.file, candidate.call) is not None:
             return None
-        scope = one.file.tree.scopes[function]
-        if one.place.root != "self" and one.place.root not in scope.outer_names:
+        scope = candidate.file.tree.scopes[function]
+        if candidate.place.root != "self" and candidate.place.root not in scope.outer_names:
             return None
-        return self._called(one, same, RunSite(one.file, one.call))
+        return self._called(candidate, same, RunSite(candidate.file, candidate.call))
 
-    def _called(self, one: _Candidate, same: list[_Candidate], made: RunSite) -> Growth | None:
+    def _called(self, candidate: _Candidate, same: list[_Candidate], made: RunSite) -> Growth | None:
         function = made.function
-        if not isinstance(function, cst.FunctionDef) or may_be_replaced(made.file, function):
+        if not isinstance(function, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
+            made.file, function
+        ):
             return None
         if not self.loops.is_plain(self.inference.definitions.function(made.file, function)):
             return None
@@ -187,24 +190,24 @@ class Growths(Analysis):
             assert isinstance(call, cst.Call)
             loop = self._loop_around(site, call)
             if loop is None:
-                growth = self._called(one, same, caller)
+                growth = self._called(candidate, same, caller)
                 if growth is not None:
                     return growth
                 continue
             root = (dotted_name(call.func) or "").partition(".")[0]
             if not root or (root != "self" and _rebinds_name(site, loop, root)):
                 continue
-            if is_read_elsewhere(one.file, one.place, site, loop, own, self.inference.meet) or is_occasional(
-                site, call, loop
-            ):
+            if is_read_elsewhere(
+                candidate.file, candidate.place, site, loop, own, self.inference.meet
+            ) or is_occasional(site, call, loop):
                 continue
-            if not _resets(one, same) and self._counts(one, site, loop):
-                return self._growth(one, site, loop, caller.path)
+            if not _resets(candidate, same) and self._counts(candidate, site, loop):
+                return self._growth(candidate, site, loop, caller.path)
         return None
 
-    def _growth(self, one: _Candidate, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> Growth:
-        on_host = one.file.name(one.call.func) in _OF_ARRAYS
-        return Growth(one.file, one.call, one.place.name, file, loop, path, on_host)
+    def _growth(self, candidate: _Candidate, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> Growth:
+        on_host = candidate.file.name(candidate.call.func) in _OF_ARRAYS
+        return Growth(candidate.file, candidate.call, candidate.place.name, file, loop, path, on_host)
 
     def _loop_around(self, file: File, node: Node) -> LoopNode | None:
         """The next loop outwards in the same function that makes more than a few iterations."""
@@ -221,11 +224,11 @@ class Growths(Analysis):
             child = parent
         return None
 
-    def _counts(self, one: _Candidate, file: File, loop: LoopNode) -> bool:
+    def _counts(self, candidate: _Candidate, file: File, loop: LoopNode) -> bool:
         """Whether a loop certainly runs eagerly, and goes through data or numbers, not through parts of a model."""
         if not self.loops.must_be_eager(file, loop):
             return False
-        if self._joins_rows(one):
+        if self._joins_rows(candidate):
             return True
         data = iterable(loop)
         if data is None:
@@ -233,8 +236,8 @@ class Growths(Analysis):
         batches = self.data.batches(file, loop)
         return (batches is not None and batches.is_certain) or self.data.counts(file, data)
 
-    def _joins_rows(self, one: _Candidate) -> bool:
-        axis = argument(one.call, 1, "axis")
+    def _joins_rows(self, candidate: _Candidate) -> bool:
+        axis = argument(candidate.call, 1, "axis")
         return isinstance(axis, cst.Integer) and axis.evaluated_value == 0
 
 
@@ -277,14 +280,52 @@ def _operands(file: File, call: cst.Call) -> list[Expression]:
     return [element.value for element in values.elements]
 
 
+def joined_once(growth: Growth) -> Fix | None:
+    """Collect the parts in a list and join them after the loop, where both are plain statements of one function."""
+    file, call, loop = growth.file, growth.call, growth.loop
+    assign = file.tree.parents[call]
+    line = file.tree.statement(call)
+    operands = _operands(file, call)
+    if growth.path or not isinstance(loop, cst.For | cst.While) or loop.orelse is not None or not operands:
+        return None
+    if not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+        return None
+    name = assign.targets[0].target
+    first, *added = operands
+    if not isinstance(name, cst.Name) or not isinstance(first, cst.Name) or first.value != name.value or not added:
+        return None
+    if file.name(call.func) == "numpy.append" or any(node.value == name.value for node in _names(call.args[1:])):
+        return None
+    bindings = file.tree.scope(loop).bindings.get(name.value, ())
+    inside = [binding for binding in bindings if file.tree.within(binding.node, loop)]
+    uses = [use for use in file.tree.uses.get(name.value, ()) if file.tree.within(use, loop)]
+    if len(inside) > 1 or any(use is not name and use is not first for use in uses):
+        return None  # such as `if scores is None`: there is no first value to begin with
+    parts = file.names.free(f"{name.value}_parts", f"all_{name.value}", f"{name.value}_pieces")
+    values = [file.code(operand) for operand in added]
+    append = f"{parts}.append({values[0]})" if len(values) == 1 else f"{parts} += [{', '.join(values)}]"
+    rest = file.source.text[file.span(call.args[0])[1] : file.span(call)[1]]
+    indentation = file.indentation(loop)
+    edits = (
+        Edit(loop, f"{indentation}{parts} = [{name.value}]\n", "above"),
+        Edit(assign, append),
+        Edit(loop, f"{indentation}{name.value} = {file.code(call.func)}({parts}{rest}\n", "below"),
+    )
+    return Fix("Join the parts once, after the loop", "unsafe", edits)
+
+
+def _names(arguments: Sequence[cst.Arg]) -> Iterator[cst.Name]:
+    return (node for arg in arguments for node in walk(arg.value) if isinstance(node, cst.Name))
+
+
 def _rebinds_name(file: File, loop: LoopNode, name: str) -> bool:
     bindings = file.tree.scope(loop).bindings.get(name, ())
     return any(file.tree.within(binding.node, loop) for binding in bindings)
 
 
-def _resets(one: _Candidate, same: list[_Candidate]) -> bool:
+def _resets(candidate: _Candidate, same: list[_Candidate]) -> bool:
     """Whether the function that makes it longer may empty it, too."""
-    function = one.file.tree.function(one.call)
+    function = candidate.file.tree.function(candidate.call)
     assert function is not None
     growing = frozenset(o.statement for o in same)
-    return not only_starts(one.file, function, one.place, growing)
+    return not only_starts(candidate.file, function, candidate.place, growing)

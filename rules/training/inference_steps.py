@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from tflint_gpu.model import (
     Class,
     Construction,
     EagerLoops,
+    EveryWay,
     File,
     ForwardPasses,
     Frame,
@@ -32,20 +32,21 @@ from tflint_gpu.model import (
     Node,
     Origin,
     Repetitions,
+    RunSite,
     TracedCode,
     Training,
     TrainingSteps,
     argument,
     called_model,
-    changed_in,
     displayed,
     dotted_name,
     is_occasional,
     iterable,
     method_name,
-    names_in,
     names_of,
 )
+
+from .picture_sizes import has_size_of_file, has_size_of_iteration
 
 _NO_BATCHES = Batches(frozenset(), False)
 # What gives values that are there while Python runs, and not the symbols of which Keras builds a model.
@@ -55,8 +56,8 @@ _VALUES = (
     "keras.utils.load_img keras.utils.img_to_array keras.preprocessing. keras.random."
 ).split()
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
+_AFTER_EPOCH = ("on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end")
 _READERS = ("float", "int", "bool", "print")
-_RESIZING = re.compile(r"resiz|resampl|rescale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class InferenceStep:
     Arguments:
         usage: the place that shows that it is a model, where only its use does.
         has_loop_carried_input: whether an iteration gets what the one before gave: tokens, an agent.
+        has_own_size: whether it gets a picture that was read from a file, of whatever size that has.
         others: more such calls in the same loop.
     """
 
@@ -76,6 +78,7 @@ class InferenceStep:
     path: tuple[Frame, ...] = ()
     usage: Node | None = None
     has_loop_carried_input: bool = False
+    has_own_size: bool = False
     others: tuple[tuple[File, cst.Call], ...] = ()
 
 
@@ -110,23 +113,31 @@ class InferenceSteps(Analysis):
             if known is not None:
                 by_loop[loop] = replace(known, others=(*known.others, (run.file, run.call)))
                 continue
-            usage, is_loop_carried = self.forwards.shown_by(run), self.repetitions.has_loop_carried_input(run)
-            by_loop[loop] = InferenceStep(run.file, run.call, loop_file, loop, run.path, usage, is_loop_carried)
+            by_loop[loop] = InferenceStep(
+                run.file,
+                run.call,
+                loop_file,
+                loop,
+                run.path,
+                self.forwards.shown_by(run),
+                self.repetitions.has_loop_carried_input(run),
+                has_size_of_file(self.inference, run),
+            )
         return list(by_loop.values())
 
     def _innermost(self) -> Iterable[Invocation]:
         """Each model call with the innermost loop that runs it, by the shortest way."""
-        found: dict[cst.Call, Invocation] = {}
+        invocations: dict[cst.Call, Invocation] = {}
         for file, loop in self.loops.seen:
             if not self.forwards.may_run_model(file, loop):
                 continue
             for run in self.invocations.eager(file, loop, _NO_BATCHES):
-                known = found.get(run.call)
+                known = invocations.get(run.call)
                 if known is not None and len(run.path) > len(known.path):
                     continue
                 if known is not None or self._may_be_model(run):
-                    found[run.call] = run
-        return found.values()
+                    invocations[run.call] = run
+        return invocations.values()
 
     def _may_be_model(self, run: Invocation) -> bool:
         func = called_model(run.call)
@@ -154,7 +165,7 @@ class InferenceSteps(Analysis):
             return False
         if self._is_in_step(file, loop, run) or not self._is_one_model(file, loop, run):
             return False
-        if _has_size_of_iteration(file, loop, run.entry):
+        if has_size_of_iteration(file, loop, run.entry):
             return False
         return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
 
@@ -188,8 +199,8 @@ class InferenceSteps(Analysis):
         """Whether all iterations call the same model: not one for each fold, nor each of several."""
         targets = names_of(loop)
         called = [run.call.func] if not run.path else [arg.value for arg in run.entry.args]
-        roots = {(dotted_name(one) or "").partition(".")[0] for one in called}
-        if targets & roots and (not run.path or any(self._is_iterations_model(file, one, targets) for one in called)):
+        roots = {(dotted_name(expr) or "").partition(".")[0] for expr in called}
+        if targets & roots and (not run.path or any(self._is_iterations_model(file, expr, targets) for expr in called)):
             return False
         origins = self.inference.of(run.file, run.call.func, run.context)
         return not any(file.tree.within(origin.node, loop) for origin in origins)
@@ -207,12 +218,12 @@ class InferenceSteps(Analysis):
         given = [arg.value for arg in run.call.args]
         fresh = IterationFlow(run.file, region, frozenset(c for c in calls if _gives_value(run.file, c)))
         changes = self._changes(file, loop, run)
-        if any(fresh.holds(one) for one in given):
+        if any(fresh.holds(value) for value in given):
             return changes or any(_draws(run.file, c) for c in calls)
         if not changes:
             return False
-        parts = [part for one in given for part in displayed(one)]
-        if any(self._is_value(o) for one in parts for o in self.inference.of(run.file, one, run.context)):
+        parts = [part for value in given for part in displayed(value)]
+        if any(self._is_value(o) for part in parts for o in self.inference.of(run.file, part, run.context)):
             return True
         return self._is_in_callback(run.file, function) or self._is_read(run, region, calls)
 
@@ -227,9 +238,9 @@ class InferenceSteps(Analysis):
         tree = run.file.tree
         ends = frozenset(node for node in tree.parents if _is_no_number(node))
         answer = IterationFlow(run.file, region, frozenset([run.call]), ends)
-        if any(any(answer.holds(one) for one in _read_by(run.file, c)) for c in calls):
+        if any(any(answer.holds(read) for read in _read_by(run.file, c)) for c in calls):
             return True
-        tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.While)]
+        tests = [node.test for node in tree.nodes(cst.If)] + [node.test for node in tree.nodes(cst.While)]
         return any(tree.within(test, region) and answer.holds(test) for test in tests)
 
     def _changes(self, file: File, loop: LoopNode, run: Invocation) -> bool:
@@ -244,43 +255,48 @@ class InferenceSteps(Analysis):
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
-        if self.repetitions.waits(run) or self.construction.builds(file, loop):
+        if self.repetitions.waits(run.root_file, run.loop) or self.construction.builds(file, loop):
             return True
-        if self.training.runs_epochs(file, loop):
+        if self.training.runs_epochs(file, loop) or self._is_after_epoch(file, loop):
+            return True
+        if self._goes_through_environments(file, loop) or self._checks_conversion(file, loop):
             return True
         if self._changes(file, loop, run):
             return False
         return any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
 
+    def _is_after_epoch(self, file: File, loop: LoopNode) -> bool:
+        """Whether all that run a loop do so once an epoch, and it plays no game: a text is written as a sample."""
 
-def _has_size_of_iteration(file: File, loop: LoopNode, entry: cst.Call) -> bool:
-    """Whether a call gets what each iteration resizes to another size: scales of an image, each traced for itself."""
-    calls = [call for call in file.calls_below.get(loop, ()) if _RESIZING.search(_last_name(call).lower())]
-    if not calls:
-        return False
-    names = names_of(loop) | _counted(file, loop)
-    uses = [node for name in names for node in file.tree.uses.get(name, ()) if file.tree.within(node, loop)]
-    sizes = IterationFlow(file, loop, frozenset(uses))
-    resized = frozenset(
-        call
-        for call in calls
-        for arg in call.args[1:]
-        if isinstance(arg.value, cst.Tuple | cst.List)
-        if sizes.holds(arg.value)
-    )
-    return any(IterationFlow(file, loop, resized).holds(arg.value) for arg in entry.args)
+        def decide(site: RunSite) -> bool | None:
+            function = site.function
+            if isinstance(function, cst.FunctionDef) and function.name.value in _AFTER_EPOCH:
+                return self._is_in_callback(site.file, function)
+            for outer in site.loops():
+                if self.training.runs_epochs(site.file, outer):
+                    return True
+                if self.training.takes_gradients(site.file, outer):
+                    return False
+            return None
 
+        if any(method_name(call) == "step" for call in file.calls_below.get(loop, ())):
+            return False
+        return EveryWay(self.inference, decide).holds(RunSite(file, loop))
 
-def _last_name(call: cst.Call) -> str:
-    return method_name(call) or (call.func.value if isinstance(call.func, cst.Name) else "")
+    def _goes_through_environments(self, file: File, loop: LoopNode) -> bool:
+        """`for env in envs: ... env.step(action)`: as many iterations as there are environments."""
+        return any(
+            method_name(call) in ("step", "reset")
+            and isinstance(call.func, cst.Attribute)
+            and dotted_name(call.func.value) in names_of(loop)
+            for call in file.calls_below.get(loop, ())
+        )
 
-
-def _counted(file: File, loop: LoopNode) -> frozenset[str]:
-    """The names in the condition of a `while` that its iterations change."""
-    if not isinstance(loop, cst.While):
-        return frozenset()
-    asked = names_in(loop.test)
-    return frozenset(asked & changed_in(file, loop))
+    def _checks_conversion(self, file: File, loop: LoopNode) -> bool:
+        """Whether an iteration also runs the model's conversion to TFLite."""
+        functions = [c.function for call in file.calls_below.get(loop, ()) for c in self.inference.callees(file, call)]
+        calls = [*file.calls_below.get(loop, ()), *(call for function in functions for call in function.calls)]
+        return any(method_name(call) == "invoke" for call in calls)
 
 
 def _gives_value(file: File, call: cst.Call) -> bool:
@@ -305,7 +321,7 @@ def _read_by(file: File, call: cst.Call) -> Iterator[cst.BaseExpression]:
     """What a call needs as numbers on the host: `np.argmax(y)`, `y.numpy()`, `print(y)`."""
     name = file.name(call.func)
     if (name or "").startswith(("numpy.", "cv2.", "PIL.", "matplotlib.")) or any(
-        file.names.is_builtin(call.func, one) for one in _READERS
+        file.names.is_builtin(call.func, reader) for reader in _READERS
     ):
         yield from (arg.value for arg in call.args)
     elif method_name(call) in ("numpy", "item", "tolist") and isinstance(call.func, cst.Attribute):

@@ -43,7 +43,7 @@ class Place:
     @property
     def name(self) -> str:
         """How it is written."""
-        index = ", ".join(self.file.code(one.slice) for one in self.index)
+        index = ", ".join(self.file.code(subscript.slice) for subscript in self.index)
         return f"{self.whole}[{index}]" if self.key else self.whole or ""
 
     @property
@@ -54,7 +54,7 @@ class Place:
     @property
     def index_names(self) -> list[str]:
         """The names in its index."""
-        return [node.value for one in self.index for node in walk(one) if isinstance(node, cst.Name)]
+        return [node.value for subscript in self.index for node in walk(subscript) if isinstance(node, cst.Name)]
 
     @property
     def is_name(self) -> bool:
@@ -90,8 +90,8 @@ def is_loop_carried(file: File, loop: LoopNode, place: Place, growing: frozenset
 
 def _run_through(file: File, loop: LoopNode) -> frozenset[str]:
     """The names that only loops inside a loop bind: what they run through comes again in the next iteration."""
-    inner = [one for one in file.tree.loops if one is not loop and file.tree.within(one, loop)]
-    return frozenset(name for one in inner for name in names_of(one)) - names_of(loop)
+    inner = [other for other in file.tree.loops if other is not loop and file.tree.within(other, loop)]
+    return frozenset(name for inner_loop in inner for name in names_of(inner_loop)) - names_of(loop)
 
 
 def only_starts(file: File, outer: LoopNode | FunctionNode, place: Place, growing: frozenset[Node]) -> bool:
@@ -105,14 +105,14 @@ def _stores(file: File, outer: LoopNode | FunctionNode, place: Place) -> Iterato
     """The statements in a loop or function that put something into a place, or bind its name otherwise."""
     tree = file.tree
     if place.key:
-        found: list[Node] = [_statement(file, target) for target, _ in tree.item_assignments if place.is_at(target)]
+        nodes: list[Node] = [_statement(file, target) for target, _ in tree.item_assignments if place.is_at(target)]
     elif place.is_name:
         scope = tree.scopes.get(outer) or tree.scope(outer)
         scope = tree.root if place.root in scope.outer_names else scope
-        found = [binding.node for binding in scope.bindings.get(place.root, ())]
+        nodes = [binding.node for binding in scope.bindings.get(place.root, ())]
     else:
-        found = [one.statement for one in tree.attribute_assignments if place.is_at(one.target)]
-    return (node for node in found if node is not outer and tree.within(node, outer))
+        nodes = [assignment.statement for assignment in tree.attribute_assignments if place.is_at(assignment.target)]
+    return (node for node in nodes if node is not outer and tree.within(node, outer))
 
 
 def _statement(file: File, target: cst.Subscript) -> Node:
@@ -180,14 +180,18 @@ def is_read_elsewhere(
         for node in walk(loop)
     ):
         return True
-    return any(any(_reads(file, one, place, own)) for one in _functions_named(loop_file, file, loop, meet))
+    return any(any(_reads(file, function, place, own)) for function in _functions_named(loop_file, file, loop, meet))
 
 
 def _functions_named(calling: File, file: File, loop: LoopNode, meet: Meet) -> Iterator[FunctionNode]:
     """The functions of a file that have the name of something a loop calls, and what those call."""
     named = {_called_name(call) for call in calling.calls_below.get(loop, ())}
     seen: set[Node] = set()
-    queue = [one for one in file.tree.functions if isinstance(one, cst.FunctionDef) and one.name.value in named]
+    queue = [
+        function
+        for function in file.tree.functions
+        if isinstance(function, cst.FunctionDef) and function.name.value in named
+    ]
     for function in queue:  # grows meanwhile
         if function in seen:
             continue
@@ -198,7 +202,11 @@ def _functions_named(calling: File, file: File, loop: LoopNode, meet: Meet) -> I
         yield function
         inner = {_called_name(call) for call in file.calls_in.get(function, ())} - named
         named |= inner
-        queue += [one for one in file.tree.functions if isinstance(one, cst.FunctionDef) and one.name.value in inner]
+        queue += [
+            function
+            for function in file.tree.functions
+            if isinstance(function, cst.FunctionDef) and function.name.value in inner
+        ]
 
 
 def _called_name(call: cst.Call) -> str:
@@ -230,7 +238,7 @@ def _reads(file: File, outer: LoopNode | FunctionNode, place: Place, own: frozen
 def _targets(file: File, outer: LoopNode | FunctionNode, place: Place) -> Iterator[Node]:
     for statement in _stores(file, outer, place):
         if isinstance(statement, cst.Assign):
-            yield from (one.target for one in statement.targets)
+            yield from (target.target for target in statement.targets)
 
 
 def _up_to(file: File, node: Node, outer: Node) -> Iterator[Node]:

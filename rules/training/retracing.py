@@ -26,7 +26,6 @@ from tflint_gpu.model import (
     argument,
     displayed,
     is_occasional,
-    may_be_replaced,
     walk,
 )
 
@@ -72,7 +71,9 @@ class Retracing(Analysis):
                 function = self.inference.definitions.function(made_file, node)
                 if not (self._has_loops or made_file is self.file or self._names(function, made)):
                     continue
-                if may_be_replaced(made_file, node) or not _is_open_to_numbers(made_file, made):
+                if self.inference.definitions.decorators.may_replace(made_file, node) or not _is_open_to_numbers(
+                    made_file, made
+                ):
                     continue
                 for file, call in self._calls(function, made):
                     if call in seen or not (self._has_loops or file is self.file):
@@ -116,7 +117,7 @@ class Retracing(Analysis):
         if caller is None or self.tracing.is_traced(file, caller):
             return caller is not None
         given = (call.args[0].value for call in file.method_calls(*MAPPING_METHODS) if call.args)
-        return any(c.function.node is caller for one in given for c in self.inference.callables(file, one))
+        return any(c.function.node is caller for expr in given for c in self.inference.callables(file, expr))
 
     def _means(self, file: File, call: cst.Call, made: Node) -> bool:
         """Whether what is called is always the object, and not the function that it traces."""
@@ -140,7 +141,7 @@ class Retracing(Analysis):
                 if number is None or not number.changed_by:
                     continue
                 if parameter is None or not _has_to_be_python(function, parameter):
-                    innermost = max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
+                    innermost = max(number.changed_by, key=lambda change: (len(change.path) == 0, _depth(change)))
                     yield value, parameter if value is arg.value else None, innermost
 
     def _retraces(self, file: File, call: cst.Call, changing_loop: ChangingLoop, made_file: File, made: Node) -> bool:
@@ -151,7 +152,7 @@ class Retracing(Analysis):
         steps = [(file, call), *((s.file, s.node) for s in changing_loop.path if isinstance(s.node, cst.Call))]
         if any(is_occasional(where, node, loop) or self._is_new(where, node, changing_loop) for where, node in steps):
             return False
-        return not any(one.node is made for one in self.objects.short_lived())
+        return not any(short.node is made for short in self.objects.short_lived())
 
     def _is_new(self, file: File, call: cst.Call, changing_loop: ChangingLoop) -> bool:
         """Whether what is called, or a model or the like among its arguments, is made in the same iteration."""
@@ -161,13 +162,13 @@ class Retracing(Analysis):
         while isinstance(root, cst.Attribute | cst.Subscript | cst.Call):
             root = root.func if isinstance(root, cst.Call) else root.value
         names = [arg.value for arg in call.args if isinstance(arg.value, cst.Name)]
-        made = [one for one in names if any(self.kinds.of(o) in _STATE for o in self.inference.of(file, one))]
-        made += [one for one in names if self.kinds.is_model(file, one)]
+        made = [name for name in names if any(self.kinds.of(o) in _STATE for o in self.inference.of(file, name))]
+        made += [name for name in names if self.kinds.is_model(file, name)]
         return any(
             file.tree.within(binding.node, changing_loop.loop)
-            for one in (root, *made)
-            if isinstance(one, cst.Name)
-            for binding in file.flow.lookup(one.value, one)
+            for name in (root, *made)
+            if isinstance(name, cst.Name)
+            for binding in file.flow.lookup(name.value, name)
         )
 
 
@@ -198,7 +199,7 @@ def _has_to_be_python(function: Function, parameter: cst.Param) -> bool:
             if isinstance(parent, cst.FormattedStringExpression):
                 return True
             if isinstance(parent, cst.Call) and any(
-                function.file.names.is_builtin(parent.func, one) for one in ("range", "getattr", "str")
+                function.file.names.is_builtin(parent.func, builtin) for builtin in ("range", "getattr", "str")
             ):
                 return True
             if isinstance(parent, cst.Subscript) and not tree.within(node, parent.value):

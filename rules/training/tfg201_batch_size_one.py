@@ -22,8 +22,10 @@ from tflint_gpu.model import (
 )
 from tflint_gpu.rule import (
     Change,
+    Edit,
     Experiment,
     Finding,
+    Fix,
     NoExperiment,
     Note,
     Prediction,
@@ -58,6 +60,8 @@ class BatchSizeOne(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: other batches train another model, and the learning rate may have to change, too.
+
     Example:
         import tensorflow as tf
 
@@ -77,6 +81,7 @@ class BatchSizeOne(Rule):
     name = "batch-size-one"
     required_substrings = ((b"fit", b"for ", b"while ", b"rain"), (b"batch", b"BATCH", b".fit"))
     nearby_substrings = (b"fit", b"GradientTape", b"train_on_batch", b"apply_gradients")
+    fixable = "unsafe"
     skips_tests = True
     skips_other_backends = True
 
@@ -91,6 +96,7 @@ class BatchSizeOne(Rule):
                 _PREDICTION,
                 help=f"put more samples in a batch, for example {_USUAL}; the learning rate may have to change too",
                 notes=notes,
+                fix=_fix(case),
                 subject=case,
             )
 
@@ -131,6 +137,13 @@ class _Case:
     size: cst.CSTNode
     larger: str
     consumer: tuple[File, cst.CSTNode] | None = None
+
+
+def _fix(case: _Case) -> Fix | None:
+    """A usual size, where a number in the same file says it."""
+    if not isinstance(case.size, cst.Integer):
+        return None
+    return Fix(f"Put {_USUAL} samples in a batch", "unsafe", (Edit(case.size, case.larger),)) if case.larger else None
 
 
 _AS_ARGUMENT = "training with `batch_size=1`"

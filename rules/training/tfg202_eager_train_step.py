@@ -11,6 +11,8 @@ from tflint_gpu.model import (
     UPDATES,
     Blocker,
     EagerStep,
+    ExecutionContexts,
+    NotMovable,
     Traceability,
     TracedCode,
     TrainingSteps,
@@ -33,8 +35,10 @@ from tflint_gpu.rule import (
     measured_loop,
 )
 
+from .moved_steps import moved_step, outermost_loop
+
 if TYPE_CHECKING:
-    from tflint_gpu.model import LoopNode, Model
+    from tflint_gpu.model import Model
 
 
 class EagerTrainStep(Rule):
@@ -46,6 +50,9 @@ class EagerTrainStep(Rule):
     outside a loop, a step that a caller may trace, and a step that is passed to other code.
 
     Measured: {evidence} The larger the operations, the smaller the factor.
+
+    Fix: unsafe: Python code in the step runs once. A step among the statements of a loop moves into a function; where
+    something in it would do another thing, the finding says what, and there is no fix.
 
     Example:
         import tensorflow as tf
@@ -97,8 +104,10 @@ class EagerTrainStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that a loop of this file runs eagerly."""
+        loops = model.once(ExecutionContexts)
         for step in model.once(TrainingSteps).eager:
             repair = _found_repair(model, step)
+            fix = repair if isinstance(repair, Fix) else None if step.host_reads else moved_step(model, step)
             yield Finding(
                 step.file,
                 step.tape,
@@ -111,14 +120,14 @@ class EagerTrainStep(Rule):
                     high=36.0,
                     basis="a step of small dense networks, eager against tf.function, on a CPU; less if large",
                 ),
-                help=_help(step, repair),
+                help=_help(step, fix or repair),
                 notes=(
-                    Note(step.loop_file, step.loop, "the loop that runs it"),
+                    Note(step.loop_file, step.loop, f"{loops.of_loop(step.loop_file, step.loop).text} that runs it"),
                     *(Note(place.file, place.node, place.text) for place in step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
                     *_blocker_note(step, repair),
                 ),
-                fix=repair if isinstance(repair, Fix) else None,
+                fix=fix,
                 subject=step,
             )
 
@@ -189,22 +198,15 @@ def _repair(step: EagerStep) -> tuple[Change, ...]:
     if isinstance(function, cst.FunctionDef) and not file.tree.within(step.tape, step.loop):
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
-    loop = _outermost(step)
-    made = outline(step.loop_file, loop, step.tape, UPDATES)
-    if made is None:
-        raise NoExperiment("the step cannot be moved into a function of its own")
+    loop = outermost_loop(step)
+    try:
+        made = outline(step.loop_file, loop, step.tape, UPDATES)
+    except NotMovable as error:
+        raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
     return (
         Change(step.loop_file, loop, made.definition, "above"),
         Change(step.loop_file, made.first, made.call, last=made.last),
     )
-
-
-def _outermost(step: EagerStep) -> LoopNode:
-    """The outermost loop of the function: a step made inside of it would be traced again in each of its iterations."""
-    tree = step.loop_file.tree
-    around = [one for one in tree.ancestors(step.loop) if isinstance(one, cst.For | cst.While)]
-    own = [one for one in around if tree.function(one) is tree.function(step.loop)]
-    return own[-1] if own else step.loop
 
 
 _WORKLOAD = Workload(

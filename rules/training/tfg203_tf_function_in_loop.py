@@ -24,6 +24,8 @@ class TfFunctionInLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because the function has to move out of the loop together with what it closes over.
+
     Example:
         import tensorflow as tf
 

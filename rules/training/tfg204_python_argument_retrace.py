@@ -44,6 +44,9 @@ class PythonArgumentRetrace(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: the number becomes a tensor, of the dtype with which the function computes; where that is not known
+    there is no fix.
+
     Example:
         import tensorflow as tf
 
@@ -90,41 +93,42 @@ class PythonArgumentRetrace(Rule):
         from .number_dtypes import NumberDtypes
         from .retracing import Retracing
 
-        for found in model.once(Retracing).changing_arguments():
-            loop = found.changing_loop
+        for argument in model.once(Retracing).changing_arguments():
+            loop = argument.changing_loop
             if model.once(TracedCode).functions_run_eagerly or model.once(Guards).is_for_debugging(
-                found.file, found.call
+                argument.file, argument.call
             ):
                 continue
-            text = " ".join(found.file.code(found.value).split())
+            text = " ".join(argument.file.code(argument.value).split())
             need = None
-            if found.parameter is not None:
+            if argument.parameter is not None:
                 dtypes = model.once(NumberDtypes)
-                need = dtypes.of_argument(found.file, found.value, found.function, found.parameter)
+                need = dtypes.of_argument(argument.file, argument.value, argument.function, argument.parameter)
             yield Finding(
-                found.file,
-                found.value,
-                f"`{text}` is a Python number that a loop changes: `{found.name}` is traced again for each new value",
+                argument.file,
+                argument.value,
+                f"`{text}` is a Python number that a loop changes: `{argument.name}` is traced again for each new "
+                "value",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help=_help(text, found.name, need),
+                help=_help(text, argument.name, need),
                 notes=(
                     Note(loop.file, loop.loop, "this loop changes the number"),
                     *(Note(step.file, step.node, step.text) for step in loop.path),
-                    Note(found.made_file, found.made, "this makes the `tf.function`"),
+                    Note(argument.made_file, argument.made, "this makes the `tf.function`"),
                 ),
-                fix=_fix(found, need) if need is not None else None,
-                subject=found,
+                fix=_fix(argument, need) if need is not None else None,
+                subject=argument,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop with the number as it is and as a tensor, where it can go on with new numbers."""
         from .retracing import ChangingArgument
 
-        found = finding.subject_as(ChangingArgument)
-        probes, repair = _timed(model, found), fix_changes(finding)
+        argument = finding.subject_as(ChangingArgument)
+        probes, repair = _timed(model, argument), fix_changes(finding)
         yield Experiment(
-            found.changing_loop.file,
-            found.changing_loop.loop,
+            argument.changing_loop.file,
+            argument.changing_loop.loop,
             probes=probes,
             repair=repair,
             workload=_WORKLOAD,
@@ -132,9 +136,9 @@ class PythonArgumentRetrace(Rule):
         )
 
 
-def _timed(model: Model, found: ChangingArgument) -> tuple[Change, ...]:
+def _timed(model: Model, argument: ChangingArgument) -> tuple[Change, ...]:
     """Time the iterations of the loop, each with a number of its own; nothing where its numbers would repeat."""
-    file, loop = found.changing_loop.file, found.changing_loop.loop
+    file, loop = argument.changing_loop.file, argument.changing_loop.loop
     if isinstance(loop, cst.While):
         return measured_loop(model, file, loop)
     if not isinstance(loop, cst.For):
@@ -145,8 +149,8 @@ def _timed(model: Model, found: ChangingArgument) -> tuple[Change, ...]:
     if isinstance(call, cst.Call) and model.file.names.is_builtin(call.func, "range"):
         return wrap(file, call, "counted")
     given = names_in(loop.target)
-    used = names_in(found.value)
-    return () if given & used or found.changing_loop.path else measured_loop(model, file, loop)
+    used = names_in(argument.value)
+    return () if given & used or argument.changing_loop.path else measured_loop(model, file, loop)
 
 
 _WORKLOAD = Workload(
@@ -179,11 +183,11 @@ def _dtype(need: Need, tensorflow: str) -> str:
     return f", {tensorflow}.{need}" if need in ("float32", "int64") else ""
 
 
-def _fix(found: ChangingArgument, need: Need) -> Fix | None:
+def _fix(argument: ChangingArgument, need: Need) -> Fix | None:
     """A tensor with the number, as the file writes `tf.constant`."""
-    spelling = found.file.imports.spelling("tf.constant", found.call)
+    spelling = argument.file.imports.spelling("tf.constant", argument.call)
     if spelling is None or (_dtype(need, "tf") and not spelling.text.endswith(".constant")):
         return None
     dtype = _dtype(need, spelling.text.removesuffix(".constant"))
-    edits = (Edit(found.value, f"{spelling.text}(", "before"), Edit(found.value, f"{dtype})", "after"))
+    edits = (Edit(argument.value, f"{spelling.text}(", "before"), Edit(argument.value, f"{dtype})", "after"))
     return Fix("Pass it as a tensor", "unsafe", (*importing(spelling), *edits))

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import Kinds
-from tflint_gpu.rule import Change, Experiment, Finding, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Prediction,
+    Rule,
+    Workload,
+    leave_out,
+    wrap,
+)
 
 from .eager_modes import MARKERS
 
@@ -25,9 +36,12 @@ class EagerModeLeftOn(Rule):
     step from Python, and `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset.
     They are for debugging; between small operations a GPU waits. Not reported are
     switches that a flag, a test or a function for debugging decides about, those that are switched off
-    again, and models whose steps read values with `.numpy()`, which no traced step can.
+    again, and those of programs whose steps, losses or metrics read tensors by `.numpy()` or NumPy, which no traced
+    code can.
 
     Measured: {evidence}
+
+    Fix: unsafe: what was left eager may not be ready to be traced.
 
     Example:
         from tensorflow import keras
@@ -48,6 +62,7 @@ class EagerModeLeftOn(Rule):
     name = "eager-mode-left-on"
     least_tensorflow = (2, 0)
     nearby_substrings = MARKERS
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
 
@@ -56,7 +71,15 @@ class EagerModeLeftOn(Rule):
         from .eager_modes import EagerModes
 
         for mode in model.once(EagerModes).left_on:
-            yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what], subject=mode)
+            yield Finding(
+                mode.file,
+                mode.node,
+                _TEXTS[mode.what],
+                _PREDICTION,
+                help=_HELP[mode.what],
+                fix=_fix(mode),
+                subject=mode,
+            )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's own `fit` with the switch off, or the rule's workload where there is none."""
@@ -82,6 +105,16 @@ def _switched_off(mode: EagerMode) -> Change:
     if isinstance(mode.node, cst.Arg) and mode.node.star:
         return Change(mode.file, mode.value, f'{{**{mode.file.code(mode.value)}, "run_eagerly": False}}')
     return Change(mode.file, mode.value, "False")
+
+
+def _fix(mode: EagerMode) -> Fix | None:
+    """Leave the argument out, or switch off what is switched on."""
+    if not isinstance(mode.value, cst.Name) or mode.value.value != "True":
+        return None
+    call = mode.file.tree.parents.get(mode.node)
+    if mode.what == "model" and isinstance(mode.node, cst.Arg) and isinstance(call, cst.Call):
+        return leave_out(mode.file, call, [mode.node], "unsafe")
+    return Fix("Switch it off", "unsafe", (Edit(mode.value, "False"),))
 
 
 _TEXTS = {

@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.model import (
     TIMERS,
+    ExecutionContexts,
     Guards,
     Invocation,
     Kinds,
@@ -17,28 +18,32 @@ from tflint_gpu.model import (
     Rows,
     Training,
     argument,
-    call_outline,
     changed_in,
     dotted_name,
     names_of,
     predicts_again,
     walk,
+    without_arguments,
 )
 from tflint_gpu.rule import (
     HARNESS,
     Change,
+    Edit,
     Experiment,
     Finding,
+    Fix,
     NoExperiment,
     Note,
     Prediction,
     Rule,
     Workload,
+    fix_changes,
     measured_loop,
+    predict_on_batch,
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Invocation, Model
+    from tflint_gpu.model import File, Model
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _PREDICTION = Prediction(
@@ -62,6 +67,9 @@ class PredictInLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: no progress bar is shown. A comprehension over rows becomes one `predict` of all rows; else
+    `predict_on_batch` takes the place of `predict`.
+
     Example:
         import numpy as np
         from tensorflow import keras
@@ -82,85 +90,96 @@ class PredictInLoop(Rule):
     least_tensorflow = (2, 0)
     nearby_substrings = (b".predict(",)
     prefilters = (predicts_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of Keras's `predict` that a loop runs on one row each."""
-        for one in model.once(Repetitions).of_methods("predict"):
-            if not _is_prediction_of_a_row(model, one) or _is_meant(model, one):
+        loops = model.once(ExecutionContexts)
+        for invocation in model.once(Repetitions).of_methods("predict"):
+            if not _is_prediction_of_a_row(model, invocation) or _is_meant(model, invocation):
                 continue
-            assert isinstance(one.call.func, cst.Attribute)
+            assert isinstance(invocation.call.func, cst.Attribute)
+            loop = loops.of_loop(invocation.root_file, invocation.loop)
             yield Finding(
-                one.file,
-                one.call.func.attr,
+                invocation.file,
+                invocation.call.func.attr,
                 "`predict` runs on a single row in every iteration of a loop: every row pays the fixed cost of a call",
                 _PREDICTION,
-                help=_help(model, one),
+                help=_help(model, invocation),
                 notes=(
-                    Note(one.root_file, one.loop, "the loop that repeats it"),
-                    *(Note(step.file, step.node, step.text) for step in one.path),
+                    Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
+                    *(Note(step.file, step.node, step.text) for step in invocation.path),
                 ),
-                subject=one,
+                fix=_stacked(invocation) or predict_on_batch(invocation.file, invocation.call),
+                subject=invocation,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop: with `predict`, and with the model under `tf.function`."""
-        one = finding.subject_as(Invocation)
-        data = argument(one.call, 0, "x")
-        assert data is not None and isinstance(one.call.func, cst.Attribute)
-        if isinstance(one.loop, cst.BaseComp) and not one.path:
+        """The user's loop: with `predict`, and with `predict_on_batch`, or the model under `tf.function`."""
+        invocation = finding.subject_as(Invocation)
+        data = argument(invocation.call, 0, "x")
+        assert data is not None and isinstance(invocation.call.func, cst.Attribute)
+        if isinstance(invocation.loop, cst.BaseComp) and not invocation.path:
             raise NoExperiment("a comprehension cannot be measured iteration by iteration")
-        given = one.file.code(data)
-        made = call_outline(one.file, one.call.func.value, [cst.Arg(data)])
-        called = f"{HARNESS}.traced({one.file.code(one.call.func.value)})({given})"
-        definition: tuple[Change, ...] = ()
-        if made is not None:
-            called = f"{made.name}({made.receiver}, {given})"
-            definition = (Change(one.file, made.above, made.definition, "above"),)
+        given, called = (invocation.file.code(expression) for expression in (data, invocation.call.func.value))
         yield Experiment(
-            one.root_file,
-            one.loop,
-            probes=measured_loop(model, one.root_file, one.loop),
-            repair=(*definition, Change(one.file, one.call, f"{called}.numpy()")),
+            invocation.root_file,
+            invocation.loop,
+            probes=measured_loop(model, invocation.root_file, invocation.loop),
+            repair=fix_changes(finding)
+            or (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
             workload=_WORKLOAD,
         )
 
 
-def _is_prediction_of_a_row(model: Model, one: Invocation) -> bool:
+def _is_prediction_of_a_row(model: Model, invocation: Invocation) -> bool:
     """Whether the call is Keras's own `predict`, of one row that is no whole graph."""
-    data, receiver = argument(one.call, 0, "x"), one.call.func
+    data, receiver = argument(invocation.call, 0, "x"), invocation.call.func
     if data is None or not isinstance(receiver, cst.Attribute):
         return False
     if any(_GRAPHS.search(n.value) for n in walk(data) if isinstance(n, cst.Name)):
         return False
-    if not model.once(Rows).is_single_input(one.file, data, one.context):
+    if not model.once(Rows).is_single_input(invocation.file, data, invocation.context):
         return False
-    if not model.once(Kinds).has_method(one.file, receiver, one.context):
+    if not model.once(Kinds).has_method(invocation.file, receiver, invocation.context):
         return False
-    return not model.inference.callees(one.file, one.call, one.context) and _is_one_model(model, one, receiver.value)
+    return not model.inference.callees(invocation.file, invocation.call, invocation.context) and _is_one_model(
+        model, invocation, receiver.value
+    )
 
 
-def _is_one_model(model: Model, one: Invocation, receiver: cst.BaseExpression) -> bool:
+def _is_one_model(model: Model, invocation: Invocation, receiver: cst.BaseExpression) -> bool:
     """Whether all iterations call the same model: not one for each fold, nor each of several."""
-    tree, names = one.root_file.tree, names_of(one.loop) | changed_in(one.root_file, one.loop)
-    places = [receiver] if not one.path else [arg.value for arg in one.entry.args]
-    if any((dotted_name(place) or "").partition(".")[0] in names and _is_model(model, one, place) for place in places):
+    tree, names = (
+        invocation.root_file.tree,
+        names_of(invocation.loop) | changed_in(invocation.root_file, invocation.loop),
+    )
+    places = [receiver] if not invocation.path else [arg.value for arg in invocation.entry.args]
+    if any(
+        (dotted_name(place) or "").partition(".")[0] in names and _is_model(model, invocation, place)
+        for place in places
+    ):
         return False
-    return not any(tree.within(o.node, one.loop) for o in model.inference.of(one.file, receiver, one.context))
+    return not any(
+        tree.within(o.node, invocation.loop) for o in model.inference.of(invocation.file, receiver, invocation.context)
+    )
 
 
-def _is_model(model: Model, one: Invocation, expr: cst.BaseExpression) -> bool:
-    return model.once(Kinds).is_model(one.root_file, expr)
+def _is_model(model: Model, invocation: Invocation, expr: cst.BaseExpression) -> bool:
+    return model.once(Kinds).is_model(invocation.root_file, expr)
 
 
-def _is_meant(model: Model, one: Invocation) -> bool:
+def _is_meant(model: Model, invocation: Invocation) -> bool:
     """Whether the loop does more than predict: it also trains, times each call, or waits for requests."""
-    file, loop = one.root_file, one.loop
-    if model.once(Repetitions).waits(one) or model.once(Guards).is_for_debugging(one.file, one.call):
+    file, loop = invocation.root_file, invocation.loop
+    if model.once(Repetitions).waits(invocation.root_file, invocation.loop) or model.once(Guards).is_for_debugging(
+        invocation.file, invocation.call
+    ):
         return True
-    if not model.once(Repetitions).varies(one, [arg.value for arg in one.entry.args]):
+    if not model.once(Repetitions).varies(invocation, [arg.value for arg in invocation.entry.args]):
         return model.once(Training).runs_training(file, loop) or any(
             file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ())
         )
@@ -173,14 +192,60 @@ def _is_meant(model: Model, one: Invocation) -> bool:
     )
 
 
-def _help(model: Model, one: Invocation) -> str:
-    if model.once(Repetitions).has_loop_carried_input(one):
+def _help(model: Model, invocation: Invocation) -> str:
+    repetitions, entry = model.once(Repetitions), invocation.entry
+    if repetitions.has_loop_carried_input(invocation) or (
+        invocation.path and not repetitions.varies(invocation, [entry.func, *(arg.value for arg in entry.args)])
+    ):
         return "each row needs the result before it: call the model in a function under `@tf.function` instead"
-    if model.once(Repetitions).stays(one):
+    if repetitions.stays(invocation):
         return "the row is the same in all iterations: call `predict` once, with copies of it if the answers differ"
-    if isinstance(one.loop, cst.While):
+    if isinstance(invocation.loop, cst.While):
         return "call the model in a function under `@tf.function` instead"
     return "collect the rows and call `predict` once; if rows come one by one, call the model under `@tf.function`"
+
+
+def _stacked(invocation: Invocation) -> Fix | None:
+    """`model.predict(np.stack(images))` for `[model.predict(image[None])[0] for image in images]`."""
+    file, loop = invocation.file, invocation.loop
+    data = argument(invocation.call, 0, "x")
+    if invocation.path or not isinstance(loop, cst.ListComp) or data is None:
+        return None
+    clause, stack = loop.for_in, file.names.spelled("numpy.stack", loop)
+    is_plain = not clause.ifs and clause.inner_for_in is None and isinstance(clause.iter, cst.Name | cst.Attribute)
+    if stack is None or not is_plain or not _is_first(loop.elt, invocation.call):
+        return None
+    if not isinstance(clause.target, cst.Name) or _sample(file, data) != clause.target.value:
+        return None
+    of_rows = [arg for arg in invocation.call.args if arg.keyword is not None and arg.keyword.value == "batch_size"]
+    before, _, after = without_arguments(file, invocation.call, of_rows).partition(file.code(data))
+    text = f"{before}{stack}({file.code(clause.iter)}){after}"
+    return Fix("Predict all rows at once", "unsafe", (Edit(loop, text),))
+
+
+def _is_first(element: cst.BaseExpression, call: cst.Call) -> bool:
+    """Whether an expression is `call[0]`."""
+    index = element.slice[0].slice if isinstance(element, cst.Subscript) and len(element.slice) == 1 else None
+    return (
+        isinstance(element, cst.Subscript)
+        and element.value is call
+        and isinstance(index, cst.Index)
+        and isinstance(index.value, cst.Integer)
+        and index.value.value == "0"
+    )
+
+
+def _sample(file: File, data: cst.BaseExpression) -> str:
+    """`x` for `x[None]`, `x[np.newaxis, ...]` and `np.expand_dims(x, 0)`."""
+    rows: cst.BaseExpression | None = None
+    if isinstance(data, cst.Subscript) and isinstance(data.slice[0].slice, cst.Index):
+        later = [element.slice for element in data.slice[1:]]
+        is_whole = all(isinstance(s, cst.Index) and isinstance(s.value, cst.Ellipsis) for s in later)
+        rows = data.value if is_whole and file.is_new_axis(data.slice[0].slice.value) else None
+    elif isinstance(data, cst.Call) and file.name(data.func) in ("numpy.expand_dims", "tf.expand_dims"):
+        axis = argument(data, 1, "axis")
+        rows = data.args[0].value if isinstance(axis, cst.Integer) and axis.value == "0" else None
+    return rows.value if isinstance(rows, cst.Name) else ""
 
 
 _WORKLOAD = Workload(

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import DATASET_SUBSTRINGS, EagerForward, ForwardPasses, runs_models_again
-from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
+from tflint_gpu.rule import (
+    Finding,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    call_under_function,
+    eager_against_traced,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -23,6 +31,9 @@ class EagerValidationLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`;
+    `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author.
+
     Example:
         import tensorflow as tf
 
@@ -38,8 +49,15 @@ class EagerValidationLoop(Rule):
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(32)
         accuracy = tf.keras.metrics.BinaryAccuracy()
-        model.compile(metrics=[accuracy])
-        model.evaluate(dataset)
+
+
+        @tf.function
+        def traced_model(model, x, training):
+            return model(x, training=training)
+
+
+        for x, y in dataset:
+            accuracy.update_state(y, traced_model(model, x, training=False))
     """
 
     code = "TFG207"
@@ -56,6 +74,7 @@ class EagerValidationLoop(Rule):
         b"training=",
     )
     prefilters = (runs_models_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -80,13 +99,14 @@ class EagerValidationLoop(Rule):
                 ),
                 help=_HELP[forward.use],
                 notes=tuple(notes),
+                fix=call_under_function(model, forward.file, forward.call),
                 subject=forward,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: with the model as it is, and under `tf.function`."""
         forward = finding.subject_as(EagerForward)
-        yield eager_against_traced(model, forward.loop_file, forward.loop, forward.file, forward.call, _WORKLOAD)
+        yield eager_against_traced(model, forward.loop_file, forward.loop, finding, forward.call, _WORKLOAD)
 
 
 _HELP = {

@@ -25,6 +25,8 @@ class ModelInLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because whether one model can serve all iterations, with new weights, is for the author to say.
+
     Example:
         import tensorflow as tf
 
@@ -66,17 +68,17 @@ class ModelInLoop(Rule):
         """Yield each `fit` of a model that is new in every iteration."""
         from .fitted_models import FittedModels
 
-        for found in model.once(FittedModels).dropped():
-            one = found.repeated
-            assert isinstance(one.call.func, cst.Attribute)
+        for dropped in model.once(FittedModels).dropped():
+            repeated = dropped.repeated
+            assert isinstance(repeated.call.func, cst.Attribute)
             notes = [
-                Note(found.loop_file, found.loop, "in every iteration of this loop"),
-                Note(found.made_file, found.made, "each iteration makes its model here"),
+                Note(dropped.loop_file, dropped.loop, "in every iteration of this loop"),
+                Note(dropped.made_file, dropped.made, "each iteration makes its model here"),
             ]
-            notes += [Note(step.file, step.node, step.text) for step in one.path]
+            notes += [Note(step.file, step.node, step.text) for step in repeated.path]
             yield Finding(
-                one.file,
-                one.call.func.attr,
+                repeated.file,
+                repeated.call.func.attr,
                 "every iteration of a loop fits a new model: some host memory stays in use for each, "
                 "with or without `clear_session`",
                 Prediction(

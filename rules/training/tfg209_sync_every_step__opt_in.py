@@ -27,10 +27,10 @@ class SyncEveryStep(Rule):
     Measured: {evidence} On a CPU it costs nothing, since there each step is over when its call returns; on a GPU
     it was not measured, so this rule runs only where it is selected by its code.
 
+    Fix: unsafe: it shows every hundredth step. There is none for values that are kept, or that something else needs.
+
     Example:
         import tensorflow as tf
-
-        mean = tf.keras.metrics.Mean()
 
 
         @tf.function
@@ -49,8 +49,6 @@ class SyncEveryStep(Rule):
     Use instead:
         import tensorflow as tf
 
-        mean = tf.keras.metrics.Mean()
-
 
         @tf.function
         def train_step(x, y):
@@ -61,9 +59,10 @@ class SyncEveryStep(Rule):
             return loss
 
 
-        for x, y in batches:
-            mean.update_state(train_step(x, y))
-        print(mean.result().numpy())
+        for step, (x, y) in enumerate(batches):
+            loss = train_step(x, y)
+            if step % 100 == 0:
+                print(loss.numpy())
     """
 
     code = "TFG209"
@@ -75,16 +74,19 @@ class SyncEveryStep(Rule):
         (b".numpy()", b"float(", b"print(", b".item()", b'f"', b"f'", b".format("),
     )
     nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     opt_in = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first value that each loop of training steps reads in every iteration; the others are notes."""
-        for found in model.once(HostReads).in_steps:
-            if _is_meant(model, found.loop):
+        from .shown_values import shown_at_times
+
+        for reads in model.once(HostReads).in_steps:
+            if _is_meant(model, reads.loop):
                 continue
-            first, *others = found.reads
+            first, *others = reads.reads
             yield Finding(
                 model.file,
                 first,
@@ -96,8 +98,9 @@ class SyncEveryStep(Rule):
                     basis="a read waits for the device; on a CPU no cost was measured, a GPU was not",
                 ),
                 help="read it every hundred steps, or collect it in a `tf.keras.metrics.Mean` and read that at the end",
+                fix=shown_at_times(model.file, reads),
                 notes=(
-                    Note(model.file, found.loop, "the loop of the steps"),
+                    Note(model.file, reads.loop, "the loop of the steps"),
                     *(Note(model.file, other, "this is read in every step, too") for other in others),
                 ),
             )

@@ -26,6 +26,8 @@ class PythonGlobalInTfFunction(Rule):
     Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list. A test
     repeats it with the installed TensorFlow.
 
+    Fix: none, because whether later calls are to see the new value or the old one is not written anywhere.
+
     Example:
         import tensorflow as tf
 

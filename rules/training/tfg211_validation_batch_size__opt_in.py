@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    with_keyword,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
+
+    from .validations import Validation
 
 _LARGE = 128
 """From this size on a larger one gains little."""
@@ -26,6 +37,8 @@ class ValidationBatchSize(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: metrics that average over batches may differ in the last digits, and larger batches need more memory.
+
     Example:
         import numpy as np
         from tensorflow import keras
@@ -40,13 +53,14 @@ class ValidationBatchSize(Rule):
 
         x, y = np.load("x.npy"), np.load("y.npy")
         model = keras.models.load_model("scores.keras")
-        model.fit(x[1000:], y[1000:], batch_size=16, validation_data=(x[:1000], y[:1000]), validation_batch_size=256)
+        model.fit(x[1000:], y[1000:], batch_size=16, validation_data=(x[:1000], y[:1000]), validation_batch_size=128)
     """
 
     code = "TFG211"
     name = "validation-batch-size"
     severity = "advice"
     required_substrings = ((b"validation_data",), (b".fit(",))
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -58,13 +72,13 @@ class ValidationBatchSize(Rule):
 
         if model.target.tensorflow < _SINCE:
             return
-        for one in model.once(Validations).with_training_size:
-            if not 1 < one.size < _LARGE:
+        for validation in model.once(Validations).with_training_size:
+            if not 1 < validation.size < _LARGE:
                 continue
             yield Finding(
                 model.file,
-                one.argument,
-                f"validation, which needs no gradients, runs in batches of {one.size}, too",
+                validation.argument,
+                f"validation, which needs no gradients, runs in batches of {validation.size}, too",
                 Prediction(
                     "slowdown",
                     ("validation",),
@@ -72,13 +86,19 @@ class ValidationBatchSize(Rule):
                     high=4.0,
                     basis="a small dense network and a small CNN, batches of 32 against 256, on a CPU; of validation",
                 ),
-                help=f"add `validation_batch_size`, for example {8 * one.size}",
-                notes=(Note(model.file, one.data, "these arrays are cut into batches of that size"),),
+                help=f"add `validation_batch_size`, for example {8 * validation.size}",
+                notes=(Note(model.file, validation.data, "these arrays are cut into batches of that size"),),
+                fix=_fix(validation),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The rule's own workload: `verify` leaves validation out of the user's training, which it cuts short."""
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _fix(validation: Validation) -> Fix | None:
+    edits = with_keyword(validation.call, f"validation_batch_size={8 * validation.size}")
+    return Fix("Validate in larger batches", "unsafe", edits)
 
 
 _WORKLOAD = Workload(

@@ -26,6 +26,8 @@ class GrowingConcat(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: the list holds the parts themselves, which later code must not change in place.
+
     Example:
         import tensorflow as tf
 
@@ -42,10 +44,11 @@ class GrowingConcat(Rule):
         model = tf.keras.models.load_model("scores.keras")
         dataset = tf.data.Dataset.from_tensor_slices(images).batch(32)
 
-        scores = []
+        scores = tf.zeros([0, 10])
+        scores_parts = [scores]
         for batch in dataset:
-            scores.append(model.predict_on_batch(batch))
-        scores = tf.concat(scores, axis=0)
+            scores_parts.append(model.predict_on_batch(batch))
+        scores = tf.concat(scores_parts, axis=0)
     """
 
     code = "TFG212"
@@ -53,11 +56,14 @@ class GrowingConcat(Rule):
     least_tensorflow = (2, 0)
     nearby_substrings = (may_grow,)
     prefilters = (joins_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first concatenation of each loop that makes something longer; the others are notes."""
+        from .growth import joined_once
+
         for first, others in _by_loop(model):
             copied = "copied to the host and joined by NumPy" if first.on_host else "copied"
             yield Finding(
@@ -67,6 +73,7 @@ class GrowingConcat(Rule):
                 "time, so the work grows with the square of the number of iterations",
                 _PREDICTION,
                 help="append the parts to a Python list, and join them once after the loop",
+                fix=joined_once(first) if not others else None,
                 notes=(
                     Note(first.loop_file, first.loop, "in every iteration of this loop"),
                     *(Note(step.file, step.node, step.text) for step in first.path),
@@ -95,15 +102,15 @@ def _by_loop(model: Model) -> Iterator[tuple[Growth, list[Growth]]]:
         yield first, others
 
 
-def _are_one(one: Growth, other: Growth) -> bool:
+def _are_one(growth: Growth, other: Growth) -> bool:
     """Whether a function makes two longer in the same loop, or one of them in a loop and in one around it."""
-    if one.loop_file is not other.loop_file or one.path != other.path:
+    if growth.loop_file is not other.loop_file or growth.path != other.path:
         return False
-    if one.loop is other.loop:
+    if growth.loop is other.loop:
         return True
-    within = one.loop_file.tree.within
-    nested: list[tuple[Node, Node]] = [(one.loop, other.loop), (other.loop, one.loop)]
-    return one.name == other.name and any(within(inner, outer) for inner, outer in nested)
+    within = growth.loop_file.tree.within
+    nested: list[tuple[Node, Node]] = [(growth.loop, other.loop), (other.loop, growth.loop)]
+    return growth.name == other.name and any(within(inner, outer) for inner, outer in nested)
 
 
 _PREDICTION = Prediction(

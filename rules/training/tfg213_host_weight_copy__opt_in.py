@@ -7,10 +7,24 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    fix_changes,
+    measured_loop,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
+
+    from .weight_copies import WeightCopy
 
 
 class HostWeightCopy(Rule):
@@ -24,6 +38,9 @@ class HostWeightCopy(Rule):
 
     Measured: {evidence} These are the copies alone, on a CPU; how much of a step they are was not measured on a
     GPU, so this rule runs only where it is selected by its code.
+
+    Fix: unsafe: both models must have the same variables in the same order, which `set_weights` checks and a `zip` does
+    not.
 
     Example:
         import tensorflow as tf
@@ -39,17 +56,10 @@ class HostWeightCopy(Rule):
 
         online = tf.keras.Sequential([tf.keras.layers.Dense(4)])
         target = tf.keras.models.clone_model(online)
-
-
-        @tf.function
-        def follow():
-            for mine, other in zip(target.variables, online.variables):
-                mine.assign(other)
-
-
         for states, values in batches:
             online.train_on_batch(states, values)
-            follow()
+            for mine, other in zip(target.weights, online.weights):
+                mine.assign(other)
     """
 
     code = "TFG213"
@@ -58,6 +68,7 @@ class HostWeightCopy(Rule):
     least_tensorflow = (2, 0)
     required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b".set_weights(",)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -68,15 +79,15 @@ class HostWeightCopy(Rule):
         from .weight_copies import WeightCopies
 
         for copy in model.once(WeightCopies).in_steps():
-            one = copy.repeated
-            assert isinstance(one.call.func, cst.Attribute)
-            notes = [Note(one.root_file, one.loop, "the loop of training steps")]
-            notes += [Note(step.file, step.node, step.text) for step in one.path]
+            repeated = copy.repeated
+            assert isinstance(repeated.call.func, cst.Attribute)
+            notes = [Note(repeated.root_file, repeated.loop, "the loop of training steps")]
+            notes += [Note(step.file, step.node, step.text) for step in repeated.path]
             if copy.source is None:
-                notes.append(Note(one.file, copy.read, "the weights are read here"))
+                notes.append(Note(repeated.file, copy.read, "the weights are read here"))
             yield Finding(
-                one.file,
-                one.call.func.attr,
+                repeated.file,
+                repeated.call.func.attr,
                 "every training step copies all weights through NumPy: from the device to the host, and back",
                 Prediction(
                     "slowdown",
@@ -85,6 +96,7 @@ class HostWeightCopy(Rule):
                 ),
                 help="`assign` each variable from the other's in a function under `@tf.function`",
                 notes=tuple(notes),
+                fix=_fix(copy),
                 subject=copy,
             )
 
@@ -93,19 +105,36 @@ class HostWeightCopy(Rule):
         from .weight_copies import WeightCopy
 
         copy = finding.subject_as(WeightCopy)
-        one = copy.repeated
-        if copy.source is None or not isinstance(one.call.func, cst.Attribute):
-            yield Experiment(one.file, one.call, workload=_WORKLOAD, only_workload=True)
+        repeated = copy.repeated
+        if copy.source is None or not isinstance(repeated.call.func, cst.Attribute):
+            yield Experiment(repeated.file, repeated.call, workload=_WORKLOAD, only_workload=True)
             return
-        mine, other = one.file.code(one.call.func.value), one.file.code(copy.source)
-        text = f"[mine.assign(other) for mine, other in zip({mine}.weights, {other}.weights)]"
         yield Experiment(
-            one.root_file,
-            one.loop,
-            probes=measured_loop(model, one.root_file, one.loop),
-            repair=(Change(one.file, one.call, text),),
+            repeated.root_file,
+            repeated.loop,
+            probes=measured_loop(model, repeated.root_file, repeated.loop),
+            repair=fix_changes(finding) or (Change(repeated.file, repeated.call, _assignments(copy)),),
             workload=_WORKLOAD,
         )
+
+
+def _fix(copy: WeightCopy) -> Fix | None:
+    """A loop of assignments, where the copy is a statement."""
+    file, call = copy.repeated.file, copy.repeated.call
+    if copy.source is None or not isinstance(call.func, cst.Attribute):
+        return None
+    if not isinstance(file.tree.parents[call], cst.Expr) or "mine" in file.tree.uses or "other" in file.tree.uses:
+        return None
+    head = f"for mine, other in zip({file.code(call.func.value)}.weights, {file.code(copy.source)}.weights):"
+    inner = f"{file.indentation(file.tree.statement(call))}    "
+    return Fix("Assign the weights one by one", "unsafe", (Edit(call, f"{head}\n{inner}mine.assign(other)"),))
+
+
+def _assignments(copy: WeightCopy) -> str:
+    file, call = copy.repeated.file, copy.repeated.call
+    assert isinstance(call.func, cst.Attribute) and copy.source is not None
+    mine, other = file.code(call.func.value), file.code(copy.source)
+    return f"[mine.assign(other) for mine, other in zip({mine}.weights, {other}.weights)]"
 
 
 _WORKLOAD = Workload(

@@ -10,6 +10,7 @@ import libcst as cst
 from tflint_gpu.model import (
     Batches,
     EagerLoops,
+    ExecutionContexts,
     Guards,
     Invocation,
     Invocations,
@@ -23,7 +24,18 @@ from tflint_gpu.model import (
     predicts_again,
     walk,
 )
-from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, measured_loop
+from tflint_gpu.rule import (
+    Change,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    measured_loop,
+    predict_on_batch,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, Model
@@ -42,6 +54,9 @@ class PredictInStep(Rule):
     loops of epochs, and the methods of other classes.
 
     Measured: {evidence}
+
+    Fix: unsafe: no progress bar is shown. There is none for `evaluate`, which starts its metrics again, as
+    `test_on_batch` does not.
 
     Example:
         import numpy as np
@@ -79,6 +94,7 @@ class PredictInStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that predict or evaluate one batch in every iteration."""
+        loops = model.once(ExecutionContexts)
         for call in _calls(model):
             assert isinstance(call.call.func, cst.Attribute)
             trains = model.once(Training).takes_gradients(call.root_file, call.loop)
@@ -91,7 +107,7 @@ class PredictInStep(Rule):
                 _PREDICTION,
                 help=_help(model, call, method, of_batch),
                 notes=(
-                    Note(call.root_file, call.loop, "the loop that repeats it"),
+                    Note(call.root_file, call.loop, f"{loops.of_loop(call.root_file, call.loop).text} that repeats it"),
                     *(Note(frame.file, frame.node, frame.text) for frame in call.path),
                 ),
                 fix=_fix(call),
@@ -180,14 +196,8 @@ def _on_batch(call: Invocation) -> str:
 
 
 def _fix(call: Invocation) -> Fix | None:
-    """The method for one batch; what is only said of an epoch goes. `evaluate` starts its metrics again: no fix."""
-    named = {arg.keyword.value for arg in call.call.args if arg.keyword is not None}
-    positional = sum(arg.keyword is None for arg in call.call.args)
-    if method_name(call.call) != "predict" or positional > 1 or not named <= {"x", "verbose", "batch_size"}:
-        return None
-    if any(arg.star for arg in call.call.args):
-        return None
-    return Fix("Call `predict_on_batch`", "unsafe", (Edit(call.call, _on_batch(call)),))
+    """The method for one batch. `evaluate` starts its metrics again, which `test_on_batch` does not: no fix."""
+    return predict_on_batch(call.file, call.call) if method_name(call.call) == "predict" else None
 
 
 _OF_BATCH = {"predict": "predict_on_batch", "evaluate": "test_on_batch"}

@@ -19,9 +19,10 @@ class Validation:
     """A `fit` whose validation arrays get the batch size of the training.
 
     Arguments:
-        argument: that brings the size. data: the validation arrays.
+        call: of `fit`. argument: that brings the size. data: the validation arrays.
     """
 
+    call: cst.Call
     argument: Node
     size: int
     data: Expression
@@ -56,7 +57,7 @@ class Validations(Analysis):
                 continue
             trained = argument(call, 0, "x")
             if trained is not None and not self.pipelines.is_dataset(file, trained):
-                yield Validation(*size, data)
+                yield Validation(call, *size, data)
 
     def _size(self, call: cst.Call) -> tuple[Node, int] | None:
         """The argument that brings the batch size, and the size."""

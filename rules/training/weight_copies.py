@@ -52,47 +52,52 @@ class WeightCopies(Analysis):
 
     def in_steps(self) -> Iterator[WeightCopy]:
         """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""
-        for one in self.repetitions.of_methods("set_weights"):
-            given = argument(one.call, 0, "weights")
-            read = self._read(one, given) if given is not None else None
-            if given is None or read is None or not self._is_model(one, read) or self._is_of_iteration(one):
+        for invocation in self.repetitions.of_methods("set_weights"):
+            given = argument(invocation.call, 0, "weights")
+            read = self._read(invocation, given) if given is not None else None
+            if (
+                given is None
+                or read is None
+                or not self._is_model(invocation, read)
+                or self._is_of_iteration(invocation)
+            ):
                 continue
-            if self._is_step(one.root_file, one.loop) and not self.repetitions.is_conditional(one):
+            if self._is_step(invocation.root_file, invocation.loop) and not self.repetitions.is_conditional(invocation):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
-                yield WeightCopy(one, read, source)
+                yield WeightCopy(invocation, read, source)
 
-    def _read(self, one: Invocation, given: cst.BaseExpression) -> cst.Call | None:
+    def _read(self, invocation: Invocation, given: cst.BaseExpression) -> cst.Call | None:
         """The call that reads the weights that are set: `get_weights()`, or `v.numpy()` of each variable."""
-        file = one.file
-        region: LoopNode | FunctionNode = one.loop
-        function = file.tree.function(one.call)
-        if one.path and function is not None:
+        file = invocation.file
+        region: LoopNode | FunctionNode = invocation.loop
+        function = file.tree.function(invocation.call)
+        if invocation.path and function is not None:
             region = function
         reads = [call for call in file.calls_below.get(region, ()) if _reads_weights(file, call)]
         for read in reads:
             if IterationFlow(file, region, frozenset([read])).holds(given):
                 return read
-        for origin in self.inference.of(file, given, one.context):  # read before the loop, set in each iteration
+        for origin in self.inference.of(file, given, invocation.context):  # read before the loop, set in each iteration
             if origin.call is not None and origin.file is file and method_name(origin.call) == "get_weights":
                 return origin.call
         return None
 
-    def _is_model(self, one: Invocation, read: cst.Call) -> bool:
+    def _is_model(self, invocation: Invocation, read: cst.Call) -> bool:
         """Whether one of the two is always a Keras model, and the other no layer, optimizer or the like."""
-        sides = [call.func.value for call in (one.call, read) if isinstance(call.func, cst.Attribute)]
-        return any(self.kinds.is_model(one.file, side, one.context) for side in sides) and not any(
+        sides = [call.func.value for call in (invocation.call, read) if isinstance(call.func, cst.Attribute)]
+        return any(self.kinds.is_model(invocation.file, side, invocation.context) for side in sides) and not any(
             self.kinds.of(origin) in ("layer", "optimizer")
             for side in sides
-            for origin in self.inference.of(one.file, side, one.context)
+            for origin in self.inference.of(invocation.file, side, invocation.context)
         )
 
-    def _is_of_iteration(self, one: Invocation) -> bool:
+    def _is_of_iteration(self, invocation: Invocation) -> bool:
         """Whether the model is another one in each iteration: over layers, or over several models."""
-        assert isinstance(one.call.func, cst.Attribute)
-        root = (dotted_name(one.call.func.value) or "").partition(".")[0]
-        if not one.path and root in names_of(one.loop):
+        assert isinstance(invocation.call.func, cst.Attribute)
+        root = (dotted_name(invocation.call.func.value) or "").partition(".")[0]
+        if not invocation.path and root in names_of(invocation.loop):
             return True
-        around = [p for p in one.file.tree.ancestors(one.call) if isinstance(p, cst.For | cst.BaseComp)]
+        around = [p for p in invocation.file.tree.ancestors(invocation.call) if isinstance(p, cst.For | cst.BaseComp)]
         return any(root in names_of(loop) for loop in around)
 
     def _is_step(self, file: File, loop: LoopNode) -> bool:

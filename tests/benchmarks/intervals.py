@@ -185,7 +185,13 @@ def main() -> None:
         return
     known = recorded(options.samples)
     print(f"\nverdicts over the noise of {len(known)} measured rounds, {options.programs} simulated programs each")
-    for factor, kind in ((1.5, "slowdown"), (1.2, "slowdown"), (1.0, "slowdown"), (1.0, "no-effect")):
+    for factor, kind in (
+        (1.5, "slowdown"),
+        (1.2, "slowdown"),
+        (1.05, "slowdown"),
+        (1.0, "slowdown"),
+        (1.0, "no-effect"),
+    ):
         for most in (7, 13, 40):
             draw = random.Random(options.seed)
             said = Counter(verdict(draw, known, factor, kind, most) for _ in range(options.programs))

@@ -380,6 +380,23 @@ def test_an_unknown_command_is_told_with_what_was_meant(tmp_path: Path, tflint: 
     assert "did you mean `tflint-gpu check train.py`?" in tflint("train.py").stderr
 
 
+def test_errors_have_one_form(tmp_path: Path, tflint: Any) -> None:
+    """Protects who reads logs: `error:` begins the line, whoever refuses the work."""
+    (tmp_path / "notes.txt").write_text("no report\n")
+    (tmp_path / "train.py").write_text("")
+    for arguments, message in (
+        (("chekc",), "no such command `chekc`; did you mean `check`?"),
+        (("check", "absent.py"), "absent.py: no such file or directory"),
+        (("check", "--selct", "TFG"), "No such option"),
+        (("check", "--output-file", "absent/a.txt", "train.py"), "absent/a.txt: No such file or directory"),
+        (("check", "--verified", "notes.txt"), "no report of `verify`; write one with `verify --output-format json`"),
+    ):
+        done = tflint(*arguments)
+        *usage, last = done.stderr.splitlines()
+        assert done.returncode == 2 and last.startswith("error: ") and message in last, done.stderr
+        assert usage == [] or (usage[0].startswith("Usage: tflint-gpu ") and usage[-1] == "")
+
+
 def test_severities_and_warnings_of_comments(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text("import tensorflow\nx = (\n")
     assert tflint("check", "a.py").returncode == 1
@@ -387,3 +404,35 @@ def test_severities_and_warnings_of_comments(tmp_path: Path, tflint: Any) -> Non
     (tmp_path / "b.py").write_text("import tensorflow as tf\nwith tf.device('/GUP:0'):  # noqa: oops\n    pass\n")
     for _ in range(2):  # fresh, and from the cache
         assert "b.py:2: `# noqa: oops` names no rule, so it suppresses nothing" in tflint("check", "b.py").stderr
+
+
+STEP = """import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+data = tf.data.Dataset.from_tensor_slices(rows).batch(32)
+def once(x):
+    model(x)
+def often(x):
+    model(x)
+for x in data:
+    once(x)
+for epoch in range(90):
+    for number in range(2):
+        for x in data:
+            often(x)
+"""
+
+
+def test_an_estimate_counts_the_loops_of_callers_and_names_what_to_fix_first(tmp_path: Path, tflint: Any) -> None:
+    """Protects who has an hour for ten findings: code in more loops comes first, loops of a few iterations do not count."""
+    (tmp_path / "train.py").write_text(STEP)
+    done = tflint("check", "--isolated", "--select", "TFG207", "--estimate", "--output-format", "json", "train.py")
+    found = json.loads(done.stdout)
+    assert [finding["location"]["row"] for finding in found] == [8, 6]
+    assert (
+        "in each iteration of the loop over the dataset at train.py:13, in the loop at train.py:11;"
+        in found[0]["estimate"]
+    )
+    assert "in each iteration of the loop over the dataset at train.py:9;" in found[1]["estimate"]
+    plain = tflint("check", "--isolated", "--select", "TFG207", "--output-format", "json", "train.py")
+    assert [finding["location"]["row"] for finding in json.loads(plain.stdout)] == [6, 8]

@@ -44,6 +44,9 @@ def test_mistakes(tflint: Any) -> None:
     wrong = tflint("rule", FIRST.name + "s")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert f"did you mean `{FIRST.name}`?" in wrong.stderr
+    lists = "`tflint-gpu rule --all` lists them"
+    assert tflint("rule", "TFG999").stderr == f"error: unknown rule `TFG999`; {lists}\n", "a number is like no other"
+    assert tflint("rule", "nump").stderr == f"error: unknown rule `nump`; {lists}\n"
     assert tflint("rule").returncode == 2
     assert tflint("rule", FIRST.code, "--all").returncode == 2
 

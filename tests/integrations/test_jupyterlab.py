@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -70,15 +71,15 @@ def test_the_settings_that_editors_show_are_ours() -> None:
     """Also that what an editor sends for settings that nobody made, null, changes nothing."""
     schema = json.loads(SCHEMA.read_text())
     Draft7Validator.check_schema(schema)
-    defaults = {key.removeprefix("tflint-gpu."): one["default"] for key, one in schema["properties"].items()}
+    defaults = {key.removeprefix("tflint-gpu."): setting["default"] for key, setting in schema["properties"].items()}
     assert parse_editor_settings(defaults) == Options()
     samples: dict[str, object] = {"targetTensorflow": "2.15", "gpuMemory": "24GiB", "severity": {"TFG1": "error"}}
     types: dict[str, object] = {"array": ["TFG101"], "object": {"a.py": ["TFG1"]}, "string": "https://example.org"}
-    for key, one in schema["properties"].items():
+    for key, setting in schema["properties"].items():
         short = key.removeprefix("tflint-gpu.")
-        kind = one["type"] if isinstance(one["type"], str) else one["type"][0]
+        kind = setting["type"] if isinstance(setting["type"], str) else setting["type"][0]
         value = samples.get(short, types[kind])
-        assert not isinstance(value, dict) or one["default"] == {}, "jupyterlab-lsp wants it for a table"
+        assert not isinstance(value, dict) or setting["default"] == {}, "jupyterlab-lsp wants it for a table"
         assert parse_editor_settings({short: value}) != Options(), f"{key} = {value}"
 
 
@@ -92,6 +93,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     work.mkdir()
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata["language_info"] = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
     nbformat.write(notebook, work / "swish.ipynb")
     for name, settings in SETTINGS.items():
         path = tmp_path / "settings" / f"{name}.jupyterlab-settings"
@@ -115,17 +117,20 @@ def address(tmp_path: Path) -> Iterator[str]:
         server.wait()
 
 
-def test_a_notebook_in_jupyterlab(address: str) -> None:
-    """Squiggles under what is found with the settings of JupyterLab, its message, and none when it is corrected."""
+def test_a_notebook_in_jupyterlab(address: str, tmp_path: Path) -> None:
+    """Squiggles as JupyterLab's settings want them, the message, the fix as the page on editors says, and text while it is typed."""
     with browser(940, 560) as page:
         page.get(address)
 
         def squiggles() -> list[Any]:
             return list(page.find_elements("css selector", ".cm-lintRange"))
 
-        wait_for(lambda: [one.text for one in squiggles()] == ["np.exp"], "the finding")
+        def words() -> list[str]:
+            return [squiggle.text for squiggle in squiggles()]
+
+        wait_for(lambda: words() == ["np.exp"], "the finding")
         assert "cm-lintRange-error" in squiggles()[0].get_attribute("class")
-        from selenium.webdriver import ActionChains
+        from selenium.webdriver import ActionChains, Keys
 
         wait_for(lambda: page.find_elements("xpath", "//*[contains(text(), 'Fully initialized')]"), "the status")
         ActionChains(page).move_to_element(squiggles()[0]).perform()
@@ -134,10 +139,17 @@ def test_a_notebook_in_jupyterlab(address: str) -> None:
         assert "`np.exp` gets a tensor" in text and "help: use `tf.exp`" in text
         if "TFLINT_PICTURES" in os.environ:
             PICTURE.write_bytes(page.get_screenshot_as_png())
-        wrong = squiggles()[0]
-        left = 4 - wrong.size["width"] // 2  # on the word `np`
-        ActionChains(page).move_to_element_with_offset(wrong, left, 0).double_click().send_keys("tf").perform()
+        fix = [sys.executable, "-m", "tflint_gpu", "check", "--fix", "swish.ipynb"]
+        subprocess.run(fix, cwd=tmp_path / "work", check=True, capture_output=True, timeout=600)
+        menu = "//*[contains(@class, 'lm-Menu') and contains(@class, 'Label') and text()='{}']"
+        for button in (menu.format("File"), menu.format("Reload Notebook from Disk"), "//button[.='Reload']"):
+            wait_for(partial(page.find_elements, "xpath", button), button)
+            page.find_element("xpath", button).click()
+        line = "//*[contains(@class, 'cm-line') and contains(., 'tf.exp')]"
+        wait_for(lambda: page.find_elements("xpath", line), "the fix")
         wait_for(lambda: not squiggles(), "that nothing is found any more")
+        ActionChains(page).click(page.find_element("xpath", line)).send_keys(Keys.END, " - np.exp(x)").perform()
+        wait_for(lambda: words() == ["np.exp"], "the finding in what is typed")
 
 
 def test_the_picture_in_the_documentation() -> None:

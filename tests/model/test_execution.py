@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import found, model_of
 
-from tflint_gpu.model import Construction, Invocation, Invocations, TrainingSteps
+from tflint_gpu.model import Construction, ExecutionContexts, Invocation, Invocations, TrainingSteps
 from tflint_gpu.rule import Rule, load
 
 HEAD = """import numpy as np
@@ -208,4 +208,41 @@ def test_functions_that_call_each_other_end(tmp_path: Path) -> None:
         "ping(x)",
         "pong(n)",
         "ping(n)",
+    ]
+
+
+ITERATED = {
+    "configuration": "for width in (8, 16):\n    x = keras.layers.Dense(width)(keras.Input((4,)))",
+    "requests": "while True:\n    net(queue.get())",
+    "episodes": "for _ in range(90):\n    state = env.reset()\n    while not done:\n        state, done = env.step(net(state))",
+    "steps of an environment": "while not done:\n    state, done = env.step(net(state))",
+    "frames": "import cv2\nvideo = cv2.VideoCapture(0)\nwhile True:\n    net(video.read()[1])",
+    "epochs": "def step(x, y):\n{tape}for number in range(90):\n    for x, y in data:\n        step(x, y)",
+    "dataset": "for x, y in data:\n    net(x)",
+    "batches": "def chunks(n):\n    while n:\n        yield np.zeros((n, 2))\nfor x in chunks(9):\n    net(x)",
+    "numbers": "for number in range(90):\n    net(np.zeros((1, number)))",
+    "elements": "for name in names:\n    net(load(name))",
+    "a condition": "while error > 1e-3:\n    error = net(error)",
+}
+
+
+@pytest.mark.parametrize("iterated", ITERATED)
+def test_a_loop_knows_what_it_goes_over(iterated: str, tmp_path: Path) -> None:
+    model = model_of(HEAD + ITERATED[iterated].replace("{tape}", TAPE), tmp_path)
+    loop = next(loop for loop in model.file.tree.loops if model.file.tree.function(loop) is None)
+    assert model.once(ExecutionContexts).of_loop(model.file, loop).iterated == iterated
+
+
+def test_a_call_knows_all_ways_on_which_it_is_run(tmp_path: Path) -> None:
+    code = (
+        "def forward(x):\n    return net(x)\n@tf.function\ndef fast(x):\n    return forward(x)\n"
+        "for number in range(30):\n    for x, y in data:\n        forward(x)\nfor x in range(7):\n    fast(x)\nforward(data)\n"
+    )
+    model = model_of(HEAD + code, tmp_path)
+    (call,) = (c for c in model.file.tree.calls if model.file.code(c) == "net(x)")
+    ways = model.once(ExecutionContexts).of(model.file, call)
+    assert sorted((way.mode, [loop.iterated for loop in way.loops], way.least_runs, len(way.path)) for way in ways) == [
+        ("eager", [], 1, 1),
+        ("eager", ["numbers", "dataset"], 30, 1),
+        ("traced", ["numbers"], 7, 2),
     ]

@@ -10,10 +10,11 @@ import libcst as cst
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.refactoring.outlines import outline
+from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
 from tflint_gpu.text.source import UnreadableSource
 
 UPDATES = frozenset(("apply_gradients", "minimize"))
+REASONS: list[str] = []
 
 
 def moved(code: str, folder: Path, loop_code: str = "for ") -> str | None:
@@ -26,8 +27,10 @@ def moved(code: str, folder: Path, loop_code: str = "for ") -> str | None:
         (candidate for candidate in loops if model.file.tree.within(tape, candidate)),
         key=lambda candidate: model.file.span(candidate)[0],
     )
-    made = outline(model.file, loop, tape, UPDATES)
-    if made is None:
+    try:
+        made = outline(model.file, loop, tape, UPDATES)
+    except NotMovable as error:
+        REASONS.append(str(error))
         return None
     above = model.source.above(model.file.span(loop)[0])
     edits = [(above, above, made.definition)]
@@ -167,6 +170,17 @@ def test_what_cannot_be_moved(statement: str, tmp_path: Path) -> None:
     body = body.replace("loss = f(x)", f"loss = f(x)\n                if x: {statement}")
     code = f"import tensorflow as tf\ndef outer():\n    w = 1\n    {'async ' * ('await' in statement)}def inner():\n{body}\n"
     assert moved(code, tmp_path) is None
+    row = next(number for number, line in enumerate(code.splitlines(), 1) if statement in line and "if x" in line)
+    assert REASONS.pop() == f"the `{statement.split()[0]}` in row {row} would leave that function"
+
+
+@pytest.mark.parametrize(
+    "inside", ["for k in range(3):\n            break", "def g():\n            return x", "g = lambda: (yield x)"]
+)
+def test_what_stays_in_the_step_moves_with_it(inside: str, tmp_path: Path) -> None:
+    """Protects steps with loops and functions of their own from being taken for steps that leave their function."""
+    code = around("", "for x in ds:", "", "").replace("loss = f(x)", f"{inside}\n        loss = f(x)")
+    assert "def train_step(x):" in (moved(code, tmp_path) or "")
 
 
 def test_step_that_is_not_in_one_block(tmp_path: Path) -> None:
@@ -174,6 +188,7 @@ def test_step_that_is_not_in_one_block(tmp_path: Path) -> None:
     assert "if x:" in (moved(code, tmp_path) or "")
     code = code.replace("    if x:\n        opt.apply_gradients", "    g = 1\nfinish")
     assert moved(code, tmp_path) is None
+    assert "`apply_gradients`" in REASONS[-1] and "comes after the tape" in REASONS[-1]
 
 
 @pytest.mark.parametrize("odd", ["f() = 1\n", "def f(x=1, y): pass\n", "f(**a, *b)\n"])

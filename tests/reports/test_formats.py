@@ -40,6 +40,8 @@ def test_json() -> None:
         "fix": {"applicability": "safe", "message": "a fix", "edits": [{"content": "new", **place}]},
         "noqa_row": 3,
         "measured": None,
+        "verdict": None,
+        "estimate": None,
         "url": None,
     }
     assert json.loads(renderer("json")([], VIEW)) == []

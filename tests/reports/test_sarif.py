@@ -18,6 +18,7 @@ from findings import ODD_FIXED, ODD_NAME, ODD_TEXT, Hard, finding, schema
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.reports import View
 from tflint_gpu.reports.sarif import render
+from tflint_gpu.reports.summary import summary
 from tflint_gpu.rule import entries, load
 from tflint_gpu.text.source import SourceFile
 
@@ -50,6 +51,16 @@ def fixed(text: str, fix: dict[str, Any]) -> str:
         end = offset(region["endLine"], region["endColumn"])
         text = text[:start] + one["insertedContent"]["text"] + text[end:]
     return text
+
+
+def test_verdicts_are_counted_apart() -> None:
+    """Protects who reads how many predictions held: what is weaker than predicted is not among the confirmed."""
+    verdicts = ("confirmed", "weaker than predicted", "confirmed", "")
+    run = run_of([replace(finding(), verdict=verdict) for verdict in verdicts], View(Path("/p")))
+    assert run["properties"] == {"verdicts": {"confirmed": 2, "weaker than predicted": 1}}
+    assert [result.get("properties", {}).get("verdict", "") for result in run["results"]] == list(verdicts)
+    said = list(summary([replace(finding(), verdict=verdict) for verdict in verdicts], 0, False, False))
+    assert "Measured: 2 confirmed, 1 weaker than predicted." in said
 
 
 def test_hard_findings_follow_the_schema(hard: Hard) -> None:

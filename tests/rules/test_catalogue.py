@@ -63,6 +63,7 @@ PROMISED = {
     "TFG504": "late-visible-devices",
     "TFG505": "outside-strategy-scope",
     "TFG506": "unguarded-gpu-index",
+    "TFG507": "strategy-not-used",
     "TFG601": "non-cudnn-rnn",
     "TFG602": "float64-compute",
     "TFG603": "no-mixed-precision",

@@ -9,7 +9,7 @@ import pytest
 from checks import ALL_RULES as _ALL
 from checks import NEWEST, findings, fixed
 
-from tflint_gpu.rule import Rule
+from tflint_gpu.rule import UNUSED_SUPPRESSION, Rule
 from tflint_gpu.targets import Target
 from tflint_gpu.text.bytesearch import Mentioned
 
@@ -67,3 +67,22 @@ def test_markers_hold_for_the_example(rule: Rule) -> None:
     """Protects the prefilter from leaving out a file in which the rule finds something."""
     example = Mentioned(rule.example("Example").encode())
     assert all(example.any_of(group) for group in (*rule.required_substrings, rule.nearby_substrings) if group)
+
+
+@pytest.mark.parametrize("rule", _ALL, ids=lambda rule: rule.code)
+def test_a_rule_has_a_fix_or_says_why_there_is_none(rule: Rule) -> None:
+    """Protects users from looking for a fix in vain, and the catalogue from promising one that no finding has."""
+    note = rule.fix_note()
+    fixable = "safe" if rule.code == UNUSED_SUPPRESSION else rule.fixable
+    assert note.startswith(fixable or "none, because "), note
+    assert note.endswith(".")
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
+def test_the_example_has_the_fix_that_the_catalogue_promises(rule: Rule, tmp_path: Path) -> None:
+    """Protects the column of fixes: a safe fix of the example is called safe, and none is promised without one."""
+    found = [
+        finding for own, finding in findings(rule.example("Example"), tmp_path, target=_target(rule)) if own is rule
+    ]
+    kinds = {finding.fix.applicability for finding in found if finding.fix is not None}
+    assert bool(kinds) == bool(rule.fixable)

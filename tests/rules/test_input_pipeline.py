@@ -208,6 +208,37 @@ def test_discarded_dataset_is_found(code: str, tmp_path: Path) -> None:
     assert codes(HEAD + code, tmp_path, ignore=("TFG401", "TFG302")) == ["TFG308"]
 
 
+REPAIRED = {
+    "ds.shuffle(4)\nds.batch(2)": "ds = ds.shuffle(4)\nds = ds.batch(2)",
+    "ds.repeat(3)": "ds = ds.repeat(3)",
+    "ds.map(lambda x, y: (x / 2, y))": "ds = ds.map(lambda x, y: (x / 2, y))",
+    "ds.batch(2)\nds = ds.shuffle(3)": "ds = ds.batch(2)\nds = ds.shuffle(3)",
+}
+NOT_REPAIRED = {
+    "no end": "ds.repeat()\nfor x, y in ds:\n    print(x)",
+    "batches of batches, before": "ds = ds.batch(2)\nds.batch(2)",
+    "batches of batches, after": "ds.batch(2)\nmodel.fit(ds.shuffle(9).batch(3))",
+    "fewer components": "ds.map(lambda x, y: x)\nfor x, y in ds:\n    print(x)",
+    "other components": "ds.map(lambda x, y: {'x': x, 'y': y})\nfor x, y in ds:\n    print(x)",
+    "a name of another scope": "def prepare():\n    ds.shuffle(4)\nprepare()",
+    "a class": "from tensorflow.data import Dataset\nDataset.range(3).shuffle(3)",
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), REPAIRED.items(), ids=REPAIRED)
+def test_a_result_is_assigned(code: str, expected: str, tmp_path: Path) -> None:
+    head = HEAD + "ds = tf.data.Dataset.from_tensor_slices((load(), load()))\n"
+    assert fixed(head + code, tmp_path, "TFG308") == head + expected
+
+
+@_table(NOT_REPAIRED)
+def test_a_result_is_not_assigned_where_the_code_after_it_would_fail(code: str, tmp_path: Path) -> None:
+    """Protects a program from a fix after which it stops, or never ends."""
+    head = HEAD + "ds = tf.data.Dataset.from_tensor_slices((load(), load()))\n"
+    assert "TFG308" in codes(head + code, tmp_path)
+    assert fixed(head + code, tmp_path, "TFG308") == head + code
+
+
 @_table(NOT_DISCARDED)
 def test_used_results_are_not_found(code: str, tmp_path: Path) -> None:
     """Protects precision of TFG308: other objects have methods of the same names."""

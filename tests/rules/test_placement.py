@@ -221,11 +221,34 @@ def test_missing_gpu_is_silently_the_cpu() -> None:
     assert product.device.endswith("CPU:0")
 
 
-def test_strict_placement_changes_the_message(tmp_path: Path) -> None:
-    """Protects truth: with soft placement off the same string is an error."""
-    code = HEAD + "tf.config.set_soft_device_placement(False)\n" + WITH.format("'/GPU:0'")
-    ((_, finding),) = findings(code, tmp_path)
-    assert finding.prediction.kind == "crash"
+STRICT, SOFT = (f"tf.config.set_soft_device_placement({is_on})\n" for is_on in (False, True))
+BLOCK = "with tf.device('/GPU:0'):\n    product = tf.square(2.0)\n"
+IN_FUNCTION = "def squared():\n    with tf.device('/GPU:0'):\n        return tf.square(2.0)\n"
+PLACED = {
+    "off": (STRICT + BLOCK, "crash"),
+    "off afterwards": (BLOCK + STRICT, "wrong-device"),
+    "off, and on again": (STRICT + SOFT + BLOCK, "wrong-device"),
+    "on afterwards": (STRICT + BLOCK + SOFT, "crash"),
+    "off where it is called": (IN_FUNCTION + STRICT + "squared()\n", "crash"),
+    "off after it is called": (IN_FUNCTION + "squared()\n" + STRICT, "wrong-device"),
+    "off for another caller only": (IN_FUNCTION + "squared()\n" + STRICT + "squared()\n", "wrong-device"),
+    "off in the function": (
+        IN_FUNCTION.replace(":\n    with", f":\n    {STRICT}    with") + SOFT + "squared()\n",
+        "crash",
+    ),
+    "off if asked for": (f"if careful:\n    {STRICT}{BLOCK}", "wrong-device"),
+}
+
+UNSURE = [PLACED["off for another caller only"], PLACED["off if asked for"]]
+
+
+@pytest.mark.parametrize("case", PLACED.values(), ids=PLACED)
+def test_strict_placement_changes_the_message(case: tuple[str, str], tmp_path: Path) -> None:
+    """Protects truth: the string is an error where soft placement is off by then, not before nor after."""
+    code, kind = case
+    ((_, finding),) = findings(HEAD + code, tmp_path)
+    assert finding.prediction.kind == kind
+    assert ("if soft placement is off" in finding.message) == (case in UNSURE)
 
 
 @_table(INDEXED)

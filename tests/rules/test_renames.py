@@ -254,7 +254,7 @@ FIXES = {
     "method with workers": (MODEL + "model.fit_generator(batches, workers=2)\n",) * 2,
     "last keyword": (
         MODEL + "model.fit(x, epochs=2,  # enough\n          workers=2)\n",
-        MODEL + "model.fit(x, epochs=2)\n",
+        MODEL + "model.fit(x, epochs=2,  # enough\n          )\n",
     ),
     "first and last keyword": (
         MODEL + "model.fit(workers=2, x=x, max_queue_size=3)\n",

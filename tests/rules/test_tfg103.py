@@ -20,6 +20,9 @@ EFFECTS = {
     "print in train_step": "class M(keras.Model):\n    def train_step(self, data):\n        loss = self.run(data)\n"
     "        print('loss', loss)\n        return {'loss': loss}",
     "print under a setting": "VERBOSE = True\n" + STEP + "    if VERBOSE:\n        print(x)\n    return x",
+    "print under a flag that others set": "class Net(keras.Model):\n    def mute(self):\n        self.loud = False\n"
+    "    def call(self, x):\n        if self.loud:\n            print(x)\n        return x",
+    "list that grows to a limit": "seen = []\n" + STEP + "    if len(seen) < 9:\n        seen.append(x)\n    return x",
     "file": STEP + "    with open('log.txt', 'a') as log:\n        log.write('step')\n    return x",
     "list of the module": "losses = []\n" + STEP + "    losses.append(x)\n    return x",
     "list of the object": "class Agent(tf.Module):\n    def __init__(self):\n        self.seen = []\n    @tf.function\n"
@@ -79,6 +82,20 @@ NO_EFFECTS = {
     + "    if 'mask' not in cache:\n        cache['mask'] = tf.eye(3)\n    return x",
     "cache with is None": "mask = None\n@tf.function\ndef step(x):\n    global mask\n    if mask is None:\n"
     "        mask = 1\n    return x * mask",
+    "a flag of the object": "class Net(keras.Model):\n    def call(self, x):\n        if self.is_new:\n"
+    "            print('shape', x)\n            self.is_new = False\n        return x",
+    "a flag of the module, either way round": "shown = False\n@tf.function\ndef step(x):\n    global shown\n"
+    "    if shown == False:\n        print(x)\n        shown = True\n    return x",
+    "a flag after an early exit": "class Agent(tf.Module):\n    @tf.function\n    def step(self, x):\n"
+    "        if not self.fresh:\n            return x\n        self.fresh = False\n        print(x)\n        return x",
+    "a dict that is asked by get": "class Counts(tf.Module):\n    def __init__(self):\n        self.kept = {}\n"
+    "    @tf.function\n    def add(self, name, x):\n        total = self.kept.get(name)\n        if total is None:\n"
+    "            total = tf.Variable(0.0)\n            self.kept[name] = total\n        return total.assign_add(x)",
+    "a list that is filled once": "made = []\n" + STEP + "    if not made:\n        made.append(tf.Variable(x))\n"
+    "    return made[0] * x",
+    "print about tracing, in Chinese": STEP + "    print('追踪', x)\n    return x",
+    "print about tracing, in Japanese": STEP + "    print('トレース中: {}'.format(x))\n    return x",
+    "both prints, to show the difference": STEP + "    print('P:', x)\n    tf.print('T:', x)\n    return x",
     "counter of traces": "traces = 0\n@tf.function\ndef step(x):\n    global traces\n    traces += 1\n    return x",
     "list of traces": "tracing_log = []\n" + STEP + "    tracing_log.append(1)\n    return x",
     "an unknown object's method": "from elsewhere import buffer\n" + STEP + "    buffer.append(x)\n    return x",
@@ -141,7 +158,7 @@ def test_a_print_of_a_shape_is_advice(tmp_path: Path) -> None:
     )
     (finding,) = [one for rule, one in findings(code, tmp_path) if rule.code == "TFG103"]
     assert finding.severity == "advice" and len(finding.notes) == 1
-    assert finding.message.startswith("this prints a shape or a type only while Keras traces `Net.call`")
+    assert finding.message.startswith("this prints a shape, a type or a name only while Keras traces `Net.call`")
     assert codes(code.replace("x * 2", "x * 2\n        print(x)"), tmp_path) == ["TFG103"]
     assert "TFG103" not in codes(code.replace("'in'", "'tracing with'").replace("x.dtype", "'traced'"), tmp_path)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from checks import findings, fixed, found, notebook
+from verified import cases_of
 
 HEAD = """
 import numpy as np
@@ -113,7 +114,10 @@ NOT_MENDED = {
     ),
     "returns the model": (STEP + "    return model\n" + LOOP, ""),
     "generator": (STEP + "    yield loss\nfor x, y in dataset:\n    list(step(x, y))\n", ""),
-    "in the loop": ("for x, y in dataset:" + BODY, ""),
+    "in the loop, with an effect": (
+        "for x, y in dataset:" + BODY.replace("    grads", "    note(loss)\n    grads", 1),
+        "",
+    ),
     "made in a loop": (
         "for _ in range(20):\n    " + STEP.replace("\n", "\n    ") + LOOP.replace("\n", "\n    ").rstrip() + "\n",
         "",
@@ -226,3 +230,26 @@ def test_the_same_weights_with_and_without_the_fix(tmp_path: Path) -> None:
     assert len(weights[0]) == len(weights[1]) == 5
     for old, new in zip(*weights, strict=True):
         np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-6)
+
+
+def test_a_step_that_leaves_its_loop_is_found_without_a_fix(tmp_path: Path) -> None:
+    """Protects `check` from failing on a step that cannot become a function, and `verify` from not saying why."""
+    code = """
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.Adam()
+    for x, y in tf.data.Dataset.from_tensor_slices((features, labels)).batch(32):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x) - y))
+            if loss < 0.1:
+                break
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    """
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG202"]
+    assert finding.fix is None
+    (case,) = [case for case in cases_of(tmp_path / "train.py") if case.diagnostic.code == "TFG202"]
+    assert case.reason == (
+        "the step cannot be moved into a function of its own: the `break` in row 10 would leave that function"
+    )

@@ -84,6 +84,18 @@ FINE = {
         "class Net(tf.keras.Model):\n    def train_step(self, data):\n        loss = self.loss_of(data)\n"
         "        return {'loss': loss.numpy()}\nnet = Net()\nnet.compile('adam', run_eagerly=True)\nnet.fit(x, x)\n"
     ),
+    "a tf.function that reads values": (
+        "tf.config.run_functions_eagerly(True)\nseen = []\n@tf.function\ndef step(rows):\n"
+        "    total = tf.reduce_sum(rows)\n    seen.append(total.numpy())\n    return total\nstep(tf.constant(x))\n"
+    ),
+    "NumPy in what a tf.function calls": (
+        "tf.config.run_functions_eagerly(True)\ndef largest(rows):\n    return np.max(rows)\n@tf.function\n"
+        "def step(rows):\n    return largest(tf.abs(rows))\nstep(tf.constant(x))\n"
+    ),
+    "a metric by NumPy": (
+        "def ranked(truth, guess):\n    return np.mean(np.sort(truth.numpy()) - guess.numpy())\n"
+        "model.compile('sgd', 'mse', metrics=[ranked], run_eagerly=True)\n" + FIT
+    ),
     "not Keras": "agent.run_eagerly = True\nagent.start()\n",
     "off by the model": "model.run_eagerly = False\n" + FIT,
     "two modes are compared": (

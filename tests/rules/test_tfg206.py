@@ -118,6 +118,24 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "a batch whose samples share one row": (
+        "def packed(molecules):\n    atoms = np.concatenate([one.atoms for one in molecules])\n"
+        "    owners = np.concatenate([[i] * len(one.atoms) for i, one in enumerate(molecules)])\n"
+        "    return [np.expand_dims(atoms, 0), owners[np.newaxis]]\n"
+        "for k in range(100):\n    model.predict(packed(batches[k]))\n"
+    ),
+    "pictures that somebody uploads": (
+        "from google.colab import files\nchosen = files.upload()\nfor name in chosen.keys():\n"
+        "    print(name, model.predict(np.expand_dims(load(name), 0)))\n"
+    ),
+    "a widget's uploads": (
+        "import streamlit as st\nfor item in st.file_uploader('pictures', accept_multiple_files=True):\n"
+        "    st.write(model.predict(np.array(load(item))[None]))\n"
+    ),
+    "a button's uploads": (
+        "import ipywidgets\npicker = ipywidgets.FileUpload(multiple=True)\ndef show(change):\n"
+        "    for name, item in picker.value.items():\n        print(model.predict(load(item)[None]))\npicker.observe(show)\n"
+    ),
     "reshaped by another's shape": "for rows in x:\n    y = model.predict(np.array(rows).reshape(-1, *x[0].shape))",
     "rows repeated": "for row in x:\n    y = model.predict(np.concatenate([row[None]] * 3))",
     "rows stacked": "for row in x:\n    y = model.predict(np.stack((row[None],) * 3, axis=0))",
@@ -304,6 +322,18 @@ def test_help_fits_what_the_rows_depend_on(body: str, words: str, tmp_path: Path
     """Protects the advice: rows that need the result before them cannot go into one `predict`."""
     ((_, text),) = _of_206(HEAD + body, tmp_path)
     assert words in text
+
+
+def test_rows_of_a_sequential_search_cannot_be_collected(tmp_path: Path) -> None:
+    """Protects the advice: where a search goes next depends on what it kept of the answers before."""
+    body = (
+        "class Search:\n    def __init__(self):\n        self.seen = {}\n    def visit(self, state):\n"
+        "        if state.tobytes() not in self.seen:\n            self.seen[state.tobytes()] = model.predict(state[None])\n"
+        "            return\n        self.visit(self.best(state))\nsearch, root = Search(), np.zeros((3, 3))\n"
+        "for _ in range(400):\n    search.visit(root)\n"
+    )
+    ((_, text),) = _of_206(HEAD + body, tmp_path)
+    assert _WAITS in text
 
 
 _WAITS, _STAYS = "needs the result before it", "is the same in all iterations"

@@ -67,11 +67,6 @@ EAGER = {  # the row of the call, below HEAD
         "        if tf.equal(last, 2):\n            break\n        tokens = tf.concat([tokens, last], 1)\n    return tokens\n",
         3,
     ),
-    "a callback": (
-        "class Text(tf.keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        text = self.start\n"
-        "        for _ in range(50):\n            text += pick(self.model(vectorize([text])))\n",
-        5,
-    ),
     "samples of a generator": ("for i in range(100):\n    save(model(tf.random.normal((1, 100))), i)\n", 2),
     "a function between": (
         "def detect(frame):\n    frame = np.expand_dims(frame, 0)\n    return model(frame)\nwhile True:\n"
@@ -103,6 +98,30 @@ EAGER = {  # the row of the call, below HEAD
     ),
 }
 QUIET = {
+    "a callback's text": (
+        "class Text(tf.keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        text = self.start\n"
+        "        for _ in range(50):\n            text += pick(self.model(vectorize([text])))\n"
+    ),
+    "a text after each epoch, by a function": (
+        "def written(net, start):\n    row, out = np.array([start]), []\n    for _ in range(500):\n"
+        "        last = int(tf.argmax(net(row)[0, -1]))\n        out.append(last)\n        row = np.array([[last]])\n"
+        "    return out\nfor epoch in range(90):\n    model.fit(data)\n    print(written(model, [epoch]))\n"
+    ),
+    "a text after the steps of an epoch": (
+        "@tf.function\ndef learn(x):\n    with tf.GradientTape() as tape:\n        loss = model(x)\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+        "for epoch in range(90):\n    for x in data:\n        learn(x)\n    row = np.array([[1]])\n"
+        "    for _ in range(500):\n        row = np.array([[int(tf.argmax(model(row)[0, -1]))]])\n"
+    ),
+    "a loop over environments": (
+        "worlds = [make(seed) for seed in seeds]\nseen = [world.reset() for world in worlds]\nwhile True:\n"
+        "    for number, world in enumerate(worlds):\n        move = int(np.argmax(model(seen[number][None])))\n"
+        "        seen[number], over = world.step(move)\n"
+    ),
+    "its conversion to TFLite is compared": (
+        "def converted(row):\n    reader.set_tensor(0, row)\n    reader.invoke()\n    return reader.get_tensor(9)\n"
+        "for _ in range(100):\n    row = np.random.rand(1, 8)\n    print(np.abs(model(row).numpy() - converted(row)).max())\n"
+    ),
     "parts of a module that is called": (
         "class Net(tf.Module):\n    def __init__(self, net):\n        self.net = net\n    def __call__(self, x):\n"
         "        for t in range(1000):\n            x = x - self.net([x, np.stack([t])])\n        return x\nNet(model)(1)\n"
@@ -277,6 +296,30 @@ def test_one_finding_a_loop(tmp_path: Path) -> None:
     ((_, finding),) = [one for one in findings(HEAD + code, tmp_path) if one[0].code == "TFG214"]
     assert [note.message for note in finding.notes] == ["the loop that repeats it", "this one runs eagerly, too"]
     assert "reduce_retracing" in finding.help
+
+
+SIZES = {
+    "as they are": "for path in paths:\n    save(model(np.expand_dims(cv2.imread(path), 0)))\n",
+    "in a function": (
+        "def read(path):\n    return tf.image.decode_jpeg(tf.io.read_file(path))\ndef mask(path):\n"
+        "    picture = np.array(read(path)) / 255\n    return model(picture[None])\nfor path in paths:\n    save(mask(path))\n"
+    ),
+}
+ONE_SIZE = {
+    "resized": "for path in paths:\n    save(model(cv2.resize(cv2.imread(path), (64, 64))[None]))\n",
+    "resized by a function": (
+        "def read(path):\n    return tf.image.resize(tf.image.decode_jpeg(tf.io.read_file(path)), (64, 64))\n"
+        "for path in paths:\n    save(model(np.array(read(path))[None]))\n"
+    ),
+    "a camera": "while True:\n    save(model(camera.read()[1][None]))\n",
+}
+
+
+@pytest.mark.parametrize(("code", "differs"), [*((c, True) for c in SIZES.values()), *((c, False) for c in ONE_SIZE.values())], ids=[*SIZES, *ONE_SIZE])  # fmt: skip
+def test_pictures_of_their_own_sizes_need_reduce_retracing(code: str, differs: bool, tmp_path: Path) -> None:
+    """Protects from advice that makes a program slower: a plain `tf.function` traces each size."""
+    ((_, finding),) = [one for one in findings(HEAD + code, tmp_path) if one[0].code == "TFG214"]
+    assert ("@tf.function(reduce_retracing=True)" in (finding.help or "")) == differs
 
 
 def test_a_function_of_another_file(tmp_path: Path) -> None:

@@ -232,9 +232,15 @@ def test_fix_moves_the_map(tmp_path: Path) -> None:
     assert fixed(after, tmp_path, "TFG304") == after
 
 
-def test_no_fix_over_statements(tmp_path: Path) -> None:
-    """Protects code in which the call would have to move to another statement."""
+def test_the_fix_over_statements(tmp_path: Path) -> None:
+    """Protects code that reads the dataset between the two statements, or in which the function is another one then."""
     code = HEAD + "ds = rows.map(lambda x: x / 255)\nds = ds.batch(32)\n"
+    after = HEAD + "ds = rows\nds = ds.batch(32).map(lambda x: x / 255)\n"
+    assert fixed(code, tmp_path, "TFG304") == after
+    for between in ("print(next(iter(ds)))", "other = ds.take(3)", "half = ds", "scale = 9"):
+        code = HEAD + f"scale = 2\nds = rows.map(lambda x: x / scale)\n{between}\nds = ds.batch(32)\n"
+        assert fixed(code, tmp_path, "TFG304") == code
+    code = HEAD + "ds = rows.map(lambda x: x / 255)\nbatches = ds.batch(32)\nprint(ds)\n"
     assert fixed(code, tmp_path, "TFG304") == code
 
 

@@ -35,6 +35,15 @@ def make(x, augmented=False, cached=False):
 FOUND = {
     "both by flags": MADE + "model.fit(make(x, augmented=True, cached=True), epochs=9)",
     "random map": "model.fit(source.map(augment).cache().batch(8), epochs=9)",
+    "TensorFlow's own function": "ds = tf.data.Dataset.from_tensor_slices(x).map(tf.image.random_flip_left_right)\n"
+    "model.fit(ds.cache().batch(8), epochs=9)",
+    "a layer": "ds = tf.data.Dataset.from_tensor_slices(x).map(tf.keras.layers.RandomRotation(0.2)).cache()\n"
+    "model.fit(ds.batch(8), epochs=9)",
+    "random map in what a zip joins": "left = tf.data.Dataset.from_tensor_slices(x)\n"
+    "pairs = tf.data.Dataset.zip((left.map(tf.image.random_flip_left_right), tf.data.Dataset.from_tensor_slices(y)))\n"
+    "model.fit(pairs.cache().shuffle(99).batch(8), epochs=9)",
+    "cache in what a zip joins": "left = source.map(augment).cache()\n"
+    "model.fit(tf.data.Dataset.zip((left, source)).batch(8), epochs=9)",
     "random map, shuffled after": "model.fit(source.map(augment).cache().shuffle(99).batch(8), epochs=9)",
     "lambda": "model.fit(source.map(lambda a, b: (a + tf.random.normal([3]), b)).cache().batch(8), epochs=E)",
     "random layer": "flip = tf.keras.layers.RandomFlip()\n"

@@ -120,6 +120,11 @@ AGAIN = {  # the row of the loop, below HEAD
         "            fields[i, ...].assign(fields[i, ...] * factor)\n        return fields\n",
         4,
     ),
+    "with numbers of all rows": (
+        "mean, gain = np.mean(data, axis=0), 2.0\nfor x, y in batches:\n"
+        "    rows = [np.tanh((row - mean) * gain) for row in x]\n    model.train_on_batch(np.stack(rows), y)\n",
+        3,
+    ),
     "loops in each other": (
         "for x, y in batches:\n    out = np.zeros_like(x)\n    for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n"
         "            out[i, j] = np.exp(x[i, j])\n    model.train_on_batch(out, y)\n",
@@ -127,6 +132,17 @@ AGAIN = {  # the row of the loop, below HEAD
     ),
 }
 FINE = {
+    "each box with all anchors": (
+        "anchors = np.load('anchors.npy')\ndef overlap(box, all_of_them):\n"
+        "    low = np.maximum(box[:2], all_of_them[:, :2])\n    high = np.minimum(box[2:], all_of_them[:, 2:])\n"
+        "    return np.prod(np.clip(high - low, 0, None), axis=1)\nfor x, boxes in batches:\n"
+        "    rows = [overlap(box, anchors) for box in boxes]\n    model.train_on_batch(x, np.stack(rows))\n"
+    ),
+    "distances to all centres of an object": (
+        "class Batches(tf.keras.utils.Sequence):\n    def __getitem__(self, index):\n        out = np.zeros((32, 9000))\n"
+        "        for i in range(32):\n            out[i] = np.sum(np.abs(self.centres - self.rows[index * 32 + i]), axis=-1)\n"
+        "        return out\n"
+    ),
     "once before training": (
         "rows = []\nfor row in data:\n    rows.append(np.log1p(row))\nmodel.fit(np.stack(rows), labels)\n"
     ),

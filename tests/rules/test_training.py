@@ -559,6 +559,12 @@ FORWARD = {
     "a constructor that the subclass calls": "class Base:\n    def __init__(self, net, name):\n        self.net = net\n"
     "class Check(Base):\n    def __init__(self, name):\n        super().__init__(model, name)\n    def run(self):\n"
     "        for x, y in dataset.batch(4):\n            print(self.net(x))\nCheck('a').run()",
+    "many batches of a known data set": "(x, y), _ = keras.datasets.cifar10.load_data()\n"
+    "for u, v in tf.data.Dataset.from_tensor_slices((x / 255.0, y)).batch(500):\n    print(model(u, training=False))",
+    "a known data set, repeated": "_, (x, y) = keras.datasets.cifar10.load_data()\n"
+    "for u, v in tf.data.Dataset.from_tensor_slices((x, y)).repeat(9).batch(2000):\n    print(model(u, training=False))",
+    "rows that stand for data": "for u in tf.data.Dataset.from_tensor_slices(np.zeros((64, 8))).batch(16):\n"
+    "    print(model(u, training=False))",
 }
 NOT_FORWARD = {
     "its traced call by name": PREDICTING.format("@tf.function"),
@@ -621,6 +627,18 @@ NOT_FORWARD = {
     "functional model being built": "class Gate(keras.layers.Layer):\n    def call(self, x):\n        return x\n"
     "z = keras.Input((4,))\nfor rate in [2**i for i in range(20)]:\n    z = Gate(rate)(z)",
     "models of an ensemble": "models = [keras.Sequential() for _ in range(20)]\nfor m in models:\n    m(x)",
+    "all of a known data set in one batch": "_, (pictures, digits) = keras.datasets.mnist.load_data()\n"
+    "rows = tf.data.Dataset.from_tensor_slices((pictures / 255.0, digits)).batch(10_000)\n"
+    "for picture, digit in rows:\n    print(model(picture, training=False))",
+    "few batches of a known data set, by a function": "def prepared(size):\n"
+    "    (x, y), (u, v) = keras.datasets.cifar10.load_data()\n"
+    "    u = tf.cast(u.reshape(-1, 3072), tf.float32)\n"
+    "    return tf.data.Dataset.from_tensor_slices((u, v)).batch(size)\n"
+    "def check(rows):\n    for u, v in rows:\n        print(model(u, training=False))\ncheck(prepared(2000))",
+    "lists that are joined": "def views(image):\n    crops = [image[:, :9], image[:, 9:]]\n"
+    "    for view in crops + [tf.image.flip_left_right(crop) for crop in crops]:\n        print(model(view))",
+    "a method that is told of training": "def words(splitter, lines):\n    for line in lines:\n"
+    "        parts, _ = splitter.preprocess_line(line, training=False)\n        print(parts)",
     "traced module": "class M(tf.Module):\n    @tf.function\n    def __call__(self, x):\n        return x\nm = M()\n"
     "for x, y in dataset:\n    m(x)",
     "one batch": "for x, y in dataset.take(1):\n    print(model(x))",
@@ -766,7 +784,7 @@ def test_path_to_the_step_is_reported(tmp_path: Path) -> None:
     """Protects the related locations: the loop, and each call on the way."""
     code = HEAD + "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n"
     (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
-    assert [note.message for note in finding.notes] == ["the loop that runs it", "calls `step`"]
+    assert [note.message for note in finding.notes] == ["the loop over the dataset that runs it", "calls `step`"]
 
 
 HOST_READS = {

@@ -90,7 +90,7 @@ def test_a_finding_on_a_dataset_costs_what_its_consumers_wait(seen: Inspection, 
         at.append(ledger_end)
 
     def told() -> list[tuple[str, float, str]]:
-        found = costs(seen.found, ledger.entries, View(tmp_path), seen.datasets)
+        found = costs(seen.diagnostics, ledger.entries, View(tmp_path), seen.datasets)
         return [
             (cost.diagnostic.code, round(cost.idle, 3), cost.of) for cost in found if cost.diagnostic.code == "TFG303"
         ]

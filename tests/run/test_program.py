@@ -11,11 +11,15 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tflint_gpu.run.program import read_samples
 
 ROOT = Path(__file__).parents[2]
 Write = Callable[..., Path]
@@ -385,3 +389,80 @@ def test_ctrl_c_on_a_terminal_ends_the_program_once_and_gives_the_report(tmp_pat
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGINT
     assert seen.count(b"KeyboardInterrupt") == 1 and b"was ended by SIGINT" in seen, seen
+
+
+COUNTING = """
+    import os, signal, sys
+    seen = []
+    signal.signal(signal.SIGUSR1, lambda *_: (seen.append("USR1"), print("one", flush=True)))
+    signal.signal(signal.SIGUSR2, lambda *_: (print(*seen, flush=True), sys.exit(7)))
+    os.getpgrp() == os.getppid() or os._exit(1)
+    {leave}
+    print("ready", flush=True)
+    while True:
+        signal.pause()
+"""
+
+
+@pytest.mark.parametrize(("leave", "who"), [("", "all"), ("", "the command"), ("os.setpgrp()", "all")])
+def test_a_signal_reaches_the_program_once(tmp_path: Path, write: Write, leave: str, who: str) -> None:
+    """Protects from a second SIGTERM in the middle of what the first one began: `timeout` and `kill -- -GROUP` signal all.
+
+    A program that has left the group only gets it from the command. The second signal comes after the first in any case.
+    """
+    write(COUNTING.format(leave=leave))
+    process = subprocess.Popen(
+        command("program.py"), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PLAIN,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    if who == "all":  # the command gets it when the program has had it: two at once would be one
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        os.killpg(process.pid, signal.SIGUSR1)
+        assert leave or process.stdout.readline() == "one\n"
+        process.send_signal(signal.SIGCONT)
+    else:
+        process.send_signal(signal.SIGUSR1)
+    if leave or who != "all":
+        assert process.stdout.readline() == "one\n"
+    os.kill(process.pid, signal.SIGUSR2)
+    out, err = process.communicate(timeout=600)
+    assert (out, process.returncode) == ("USR1\n", 7), err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_the_program_ends_when_the_command_is_killed(tmp_path: Path, write: Write) -> None:
+    """Protects a machine from trainings that nobody waits for, whatever signals they ignore."""
+    write("""
+        import signal, os
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print(os.getpid(), flush=True)
+        while True:
+            signal.pause()
+    """)
+    process = subprocess.Popen(
+        command("program.py"), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=PLAIN
+    )
+    assert process.stdout is not None
+    program = int(process.stdout.readline())
+    process.kill()
+    try:
+        assert process.communicate(timeout=60) == ("", None), "its output ends with the last process that has it"
+    except subprocess.TimeoutExpired:
+        os.kill(program, signal.SIGKILL)
+        raise
+
+
+def test_all_that_the_program_wrote_is_read_however_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the findings of a run whose last samples are read when the machine has time again."""
+    reading, writing = os.pipe()  # the writing end stays open, as a process that outlives the program keeps it
+    lines = [b"%d" % number for number in range(5000)]
+    os.write(writing, b"\n".join(lines) + b"\n")
+    done, taken = threading.Event(), []
+    done.set()
+    clock = iter(range(0, 10**9, 10))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    read_samples(reading, taken.append, done)
+    os.close(reading), os.close(writing)
+    assert taken == lines

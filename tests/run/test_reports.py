@@ -141,7 +141,7 @@ def report(project: Path, card: bool = True, code: int | None = 0) -> Report:
         project, (6.0, "validation", "", TRAIN), (3.0, "data", "feed", LOAD), (1.0, "import", "", ()), card=card
     )
     told = costs([finding(12), finding(10)], known.entries, View(project))
-    return Report("train.py --x '<b>'", 10.0, code, known, GPU if card else None, "" if card else "no driver", told)
+    return Report("train.py --x '<b>'", 10.0, code, known, GPU if card else None, "" if card else "no driver", told, 2)
 
 
 def test_full(project: Path) -> None:
@@ -152,6 +152,17 @@ def test_full(project: Path) -> None:
     assert "memory: 3.0 GiB held of 80.0 GiB, of which TensorFlow used 2.00 GiB at most" in text
     assert text.index("train.py:12:5 TFG900 slow") < text.index("train.py:10:5 TFG900 slow")
     assert "\x1b" not in text
+
+
+def test_findings_that_cost_next_to_nothing_are_counted(project: Path) -> None:
+    """Protects the part on findings from being absent where a busy machine makes the rest of a run longer."""
+    known = ledger(project, (0.04, "", "", TRAIN), (99.96, "import", "", ()))
+    told = costs([finding(12), finding(3)], known.entries, View(project))
+    text = renderer("full")(Report("train.py", 100.0, 0, known, costs=told, findings=2), View(project))
+    assert "What `check` finds there" in text and "train.py:12:5" not in text
+    assert "\n2 findings cost less than 0.5%, or nothing that was seen (`check` shows all)\n" in text
+    text = renderer("full")(Report("train.py", 4.0, 0, known, costs=told, findings=2), View(project))
+    assert "train.py:12:5" in text and "\n1 finding more cost less than 0.5%, or nothing" in text
 
 
 def test_full_without_a_card_says_so(project: Path) -> None:
@@ -199,6 +210,14 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
 
     done = check("--measured", "run.json", "--output-format", "json")
     assert "a GPU would have waited here for 25% of a run of 40 s on the CPU" in done.stdout, done.stderr
+    done = check("--measured", "run.json", "--estimate")
+    assert " = estimate: saves 4% to 20% of the run: 25% of the measured run is spent there" in done.stdout, done.stdout
+    assert done.stdout.endswith("Fix first: train.py:5:5 TFG207.\n")
+    done = check("--estimate")
+    assert (
+        f"as predicted, in each iteration of the loop over the dataset at train.py:{row - 1}; no run of it was measured"
+        in done.stdout
+    )
     done = check("--measured", "none.json")
     assert done.returncode == 2 and "--measured" in done.stderr
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.options import Options
 from tflint_gpu.targets import NEWEST, find_target, memory_size, newest_allowed
 
 Write = Callable[..., list[Path]]
@@ -130,3 +132,37 @@ def test_sizes_of_memory() -> None:
         "8GB": 8 * 10**9, "24GiB": 24 << 30, "7.5 GiB": 15 << 29, "24576MiB": 24 << 30, "1TB": 10**12,
         "8G": None, "8 gb": None, "-1GB": None, "": None,
     }  # fmt: skip
+
+
+def test_a_package_of_a_monorepo_has_its_own_pin(tmp_path: Path, write_files: Write) -> None:
+    """Protects packages from the target of the root's settings, which they extend; the command line beats both."""
+    root = '[tool.tflint-gpu]\ntarget-tensorflow = "2.10"\n'
+    write_files(
+        {
+            "pyproject.toml": root,
+            "requirements.txt": "tensorflow==2.4\n",
+            "plain/model.py": "",
+            "pinned/requirements.txt": "tensorflow==2.16\n",
+            "extending/pyproject.toml": '[project]\ndependencies = ["tensorflow==2.17"]\n'
+            '[tool.tflint-gpu]\nextend = "../shared/base.toml"\n',
+            "saying/requirements.txt": "tensorflow==2.18\n",
+            "saying/tflint-gpu.toml": 'extend = "../pyproject.toml"\ntarget-tensorflow = "2.12"\n',
+            "shared/base.toml": 'extend = "../pyproject.toml"\ntarget-tensorflow = "2.11"\n',
+        }
+    )
+
+    def targets(resolver: SettingsResolver) -> dict[str, tuple[int, int]]:
+        releases = {}
+        for name in ("plain", "pinned", "extending", "saying"):
+            settings = resolver.for_directory(tmp_path / name)
+            target = find_target(settings.target_tensorflow, tmp_path / name, settings.target_folder)
+            releases[name] = target.tensorflow
+        return releases
+
+    assert targets(SettingsResolver(working_directory=tmp_path)) == {
+        "plain": (2, 10), "pinned": (2, 16), "extending": (2, 17), "saying": (2, 12)
+    }  # fmt: skip
+    said = Options(target_tensorflow="2.9")
+    assert set(targets(SettingsResolver(said, working_directory=tmp_path)).values()) == {(2, 9)}
+    given = SettingsResolver(config=tmp_path / "pyproject.toml", working_directory=tmp_path)
+    assert set(targets(given).values()) == {(2, 10)}

@@ -61,6 +61,18 @@ def test_the_picture_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"/{picture.COMMAND}" in (ROOT / "README.md").read_text("utf-8"), "it is what the first command ends with"
 
 
+def test_the_readme_is_a_door() -> None:
+    """Protects who comes for the first time: what it is and its picture at once, then the commands, and not many lines."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = text.splitlines()
+    assert len(lines) <= 200
+    assert any("](docs/finding.svg)" in line for line in lines[:12])
+    headings = [line for line in lines if line.startswith("#")]
+    assert headings[:3] == ["# tflint-gpu", "## Try it", "## My GPU is idle"]
+    assert text.index("tflint-gpu check examples/train.py") < text.index(".venv/bin/pytest -n auto") < 3500
+    assert headings[4:7] == ["### In your editor", "### Before each commit", "### In each pull request"]
+
+
 def test_the_picture_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rich")
     monkeypatch.syspath_prepend(str(HOOKS))

@@ -210,6 +210,8 @@ def test_a_cell_that_could_crash_the_parser_is_left_out(tmp_path: Path, make_rul
         "return BAD",
         "# a\n    \n  BAD",
         "x = [BAD\n]",
+        " %%time\nBAD",
+        "\n  %%capture out\n  BAD\n  x = 1",
     ],
 )
 def test_what_only_a_notebook_allows(cell: str, tmp_path: Path, make_rule: Make) -> None:

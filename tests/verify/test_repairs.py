@@ -123,7 +123,7 @@ def patched(path: Path, code: str) -> str:
             ],
         ),
         ("TFG204", MODEL_AND_DATA + NUMBER, ["    scaled(x, tf.constant(step))"]),
-        ("TFG206", MODEL_AND_DATA + PREDICTION, ["    print(traced_model(model, row).numpy())"]),
+        ("TFG206", MODEL_AND_DATA + PREDICTION, ["    print(model.predict_on_batch(row))"]),
         ("TFG201", MODEL_AND_DATA + SINGLE, ["model.fit(tf.ones((64, 4)), tf.ones((64, 1)), batch_size=32)"]),
         ("TFG304", MODEL_AND_DATA + MAPS, [MAPS.splitlines()[1].replace(".batch(32)", "").replace(".map(", ".batch(32).map(")]),
         ("TFG303", MODEL_AND_DATA + RANDOM_MAP, ["images = images.map(augment, num_parallel_calls=tf.data.AUTOTUNE).batch(32)"]),

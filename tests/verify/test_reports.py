@@ -83,6 +83,18 @@ def test_every_format_shows_every_verdict(output_format: str, results: tuple[Ver
         assert result.verdict.verdict in text
 
 
+def test_what_is_not_run_is_no_experiment_and_verdicts_are_counted_apart() -> None:
+    """Protects readers of the first and the last line: 4 findings, one weaker, one measured with another, one not run."""
+    weak = replace(slow(), verdict=Verdict("weaker than predicted", "less", 1.2, 1.1, 1.3))
+    results = (slow(), replace(slow(), is_shared=True), weak, not_run())
+    for output_format in ("full", "markdown"):
+        text = rendered(output_format, *results)
+        assert "2 experiments on the CPU" in text
+        assert "2 confirmed, 1 weaker than predicted, 1 not run" in text
+    document = json.loads(rendered("json", *results))
+    assert document["verdicts"] == {"confirmed": 2, "weaker than predicted": 1, "not run": 1}
+
+
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
 def test_a_factor_is_shown_with_its_interval_and_times_with_their_unit(output_format: str) -> None:
     text = rendered(output_format, slow())
@@ -198,10 +210,10 @@ def test_what_the_cpu_did_besides_a_card_is_not_reported_as_the_card_s(tmp_path:
     """Protects `check --verified` from the card's name at a time that only the CPU took."""
     (tmp_path / "r.json").write_text(rendered("json", slow(watched(40)), gpu=CARD))
     (on_card,) = read_measurements(tmp_path / "r.json").values()
-    assert on_card.text == "20 times (18.5 to 22.2) on NVIDIA Test"
+    assert on_card.text == "20 times (18.5 to 22.2) on NVIDIA Test: confirmed"
     (tmp_path / "r.json").write_text(rendered("json", replace(slow(watched(40)), device="cpu"), gpu=CARD))
     (on_cpu,) = read_measurements(tmp_path / "r.json").values()
-    assert on_cpu.text == "20 times (18.5 to 22.2) on the CPU"
+    assert on_cpu.text == "20 times (18.5 to 22.2) on the CPU: confirmed"
 
 
 def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from verified import case, program
 
+from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.verify.experiments import scheduling
 from tflint_gpu.verify.experiments.scheduling import LOOK, Known, estimate, measure
 from tflint_gpu.verify.experiments.verification import MOST_ROUNDS, Case, Setup, Verification, rounds_for
 from tflint_gpu.verify.statistics.statistics import Verdict
+
+
+def distinct_cases(count: int) -> list[Case]:
+    return [case(program(line=f"# {number}"), program()) for number in range(count)]
 
 
 def last_of(found: list[Known]) -> dict[int, Verification]:
@@ -52,7 +59,7 @@ def fake_verify(monkeypatch: pytest.MonkeyPatch, verdicts: dict[int, Verdict], c
 
 
 def test_more_rounds_go_first_to_what_is_nearest_to_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = [case(program(), program()) for _ in range(3)]
+    cases = distinct_cases(3)
     verdicts = {
         0: Verdict("confirmed", "", 9.0, 8.0, 10.0),
         1: Verdict("inconclusive", "", 2.0, 0.2, 9.0),
@@ -93,8 +100,25 @@ def test_the_estimate_knows_that_a_verdict_may_be_there_soon() -> None:
 
 def test_what_is_decided_gets_no_more_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects the budget of those that are not: without --runs, rounds go on only until the verdict is there."""
-    cases = [case(program(), program()) for _ in range(2)]
+    cases = distinct_cases(2)
     verdicts = {0: Verdict("confirmed", "", 9.0, 8.0, 10.0), 1: Verdict("inconclusive", "", 1.2, 1.0, 1.4)}
     order = fake_verify(monkeypatch, verdicts, cases)
     list(measure(cases, Setup(), 600.0))
     assert order == [0, 1, 1]
+
+
+def test_the_same_two_programs_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the budget: four findings of a rule whose own workload shows it do not cost four times as much."""
+    here = case(program(), program())
+    there = replace(here, diagnostic=replace(here.diagnostic, filename="other.py"))
+    otherwise = replace(here, prediction=Prediction("no-effect"))
+    cases = [here, there, *distinct_cases(1), otherwise]
+    verdicts = {number: Verdict("confirmed", f"measured {number}", 9.0, 8.0, 10.0) for number in range(4)}
+    order = fake_verify(monkeypatch, verdicts, cases)
+    results = last_of(list(measure(cases, Setup(), 600.0)))
+    assert order == [0, 2, 3]
+    assert [results[number].case for number in range(4)] == cases
+    assert results[1].verdict.reason == "measured 0; measured once, for train.py:1:1 as well"
+    assert [number for number in range(4) if results[number].is_shared] == [1]
+    assert results[1].verdict.ratio == 9.0 and results[3].verdict.reason == "measured 3"
+    assert estimate(cases, Setup(runs=4), start=5.0).most == 3 * 8, "and the estimate counts it once"

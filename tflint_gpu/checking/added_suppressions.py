@@ -30,14 +30,14 @@ class AddedSuppressions:
     failures: tuple[InternalError, ...]
 
 
-def add_suppressions(found: Iterable[Diagnostic], working_directory: Path) -> AddedSuppressions:
+def add_suppressions(diagnostics_iter: Iterable[Diagnostic], working_directory: Path) -> AddedSuppressions:
     """Add the comments that suppress findings. A file is written whole or not at all.
 
     Arguments:
         working_directory: what the findings' file names are relative to.
     """
     by_file: dict[str, list[Diagnostic]] = {}
-    for diagnostic in found:
+    for diagnostic in diagnostics_iter:
         if diagnostic.code == UNUSED_SUPPRESSION:  # more comments are no answer to a comment too many
             continue
         by_file.setdefault(diagnostic.filename, []).append(diagnostic)
@@ -49,13 +49,15 @@ def add_suppressions(found: Iterable[Diagnostic], working_directory: Path) -> Ad
         try:
             data = path.read_bytes()
             source = readable(decode_source(data, path, name))
-            edits, done = suppressing(source, [one for one in diagnostics if one.code != UNREADABLE_FILE])
+            edits, done = suppressing(
+                source, [diagnostic for diagnostic in diagnostics if diagnostic.code != UNREADABLE_FILE]
+            )
             if edits:
                 write(source.edited(edits), path, data)
         except (FixError, OSError, UnreadableSource, UnicodeEncodeError) as error:
             failures.append(InternalError(name, "--add-noqa", f"not fixed: {error}"))
             continue
         suppressed += done
-        kept = {id(one) for one in done}
-        left += [one for one in diagnostics if id(one) not in kept]
+        kept = {id(diagnostic) for diagnostic in done}
+        left += [diagnostic for diagnostic in diagnostics if id(diagnostic) not in kept]
     return AddedSuppressions(tuple(suppressed), tuple(left), tuple(failures))

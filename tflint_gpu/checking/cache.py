@@ -56,17 +56,17 @@ def _program_files(directory: str) -> Iterator[tuple[str, Stamp]]:
 def _program_places() -> list[str]:
     from importlib.util import find_spec
 
-    found = [str(Path(tflint_gpu.__file__).parent)]
+    places = [str(Path(tflint_gpu.__file__).parent)]
     others = sorted({rule.module.partition(".")[0] for rule in installed_rules()})
     for package in ("tflint_gpu.rules", "libcst", *others):
         spec = find_spec(package)
         if spec is not None and spec.submodule_search_locations:
             place = Path(next(iter(spec.submodule_search_locations)))
             # Of libcst, whose files are many, the version is enough: pip writes it into a name.
-            found += [str(place)] if package != "libcst" else sorted(map(str, place.parent.glob("libcst-*.dist-info")))
+            places += [str(place)] if package != "libcst" else sorted(map(str, place.parent.glob("libcst-*.dist-info")))
         elif spec is not None and spec.origin is not None:
-            found.append(spec.origin)
-    return found
+            places.append(spec.origin)
+    return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ class Cache:
             new = {*asked} - self._asked.setdefault(path, set())
             self._asked[path] |= new
             if self._askers is not None:
-                for one in new:
-                    self._askers.setdefault(one, []).append(path)
+                for entry in new:
+                    self._askers.setdefault(entry, []).append(path)
         self._is_new = True
 
     def write(self) -> None:
@@ -159,11 +159,16 @@ class Cache:
         entries = {path: entry for path, entry in entries.items() if self._held(path)}
         reached = self._reached(entries)
         numbers = {path: number for number, path in enumerate(reached)}
-        edges = [(path, [one for one in self._asked.get(path, ()) if one in numbers]) for path in reached]
+        edges = [
+            (path, [dependency for dependency in self._asked.get(path, ()) if dependency in numbers])
+            for path in reached
+        ]
         content = {
             "made_by": rules_fingerprint(),
             "files": [[path, (state := self._states[path]).digest, state.stamp] for path in reached],
-            "asked": [[numbers[path], sorted(numbers[one] for one in asked)] for path, asked in edges if asked],
+            "asked": [
+                [numbers[path], sorted(numbers[dependency] for dependency in asked)] for path, asked in edges if asked
+            ],
             "results": [[numbers[path], key, kept] for path, (key, kept) in entries.items() if path in numbers],
         }
         try:
@@ -234,27 +239,27 @@ class Cache:
             for asker, asked in self._asked.items():
                 for place in asked:
                     self._askers.setdefault(place, []).append(asker)
-        found: set[str] = set()
+        names: set[str] = set()
         pending = [path]
         while pending:
             place = pending.pop()
-            if place not in found:
-                found.add(place)
+            if place not in names:
+                names.add(place)
                 pending += self._askers.get(place, ())
-        self._stale |= found
-        self._sound -= found
+        self._stale |= names
+        self._sound -= names
         self._asked.pop(path, None)
 
     def _reached(self, entries: Iterable[str]) -> list[str]:
         """The files with a result, and those that results rest on."""
-        found: dict[str, None] = dict.fromkeys(entries)
-        pending = list(found)
+        names: dict[str, None] = dict.fromkeys(entries)
+        pending = list(names)
         while pending:
             for place in self._asked.get(pending.pop(), ()):
-                if place not in found:
-                    found[place] = None
+                if place not in names:
+                    names[place] = None
                     pending.append(place)
-        return [path for path in found if path in self._states]
+        return [path for path in names if path in self._states]
 
     def _held(self, path: str) -> bool:
         """Whether there was a file when it was checked."""
@@ -270,16 +275,16 @@ class Cache:
                 (self.directory / name).write_text(text)
 
 
-def _plain(one: object) -> dict[str, Any]:
+def _plain(value: object) -> dict[str, Any]:
     """For JSON: what dataclasses have in their slots."""
-    if not is_dataclass(one):
-        raise TypeError(type(one))
-    return {part.name: getattr(one, part.name) for part in fields(one)}
+    if not is_dataclass(value):
+        raise TypeError(type(value))
+    return {part.name: getattr(value, part.name) for part in fields(value)}
 
 
 def _kept(item: dict[str, Any]) -> Kept:
     return Kept(
-        tuple(_diagnostic(one) for one in item["diagnostics"]),
+        tuple(_diagnostic(entry) for entry in item["diagnostics"]),
         tuple((name, offset) for name, offset in item["used_suppressions"]),
         item["is_whole"],
         tuple(item["bounds"]),
@@ -306,6 +311,7 @@ def _diagnostic(item: dict[str, Any]) -> Diagnostic:
                 fix["message"],
                 fix["applicability"],
                 tuple(Edit(**_with_locations(edit)) for edit in fix["edits"]),
+                fix["defines"],
             ),
         }
     )

@@ -86,7 +86,7 @@ class Engine:
     sources: Sources | None = None
     keeps_files: bool = False
     _projects: Projects = field(init=False)
-    _targets: dict[tuple[str | None, str | None, Path], Target] = field(default_factory=dict)
+    _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
     _selected: dict[tuple[int, Path | None], Selected] = field(default_factory=dict)
     _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
@@ -131,9 +131,9 @@ class Engine:
         """What the results rest on, as far as that was not reported before."""
         asked: dict[str, set[str]] = {}
         states: dict[str, State] = {}
-        for found in self._projects.new_dependencies():
-            states.update(found.states)
-            for asker, paths in found.asked.items():
+        for dependency in self._projects.new_dependencies():
+            states.update(dependency.states)
+            for asker, paths in dependency.asked.items():
                 asked.setdefault(asker, set()).update(paths)
         states.update(self._states)
         self._states = {}
@@ -190,11 +190,11 @@ class Engine:
     ) -> FileResult:
         """What the rules have to say of one file."""
         try:
-            found, used_suppressions = self._run(rules, model, file.name, errors)
+            findings, used_suppressions = self._run(rules, model, file.name, errors)
         except UnreadableSource as error:  # libcst, which knows the places of findings, reads it otherwise than Python
             return FileResult(file, self._refused(file, model.source, [error]), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
-        diagnostics = tuple(sorted((*refused, *found), key=lambda one: one.sort_key))
+        diagnostics = tuple(sorted((*refused, *findings), key=lambda diagnostic: diagnostic.sort_key))
         bounds, is_whole = tuple(sorted(map(str, model.inference.bounds_met))), not errors and not model.source.refusals
         warnings = tuple(f"{file.name}:{warning}" for warning in Suppressions(model.source).warnings(rule_names()))
         return FileResult(file, diagnostics, tuple(errors), bounds, used_suppressions, is_whole, warnings)
@@ -231,14 +231,14 @@ class Engine:
         if not rules:
             return []
         model = self._model(file, source)
-        found = [
+        findings = [
             (rule, finding, self.diagnostic(rule, finding))
             for rule in rules_that_apply(rules, model)
             for finding in rule.check(model)
         ]
         return [
             (rule, finding, diagnostic, model)
-            for rule, finding, diagnostic in found
+            for rule, finding, diagnostic in findings
             if self.reported([diagnostic]) and not Suppressions(finding.file.source).hides(diagnostic)
         ]
 
@@ -256,7 +256,7 @@ class Engine:
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
     ) -> tuple[tuple[Diagnostic, ...], tuple[UsedSuppression, ...]]:
         """What all rules find in one model, and what suppressed the rest. One that fails is reported."""
-        found: dict[tuple[str, Location, str, str], Diagnostic] = {}
+        diagnostics: dict[tuple[str, Location, str, str], Diagnostic] = {}
         used_suppressions: set[UsedSuppression] = set()
         suppressions: dict[Path, Suppressions] = {}
         for rule in rules_that_apply(rules, model):
@@ -266,7 +266,7 @@ class Engine:
                     source = finding.file.source
                     comments = suppressions.setdefault(source.path, Suppressions(source))
                     if self.ignore_noqa or not comments.hides(diagnostic):
-                        found.setdefault(diagnostic.sort_key, diagnostic)
+                        diagnostics.setdefault(diagnostic.sort_key, diagnostic)
                     else:
                         used_suppressions.update(
                             (diagnostic.filename, at) for at in comments.suppressing_codes(diagnostic)
@@ -275,7 +275,7 @@ class Engine:
                 if isinstance(error, (*_NOT_OURS, UnreadableSource)):
                     raise
                 errors.append(InternalError(name, with_package(rule.code), _trace(error)))
-        return tuple(found[key] for key in sorted(found)), tuple(sorted(used_suppressions))
+        return tuple(diagnostics[key] for key in sorted(diagnostics)), tuple(sorted(used_suppressions))
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
         """A finding with positions instead of nodes."""
@@ -306,11 +306,19 @@ class Engine:
 
     def reported(self, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Those that the settings of the file in which they lie want, with the links that these ask for."""
-        placed = [(one, self.working_directory / one.filename) for one in diagnostics]
-        wanted = [(one, self.resolver.for_file(path)) for one, path in placed if self._wants(path, one.code)]
+        placed = [(diagnostic, self.working_directory / diagnostic.filename) for diagnostic in diagnostics]
+        wanted = [
+            (diagnostic, self.resolver.for_file(path))
+            for diagnostic, path in placed
+            if self._wants(path, diagnostic.code)
+        ]
         return tuple(
-            replace(one, url=settings.link(one.code), severity=settings.severity_of(one.code) or one.severity)
-            for one, settings in wanted
+            replace(
+                diagnostic,
+                url=settings.link(diagnostic.code),
+                severity=settings.severity_of(diagnostic.code) or diagnostic.severity,
+            )
+            for diagnostic, settings in wanted
         )
 
     def _wants(self, path: Path, code: str) -> bool:
@@ -355,10 +363,10 @@ class Engine:
 
     def target_for(self, file: FileToCheck) -> Target:
         """The TensorFlow that a file is meant for."""
-        memory = file.settings.gpu_memory
-        question = (file.settings.target_tensorflow, memory, file.path.parent)
+        settings, memory = file.settings, file.settings.gpu_memory
+        question = (settings.target_tensorflow, settings.target_folder, memory, file.path.parent)
         if question not in self._targets:
-            target = self._pins.target(question[0], question[2])
+            target = self._pins.target(settings.target_tensorflow, file.path.parent, settings.target_folder)
             self._targets[question] = replace(target, gpu_memory=None if memory is None else memory_size(memory))
         return self._targets[question]
 

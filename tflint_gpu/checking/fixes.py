@@ -68,11 +68,11 @@ def fix_source(
     fixed: list[Diagnostic] = []
     seen = {source.text}
     for _ in range(MAX_PASSES):
-        changed, applied = apply(source, [one for one in diagnostics if wanted(one, unsafe)])
+        changed, applied = apply(source, [diagnostic for diagnostic in diagnostics if wanted(diagnostic, unsafe)])
         if not applied or changed.text in seen:  # nothing to do, or two fixes that undo each other
             break
         seen.add(changed.text)
-        must_parse(changed, [one.code for one in applied], len(source.refusals))
+        must_parse(changed, [diagnostic.code for diagnostic in applied], len(source.refusals))
         source = changed
         fixed += applied
         diagnostics = recheck(source)
@@ -87,9 +87,11 @@ def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[Source
     """One pass: the file with its new text, and the diagnostics whose fixes are in it.
 
     Fixes are taken in the order of their places. One that touches what an earlier one changes waits for the
-    next pass, except that an edit which is there already (two fixes that add the same import) is shared.
+    next pass, except that an edit which is there already (two fixes that add the same import) is shared. One that
+    defines what an earlier one defines in another way waits, too: in the next pass it finds the name taken.
     """
     accepted: set[Edit] = set()
+    defined: set[str] = set()
     taken: dict[tuple[int, int], list[Edit]] = {}
     applied: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place_of_fix):
@@ -99,6 +101,11 @@ def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[Source
         new = [edit for edit in fix if edit not in accepted]
         if any(touch(edit, other) for edit in new for row in _rows(edit) for other in taken.get(row, ())):
             continue
+        defines = diagnostic.fix.defines if diagnostic.fix is not None else ""
+        if defines in defined and any(f"def {defines}(" in edit.content for edit in new):
+            continue
+        if defines:
+            defined.add(defines)
         accepted.update(new)
         for edit in new:
             for row in _rows(edit):
@@ -131,9 +138,9 @@ def _rows(edit: Edit) -> list[tuple[int, int]]:
     return [(first.cell, row) for row in range(first.row, last.row + 1)]
 
 
-def touch(one: Edit, other: Edit) -> bool:
+def touch(edit: Edit, other: Edit) -> bool:
     """Whether two edits change the same text, or texts without anything between them."""
-    return one.start <= other.end and other.start <= one.end
+    return edit.start <= other.end and other.start <= edit.end
 
 
 def is_still_there(edit: Edit, source: SourceFile) -> bool:

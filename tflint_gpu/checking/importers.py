@@ -25,13 +25,13 @@ class Importers:
 
     def of(self, path: Path) -> list[FileToCheck]:
         """The files that import a file, directly or through others, in the order of the files."""
-        found: set[Path] = set()
+        paths: set[Path] = set()
         queue = [path]
         while queue:
-            direct = self._direct.get(queue.pop(), set()) - found
-            found |= direct
+            direct = self._direct.get(queue.pop(), set()) - paths
+            paths |= direct
             queue += direct
-        return [file for place, file in self._starts.items() if place in found and place != path]
+        return [file for place, file in self._starts.items() if place in paths and place != path]
 
     @cached_property
     def _starts(self) -> dict[Path, FileToCheck]:
@@ -43,8 +43,8 @@ class Importers:
         """For each file that an import leads to, those that name it."""
         importers: dict[Path, set[Path]] = {}
         for path, imported in reached(self.engine, self._starts.values()):
-            for one in imported:
-                importers.setdefault(one, set()).add(path)
+            for module in imported:
+                importers.setdefault(module, set()).add(path)
         return importers
 
 

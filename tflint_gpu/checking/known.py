@@ -91,7 +91,7 @@ def _matters(file: FileToCheck, cache: Cache | None, imports: ImportSearch) -> b
         return True  # the engine says why
     matters = file.may_matter(data, imports, asked)
     if cache is not None:
-        states = {one: state_of(one) for one in asked} | {path: State(digest_of(data), stamp)}
+        states = {dependency: state_of(dependency) for dependency in asked} | {path: State(digest_of(data), stamp)}
         cache.learn(Dependencies({path: asked}, states))
         if not matters:
             cache.store_nothing(path)

@@ -18,7 +18,7 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
     source = file.source
     texts = [file.fitted(edit.node, edit.text) for edit in fix.edits]
     edits = [
-        placed_edit(source, file.span(edit.node), text, edit.where)
+        placed_edit(source, edit.span_in(file), text, edit.where)
         for edit, text in zip(fix.edits, texts, strict=True)
         if text is not None
     ]
@@ -26,7 +26,8 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
         return None
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
-    return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
+    edits.sort(key=lambda edit: (edit.start, edit.end))
+    return Fix(fix.message, fix.applicability, tuple(edits), fix.defines)
 
 
 def noted(note: finding.Note, name: Callable[[SourceFile], str]) -> Related:

@@ -31,22 +31,22 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
 
     mentions, is_test = Mentioned(data), is_test_path(source.path)
     steps = _STEPS if _RUNS.search(data) else 1
-    found = [
+    passing = [
         rule
         for rule in rules
         if not (is_test and rule.skips_tests) and _may_fire(rule, mentions, source.path, project, steps)
     ]
     is_in_doubt = not source.refusals and may_run_in_graphs(source.code)
     # A summary pays where it may spare the parse: not where a rule without a prefilter needs it anyway.
-    if not found or not (is_in_doubt or all(rule.prefilters for rule in found)):
-        return found
+    if not passing or not (is_in_doubt or all(rule.prefilters for rule in passing)):
+        return passing
     scope = project.prefilter_scope(source)
     if scope is None:
-        return found
+        return passing
     try:
         if is_in_doubt and must_run_in_graphs(scope.own):
-            found = [rule for rule in found if not rule.skips_graphs]
-        return _passing(found, scope)
+            passing = [rule for rule in passing if not rule.skips_graphs]
+        return _passing(passing, scope)
     finally:
         scope.close()
 
@@ -63,7 +63,7 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
 def _passing(rules: list[Rule], scope: PrefilterScope) -> list[Rule]:
     """The rules whose prefilters all hold for the file."""
     answers: dict[Prefilter, bool] = {}
-    found = []
+    passing = []
     for rule in rules:
         for prefilter in rule.prefilters:
             if prefilter not in answers:
@@ -71,8 +71,8 @@ def _passing(rules: list[Rule], scope: PrefilterScope) -> list[Rule]:
             if not answers[prefilter]:
                 break
         else:
-            found.append(rule)
-    return found
+            passing.append(rule)
+    return passing
 
 
 def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project, steps: int) -> bool:

@@ -42,12 +42,12 @@ def in_processes(engine: Engine, files: Sequence[FileToCheck], jobs: int) -> Ite
 def _stretches(files: Sequence[FileToCheck], count: int) -> list[Stretch]:
     """The files in their order, in parts of about the same size in bytes."""
     sizes = [_size(file) for file in files]
-    found: list[Stretch] = [deque() for _ in range(count)]
+    stretches: list[Stretch] = [deque() for _ in range(count)]
     before, total = 0, max(sum(sizes), 1)
     for file, size in zip(files, sizes, strict=True):
-        found[min((before + size // 2) * count // total, count - 1)].append(file)
+        stretches[min((before + size // 2) * count // total, count - 1)].append(file)
         before += size
-    return found
+    return stretches
 
 
 def _size(file: FileToCheck) -> int:

@@ -58,7 +58,7 @@ class Projects:
 
     def _make_room(self) -> None:
         """Forget the projects that were used longest ago, as many as hold too much: memory must not grow with them."""
-        while not self.keeps_files and sum(one.held_characters for one in self._known.values()) > MOST_HELD:
+        while not self.keeps_files and sum(project.held_characters for project in self._known.values()) > MOST_HELD:
             project = self._known.pop(next(iter(self._known)))
             if self.use_cache:
                 self._left.append(project.new_dependencies())

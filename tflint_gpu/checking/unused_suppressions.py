@@ -72,10 +72,10 @@ class UnusedSuppressions:
         """The results with what was found, in the order of the files."""
         known = {result.file.path: result for result in self.results}
         for file in self.candidates:
-            found = self.found_in(file)
-            if found:
+            unused = self.found_in(file)
+            if unused:
                 before = known.get(file.path, FileResult(file))
-                diagnostics = sorted((*before.diagnostics, *found), key=lambda one: one.sort_key)
+                diagnostics = sorted((*before.diagnostics, *unused), key=lambda diagnostic: diagnostic.sort_key)
                 known[file.path] = replace(before, diagnostics=tuple(diagnostics))
         self.engine.forget_files()
         return [known[file.path] for file in self.files if file.path in known]
@@ -96,8 +96,8 @@ class UnusedSuppressions:
         self._check(importing)
         if self._is_any_broken([file, *importing]):
             return []
-        found = [self._diagnostic(one, source) for one in self._unused(directives, file)]
-        return [one for one in self.engine.reported(found) if not comments.hides(one)]
+        unused = [self._diagnostic(directive, source) for directive in self._unused(directives, file)]
+        return [diagnostic for diagnostic in self.engine.reported(unused) if not comments.hides(diagnostic)]
 
     def _unused(self, directives: Sequence[Directive], file: FileToCheck) -> Iterator[_Unused]:
         used = {place for result in self._all_results for place in result.used_suppressions}
@@ -161,10 +161,10 @@ class UnusedSuppressions:
     def _importers_of(self, file: FileToCheck) -> list[FileToCheck] | None:
         """The files of the project that import a file; None if that cannot be said, or they see another text of it."""
         if file.root not in self._importers:
-            known = {one.path: one for one in self.files}
+            known = {file.path: file for file in self.files}
             discovery = Discovery(self.engine.resolver, self.engine.working_directory)
             try:
-                around = {one.path: one for one in discovery.find([str(file.root)])} | known
+                around = {neighbour.path: neighbour for neighbour in discovery.find([str(file.root)])} | known
             except (SettingsError, NoSuchPath):  # of a part of the project that nobody asked about
                 return None
             self._importers[file.root] = Importers(self.engine, around.values())

@@ -63,7 +63,7 @@ def check_files(
     order = {file.path: index for index, file in enumerate(files)}
     results.sort(key=lambda result: order[result.file.path])
     settings = {id(file.settings): file.settings for file in files}
-    if not any(one.selection.names(UNUSED_SUPPRESSION) for one in settings.values()):
+    if not any(for_folder.selection.names(UNUSED_SUPPRESSION) for for_folder in settings.values()):
         return results
     from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 

@@ -90,9 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = _commands.main(arguments, prog_name="tflint-gpu", standalone_mode=False, color=colour_of(os.environ))
         sys.stdout.flush()
     except click.ClickException as error:
-        shown = io.StringIO()
-        error.show(shown)
-        tell(shown.getvalue().rstrip("\n"))
+        tell(described(error))
         code = FAILED
     except (SettingsError, NoSuchPath, WrongPlugin) as error:
         tell(f"error: {error}")
@@ -114,6 +112,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.flush()
         _leave(code if isinstance(code, int) else 0)  # taking down all that was imported takes a tenth of the time
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def described(error: click.ClickException) -> str:
+    """An error of the command line in the form of all others, after the usage that click shows with it."""
+    shown = io.StringIO()
+    error.show(shown)
+    message = error.format_message()
+    return f"{shown.getvalue().rstrip().removesuffix(message).removesuffix('Error: ')}error: {message}"
 
 
 def tell(text: str) -> None:

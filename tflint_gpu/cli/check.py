@@ -7,8 +7,8 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,10 @@ import click
 
 from tflint_gpu.cli import tell
 from tflint_gpu.cli.commands import GroupedCommand
+from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
-from tflint_gpu.settings.options import OUTPUT_FORMATS, Options, SettingsError, layered, parse_options
+from tflint_gpu.settings.options import OUTPUT_FORMATS
 from tflint_gpu.severity import WORST_FIRST
 
 if TYPE_CHECKING:
@@ -28,51 +29,10 @@ if TYPE_CHECKING:
     from tflint_gpu.cli.reporting import Outcome
     from tflint_gpu.text.source import SourceFile
 
-_COMMAND_LINE = "the command line"
-
-
-def _codes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[str, ...] | None:
-    """Options that take a list: separated by commas, or given several times."""
-    parts = [part.strip() for value in values for part in value.split(",")]
-    return tuple(filter(None, parts)) if values else None
-
-
-def list_option(name: str, description: str, metavar: str = "CODES") -> Callable[[Any], Any]:
-    """An option that takes codes or the like: separated by commas, or given several times."""
-    return click.option(name, multiple=True, callback=_codes, metavar=metavar, help=description)
-
-
-def _config(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[str | None, dict[str, object]]:
-    """The settings file that `--config FILE` names, and the settings of `--config KEY=VALUE`."""
-    if not values:
-        return None, {}
-    from tflint_gpu.text.toml import TOMLDecodeError, loads
-
-    files = [value for value in values if "=" not in value or Path(value).is_file()]
-    table: dict[str, object] = {}
-    for pair in (value for value in values if value not in files):
-        try:
-            table |= loads(pair)
-        except TOMLDecodeError as error:
-            raise click.BadParameter(f"{pair!r} is no file, and no setting in TOML: {error}") from None
-    if len(files) > 1:
-        raise click.BadParameter(f"only one settings file can be read, not {' and '.join(files)}")
-    return (files[0] if files else None), table
-
-
-config_option = click.option(
-    "--config",
-    multiple=True,
-    callback=_config,
-    metavar="FILE|KEY=VALUE",
-    help="The only settings file to read, or a setting as in one: 'fail-on = \"error\"'.",
-)
-
-
 _GROUPS = {
     "Rules": "select ignore extend_select extend_ignore per_file_ignores target_tensorflow gpu_memory",
     "Fixes": "fix unsafe_fixes diff fix_only show_fixes",
-    "Report": "output_format output_file show_advice statistics verified measured fail_on exit_zero"
+    "Report": "output_format output_file show_advice statistics estimate verified measured fail_on exit_zero"
     " exit_non_zero_on_fix",
     "Which findings": "diff_base baseline no_baseline write_baseline add_noqa ignore_noqa",
     "Files and settings": "stdin_filename config isolated exclude extend_exclude respect_gitignore force_exclude"
@@ -110,6 +70,7 @@ _GROUPS = {
     metavar="[FILE]",
     help="Write the findings to the baseline, and drop those that are gone.",
 )
+@click.option("--estimate", is_flag=True, help="First what brings most when it is fixed; with --measured, how much.")
 @click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
 @click.option("--measured", metavar="FILE", help="Add what each finding cost in a `run --output-format json`.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
@@ -164,46 +125,6 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         given["jobs"] = 1  # no process should be forked while threads watch; what is unchanged is in the cache
         watch(Check(paths, given).run, paths or (".",))
     return Check(paths, given).run()
-
-
-def refuse_isolated_config(given: dict[str, Any]) -> None:
-    """Raise UsageError where a settings file is named and none is to be read."""
-    if given["isolated"] and given["config"][0] is not None:
-        raise click.UsageError("--config FILE and --isolated exclude each other")
-
-
-def overrides(given: dict[str, Any]) -> Options:
-    """The options that are settings too, checked as a file's settings are; they beat those of `--config KEY=VALUE`."""
-    table: dict[str, object] = {}
-    for option in fields(Options):
-        value = given.get(option.name)
-        if value is None:
-            continue
-        if option.name == "per_file_ignores":
-            value = _pairs(value)
-        elif isinstance(value, tuple):
-            value = list(value)
-        table[option.name.replace("_", "-")] = value
-    return layered(parse_options(given["config"][1], "--config"), parse_options(table, _COMMAND_LINE))
-
-
-def settings_file(given: dict[str, Any], here: Path) -> Path | None:
-    """The settings file that `--config` names."""
-    name: str | None = given["config"][0]
-    return None if name is None else here / name
-
-
-def _pairs(parts: Sequence[str]) -> dict[str, list[str]]:
-    """`a.py:TFG1,TFG2,b/*:ALL` as patterns with codes."""
-    pairs: dict[str, list[str]] = {}
-    pattern = ""
-    for part in parts:
-        before, colon, code = part.rpartition(":")
-        pattern = before if colon else pattern
-        if not pattern or not code:
-            raise SettingsError(f"{_COMMAND_LINE}: `per-file-ignores` must be PATTERN:CODE, not {part!r}")
-        pairs.setdefault(pattern.strip(), []).append(code.strip())
-    return pairs
 
 
 @dataclass(slots=True)
@@ -264,7 +185,10 @@ class Check:
         is_fixing = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
         outcome = self._measured(self._outcome(resolver, settings, files, narrowing, is_fixing))
         # A finding fails the run where it lies, whatever holds in the folder from which the run was started.
-        fails = any(one.is_at_least(resolver.for_file(here / one.filename).fail_on) for one in outcome.found)
+        fails = any(
+            diagnostic.is_at_least(resolver.for_file(here / diagnostic.filename).fail_on)
+            for diagnostic in outcome.diagnostics
+        )
         options = ReportOptions.of(given, settings)
         if given["diff"]:
             return show_diffs(outcome, options)
@@ -274,8 +198,12 @@ class Check:
             source = outcome.sources.get(stdin.name)
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
-            return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.found))
+            return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.diagnostics))
         outcome = outcome.of_projects(files)
+        if given["estimate"]:
+            from tflint_gpu.cli.estimating import in_order
+
+            outcome = in_order(outcome, resolver, files, here)
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])
@@ -301,15 +229,15 @@ class Check:
         from tflint_gpu.narrowing.measurements import MeasurementError, read_measurements, read_run, with_measurements
         from tflint_gpu.reports import View
 
-        here, found = Path.cwd(), outcome.found
+        here, diagnostics = Path.cwd(), outcome.diagnostics
         for option, read in (("verified", read_measurements), ("measured", read_run)):
             if self.given[option] is not None:
                 try:
                     known = read(here / self.given[option])
                 except MeasurementError as error:
                     raise click.ClickException(f"--{option} {error}") from error
-                found = with_measurements(found, known, View(here, sources=outcome.sources).line)
-        return replace(outcome, found=found)
+                diagnostics = with_measurements(diagnostics, known, View(here, sources=outcome.sources).line)
+        return replace(outcome, diagnostics=diagnostics)
 
     def _baseline_to_write(self, settings: Settings, here: Path) -> Path | None:
         name: str | None = self.given["write_baseline"]
@@ -378,9 +306,12 @@ class Check:
                 if result.bounds:
                     tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
             errors = [error for result in results for error in result.errors]
-            found = each_once(results)
+            diagnostics = each_once(results)
             return Outcome(
-                narrowing.narrow(found, sources), errors, sources=sources, gone=narrowing.gone(found, sources)
+                narrowing.narrow(diagnostics, sources),
+                errors,
+                sources=sources,
+                gone=narrowing.gone(diagnostics, sources),
             )
         from tflint_gpu.cli.fixing import Fixing
 
@@ -397,15 +328,15 @@ class Check:
         )
         with contextlib.closing(progress):
             fixing.run()
-        found = each_once(fixing.results)
+        diagnostics = each_once(fixing.results)
         return Outcome(
-            narrowing.narrow(found, fixing.texts),
+            narrowing.narrow(diagnostics, fixing.texts),
             [error for result in fixing.results for error in result.errors] + fixing.failures,
             True,
             fixing.fixed,
             fixing.diffs,
             fixing.texts,
-            narrowing.gone(found, fixing.texts),
+            narrowing.gone(diagnostics, fixing.texts),
         )
 
 

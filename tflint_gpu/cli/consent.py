@@ -31,6 +31,7 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
         click.ClickException: nobody agreed.
     """
     from tflint_gpu.verify.execution.sandbox import protection_of
+    from tflint_gpu.verify.experiments.sharing import measured_with
     from tflint_gpu.verify.experiments.verification import blocker
 
     ready = [case for case in cases if not blocker(case, setup)]
@@ -39,8 +40,9 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
     what = "the rules' own workloads" if setup.synthetic else "code cut out of the checked files"
     where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
     _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {protection_of(setup.sandbox)}:")
-    for case in ready:
-        _tell(f"  {_named(case, setup)}")
+    for case, owner in zip(ready, measured_with(ready), strict=True):
+        once = "" if ready[owner] is case else f" (measured once, with {_place(ready[owner])})"
+        _tell(f"  {_named(case, setup)}{once}")
     for line in (*_dropped(setup), _duration(ready, setup, budget)):
         _tell(line)
     if consented:
@@ -52,10 +54,14 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
 
 
 def _named(case: Case, setup: Setup) -> str:
-    place, code = case.diagnostic.location, case.diagnostic.code
     own = case.experiment is not None and case.experiment.only_workload and not setup.synthetic
     remarks = [case.variant, "the rule's own workload" if own else ""]
-    return f"{case.diagnostic.filename}:{place} {code}" + "".join(f" ({remark})" for remark in remarks if remark)
+    named = f"{_place(case)} {case.diagnostic.code}"
+    return named + "".join(f" ({remark})" for remark in remarks if remark)
+
+
+def _place(case: Case) -> str:
+    return f"{case.diagnostic.filename}:{case.diagnostic.location}"
 
 
 def _dropped(setup: Setup) -> Iterator[str]:
@@ -76,8 +82,8 @@ def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:
         rounds = _range(fewest_rounds(ready[0], setup), rounds_for(ready[0], setup), "round")
         return f"{rounds} of two programs, each of at most {minutes(setup.limits.seconds)}; {limit}."
     start = _import_seconds(setup.python)
-    found = estimate(ready, setup, start)
-    runs, times = _range(found.least, found.most, "run"), f"{minutes(found.low)} to {minutes(found.high)}"
+    cost = estimate(ready, setup, start)
+    runs, times = _range(cost.least, cost.most, "run"), f"{minutes(cost.low)} to {minutes(cost.high)}"
     return f"{runs} of programs take {times}, where importing TensorFlow takes {start:.0f} s; {limit}."
 
 

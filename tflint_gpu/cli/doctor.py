@@ -19,8 +19,8 @@ from tflint_gpu.settings.options import SettingsError
 def command(program: Path | None, output_format: str, python: str) -> int:
     """Examine the driver, the cards, the installation and what hides the cards, and say what to do next.
 
-    With PROGRAM also at what that sets by itself, which is read and not run. Exits with 0 if a GPU works, 1 if
-    something is wrong, 3 if there is none and none was expected, 2 if nothing could be examined.
+    With PROGRAM it also reads which variables and devices that program sets; the program is not run. Exits with 0 if a
+    GPU works, 1 if something is wrong, 3 if there is none and none was expected, 2 if nothing could be examined.
     """
     from tflint_gpu.doctor import reports
     from tflint_gpu.doctor.examination import examine
@@ -30,12 +30,12 @@ def command(program: Path | None, output_format: str, python: str) -> int:
     interpreter = shutil.which(python)
     if interpreter is None:
         raise SettingsError(f"--python {python}: no such program; name the interpreter that has TensorFlow")
-    found = report_on(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
+    report = report_on(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
     if output_format == "json":
-        text = reports.as_json(found)
+        text = reports.as_json(report)
     elif output_format == "markdown":
-        text = reports.as_markdown(found)
+        text = reports.as_markdown(report)
     else:
-        text = reports.as_text(found, is_coloured())
+        text = reports.as_text(report, is_coloured())
     click.echo(text, nl=False)
-    return found.exit_code
+    return report.exit_code

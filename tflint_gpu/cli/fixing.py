@@ -62,19 +62,21 @@ class Fixing:
     def _round(self, engine: Engine) -> bool:
         """Fix all files once; whether one changed."""
         failed = {failure.filename for failure in self.failures}
-        found: dict[str, list[Diagnostic]] = {}
+        diagnostics: dict[str, list[Diagnostic]] = {}
         for diagnostic in self.narrow(each_once(self.results), self.texts):
             if wanted(diagnostic, self.unsafe):
-                found.setdefault(diagnostic.filename, []).append(diagnostic)
-        work = [file for file in self.files if file.name in found and file.name not in failed]
+                diagnostics.setdefault(diagnostic.filename, []).append(diagnostic)
+        work = [file for file in self.files if file.name in diagnostics and file.name not in failed]
         if not work:
             return False
-        return with_large_stack(lambda: [self._fix(engine, file, found[file.name]) for file in work].count(True) > 0)
+        return with_large_stack(
+            lambda: [self._fix(engine, file, diagnostics[file.name]) for file in work].count(True) > 0
+        )
 
     def _fix(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
         def recheck(source: SourceFile) -> list[Diagnostic]:
             again = engine.check(replace(file, content=source.encode()))
-            own = [one for one in again.diagnostics if one.filename == file.name]
+            own = [diagnostic for diagnostic in again.diagnostics if diagnostic.filename == file.name]
             return self.narrow(own, {file.name: source})
 
         try:
@@ -89,7 +91,7 @@ class Fixing:
             elif not self.dry:
                 write(outcome.source, file.path, data)
         except (FixError, OSError, UnicodeEncodeError, UnreadableSource) as error:
-            codes = ", ".join(sorted({one.code for one in diagnostics}))
+            codes = ", ".join(sorted({diagnostic.code for diagnostic in diagnostics}))
             self.failures.append(InternalError(file.name, codes, f"not fixed: {error}"))
             return False
         self.fixed += outcome.fixed

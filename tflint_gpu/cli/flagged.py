@@ -24,12 +24,12 @@ def findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pat
     from tflint_gpu.text.source import UnreadableSource
 
     engine = Engine(resolver, here, keeps_files=True)
-    found: dict[tuple[Any, ...], Found] = {}
+    by_place: dict[tuple[Any, ...], Found] = {}
     models: dict[Path, Model] = {}
     for file in files:
         try:
             for rule, finding, diagnostic, model in engine.findings(file):
-                found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
+                by_place.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
             where = f":{error.location}" if isinstance(error, UnreadableSource) else ""
@@ -39,4 +39,4 @@ def findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pat
             models[file.path] = program
             for refusal in program.source.refusals:
                 tell(f"warning: {file.name}:{refusal.location} is left out: {refusal.message}")
-    return [found[key] for key in sorted(found)], list(models.values())
+    return [by_place[key] for key in sorted(by_place)], list(models.values())

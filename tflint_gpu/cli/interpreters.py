@@ -48,5 +48,5 @@ def why_unused(python: str, programs: Sequence[Path] = ()) -> str:
     from tflint_gpu.doctor.program import read_settings
     from tflint_gpu.gpu.cards import survey
 
-    settings = [setting for one in programs if one.is_file() for setting in read_settings(one, Path.cwd())]
+    settings = [setting for program in programs if program.is_file() for setting in read_settings(program, Path.cwd())]
     return absence.why_unused(survey(), python, settings).sentence

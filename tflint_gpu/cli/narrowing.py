@@ -66,25 +66,27 @@ class Narrowing:
             changed.must_hold(files)
         return cls(resolver, tuple(place.resolve() for place in places), changed, known)
 
-    def narrow(self, found: Sequence[Diagnostic], sources: Sources) -> list[Diagnostic]:
+    def narrow(self, diagnostics: Sequence[Diagnostic], sources: Sources) -> list[Diagnostic]:
         """What a run reports and fixes, in the order in which it was found."""
         here = self.resolver.working_directory
         if self.baseline is not None:
-            found = self.baseline.match(found, here, View(here, sources=sources).line).new
+            diagnostics = self.baseline.match(diagnostics, here, View(here, sources=sources).line).new
         if self.changed is not None:
-            found = self.changed.touched(found, here, {name: source.encode() for name, source in sources.items()})
-        return list(found)
+            diagnostics = self.changed.touched(
+                diagnostics, here, {name: source.encode() for name, source in sources.items()}
+            )
+        return list(diagnostics)
 
-    def gone(self, found: Sequence[Diagnostic], sources: Sources) -> list[Entry]:
+    def gone(self, diagnostics: Sequence[Diagnostic], sources: Sources) -> list[Entry]:
         """What the baseline knows, but this run should have found and did not."""
         if self.baseline is None:
             return []
         here = self.resolver.working_directory
-        unmet = self.baseline.match(found, here, View(here, sources=sources).line).unmet
-        unread = self._unread(found)
+        unmet = self.baseline.match(diagnostics, here, View(here, sources=sources).line).unmet
+        unread = self._unread(diagnostics)
         return [entry for entry in unmet if self._is_gone(self.baseline, entry, unread)]
 
-    def write_baseline(self, path: Path, found: Sequence[Diagnostic]) -> str:
+    def write_baseline(self, path: Path, diagnostics: Sequence[Diagnostic]) -> str:
         """Add what was found, and drop what is gone; returns a message for the user.
 
         Raises:
@@ -93,18 +95,20 @@ class Narrowing:
         from tflint_gpu.narrowing.baselines import Baseline
 
         here = self.resolver.working_directory
-        unread = self._unread(found)
+        unread = self._unread(diagnostics)
         before = Baseline.to_renew(path)
-        after = before.renewed(found, here, View(here).line, lambda entry: self._is_gone(before, entry, unread))
+        after = before.renewed(diagnostics, here, View(here).line, lambda entry: self._is_gone(before, entry, unread))
         after.write()
         added = len({*after.entries} - {*before.entries})
         dropped = len({*before.entries} - {*after.entries})
         return f"{path.name}: {plural(len(after.entries), 'known problem')} ({added} added, {dropped} dropped)."
 
-    def _unread(self, found: Iterable[Diagnostic]) -> set[Path]:
+    def _unread(self, diagnostics: Iterable[Diagnostic]) -> set[Path]:
         """Files that could not be analysed, so that nothing else was found in them."""
         here = self.resolver.working_directory
-        return {(here / one.filename).resolve() for one in found if one.code == UNREADABLE_FILE}
+        return {
+            (here / diagnostic.filename).resolve() for diagnostic in diagnostics if diagnostic.code == UNREADABLE_FILE
+        }
 
     def _is_gone(self, baseline: Baseline, entry: Entry, unread: set[Path]) -> bool:
         """Whether this run would have found it if it were still there."""

@@ -20,10 +20,10 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 
 def size(_: click.Context, __: click.Parameter, value: str) -> int:
     """`8GiB` or `500MB`, in bytes."""
-    found = memory_size(value)
-    if not found:
+    memory = memory_size(value)
+    if not memory:
         raise click.BadParameter(f"{value!r} is no size: write it as 500MB or 8GiB")
-    return found
+    return memory
 
 
 _OWN_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HOME", "TMPDIR", "TFLINT_GPU_RESULT", "TFLINT_GPU_SEED")
@@ -31,7 +31,7 @@ _OWN_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HOME", "TMPDIR",
 
 def environment(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     """Variables by their names: `NAME=VALUE`, or `NAME` for the value that it has."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -40,5 +40,5 @@ def environment(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
             raise click.BadParameter(f"{name} is set by verify itself; see --device and --seed")
         if not equals and name not in os.environ:
             raise click.BadParameter(f"{name} is not set here: write it as {name}=VALUE")
-        found[name] = value if equals else os.environ[name]
-    return found
+        names[name] = value if equals else os.environ[name]
+    return names

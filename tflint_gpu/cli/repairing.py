@@ -38,18 +38,18 @@ def show_repairs(
     patches = Patches({file.path: file for file in files}, make_engine)
     made: list[Patch] = []
     withheld: list[Withheld] = []
-    for found in repairs(report.results, synthetic=report.synthetic):
+    for repair in repairs(report.results, synthetic=report.synthetic):
         try:
-            if isinstance(found, Repair):
-                made.append(patches.add(found))
+            if isinstance(repair, Repair):
+                made.append(patches.add(repair))
             else:
-                withheld.append(found)
+                withheld.append(repair)
         except NotApplicable as error:
-            withheld.append(Withheld(found.verification, str(error)))
+            withheld.append(Withheld(repair.verification, str(error)))
     for number, patch in enumerate(made, start=1):
         _show(patch, number, len(made), report)
-    for one in withheld:
-        click.echo(printable(f"Not offered for {figures.finding(one.verification)}: {one.reason}."))
+    for reason in withheld:
+        click.echo(printable(f"Not offered for {figures.finding(reason.verification)}: {reason.reason}."))
     if not made:
         click.echo("No repair is offered: none was confirmed that can be written into these files.")
         return True

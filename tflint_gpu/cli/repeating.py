@@ -26,6 +26,6 @@ def given_options(context: click.Context | None, without: Collection[str]) -> tu
         if option.is_flag:
             words.append(option.opts[-1] if value else (option.secondary_opts or option.opts)[-1])
             continue
-        for one in value if isinstance(value, list | tuple) else (value,):
-            words += [option.opts[-1], str(one)]
+        for item in value if isinstance(value, list | tuple) else (value,):
+            words += [option.opts[-1], str(item)]
     return tuple(words)

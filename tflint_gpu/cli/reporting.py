@@ -41,7 +41,7 @@ class Outcome:
         gone: what the baseline knows and is no more.
     """
 
-    found: Sequence[Diagnostic]
+    diagnostics: Sequence[Diagnostic]
     errors: Sequence[InternalError]
     fixing: bool = False
     fixed: Sequence[Diagnostic] = ()
@@ -51,7 +51,7 @@ class Outcome:
 
     def of_projects(self, files: Iterable[FileToCheck]) -> Outcome:
         """The outcome in which what holds for a project is found once in it."""
-        return replace(self, found=once_a_project(self.found, {file.name: file.root for file in files}))
+        return replace(self, diagnostics=once_a_project(self.diagnostics, {file.name: file.root for file in files}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class ReportOptions:
 
 def each_once(results: Iterable[FileResult]) -> list[Diagnostic]:
     """All diagnostics in the order of a report; one that several files led to counts once."""
-    found = {one.sort_key: one for result in results for one in result.diagnostics}
-    return [found[key] for key in sorted(found)]
+    diagnostics = {diagnostic.sort_key: diagnostic for result in results for diagnostic in result.diagnostics}
+    return [diagnostics[key] for key in sorted(diagnostics)]
 
 
 def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, stream: TextIO) -> int:
@@ -90,19 +90,19 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
         fails: whether one of the findings is as bad as `fail-on` has it.
     """
     view = View(here, is_coloured(stream), options.unsafe_fixes, outcome.sources, options.show_advice)
-    found, fixed = outcome.found, outcome.fixed
+    diagnostics, fixed = outcome.diagnostics, outcome.fixed
     is_for_people = options.output_format in ("full", "concise")
     lines = list(fixed_problems(fixed, view)) if options.show_fixes and is_for_people else []
     if options.fix_only:
         lines.append(fix_summary(len(fixed), dry=False))
     else:
         if options.statistics:
-            stream.write(statistics(found, view, options.output_format))
+            stream.write(statistics(diagnostics, view, options.output_format))
         else:
-            stream.write(renderer(options.output_format)(found, view))
+            stream.write(renderer(options.output_format)(diagnostics, view))
         if is_for_people:
-            lines += summary(found, len(fixed), outcome.fixing, options.unsafe_fixes)
-    if not options.quiet and not (outcome.errors and not found and not fixed):
+            lines += summary(diagnostics, len(fixed), outcome.fixing, options.unsafe_fixes)
+    if not options.quiet and not (outcome.errors and not diagnostics and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))
     stream.flush()
     if not outcome.errors:  # else what is missing may be there still
@@ -136,10 +136,13 @@ def add_noqa(outcome: Outcome, options: ReportOptions, here: Path) -> int:
     """Suppress all findings by comments, say how many there were, and return the exit code."""
     from tflint_gpu.checking.added_suppressions import add_suppressions
 
-    done = add_suppressions(outcome.found, here)
+    done = add_suppressions(outcome.diagnostics, here)
     _tell_errors([*outcome.errors, *done.failures], options.verbose)
-    for one in done.left:
-        tell(f"warning: {one.filename}:{one.location.row}: {one.code} cannot be suppressed by a comment there")
+    for diagnostic in done.left:
+        tell(
+            f"warning: {diagnostic.filename}:{diagnostic.location.row}: {diagnostic.code} cannot be suppressed "
+            "by a comment there"
+        )
     if not options.quiet:
         tell(f"Suppressed {plural(len(done.suppressed), 'problem')}.")
     return FAILED if outcome.errors or done.failures else FOUND if done.left else 0

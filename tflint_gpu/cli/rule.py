@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ from tflint_gpu.reports.display import styled
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.rule import RuleEntry, entries, load
-from tflint_gpu.settings.options import SettingsError
+from tflint_gpu.settings.options import SettingsError, nearest
 
 _SECTION = re.compile(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
 
@@ -39,7 +38,7 @@ def command(code: str | None, every: bool, search: str | None, output_format: st
         if not objects:
             raise SettingsError(f"no rule's documentation has `{search}`; `tflint-gpu rule --all` shows every rule")
         if output_format == "text":
-            click.echo("\n".join(_as_line(one) for one in objects))
+            click.echo("\n".join(_as_line(rule) for rule in objects))
             return 0
     if output_format == "json":
         click.echo(json.dumps(objects if code is None else objects[0], indent=2))
@@ -47,8 +46,8 @@ def command(code: str | None, every: bool, search: str | None, output_format: st
         click.echo(_as_catalogue(objects), nl=False)
     else:
         if every:
-            click.echo("\n".join(_as_line(one) for one in objects) + "\n")
-        click.echo("\n\n".join(_as_text(one) for one in objects))
+            click.echo("\n".join(_as_line(rule) for rule in objects) + "\n")
+        click.echo("\n\n".join(_as_text(rule) for rule in objects))
     return 0
 
 
@@ -66,11 +65,11 @@ def _objects(chosen: Iterable[RuleEntry | Diagnosis]) -> list[dict[str, Any]]:
 def _with_words(objects: list[dict[str, Any]], words: list[str]) -> list[dict[str, Any]]:
     """The rules that have all words; those that have one in the name or the first line come first."""
 
-    def is_found(word: str, one: dict[str, Any], *keys: str) -> bool:
-        return any(word in str(one[key]).lower() for key in keys)
+    def is_found(word: str, entry: dict[str, Any], *keys: str) -> bool:
+        return any(word in str(entry[key]).lower() for key in keys)
 
-    found = [o for o in objects if all(is_found(w, o, "code", "name", "theme", "explanation") for w in words)]
-    return sorted(found, key=lambda one: not any(is_found(word, one, "code", "name", "summary") for word in words))
+    matches = [o for o in objects if all(is_found(w, o, "code", "name", "theme", "explanation") for w in words)]
+    return sorted(matches, key=lambda rule: not any(is_found(word, rule, "code", "name", "summary") for word in words))
 
 
 def _catalogue() -> tuple[RuleEntry | Diagnosis, ...]:
@@ -80,13 +79,10 @@ def _catalogue() -> tuple[RuleEntry | Diagnosis, ...]:
 
 def _find(word: str) -> RuleEntry | Diagnosis:
     names = {name: entry for entry in _catalogue() for name in (entry.code, entry.name)}
-    found = names.get(word.upper()) or names.get(word.lower())
-    if found is None:
-        close = difflib.get_close_matches(word.upper(), names, n=1, cutoff=0.5)
-        close = close or difflib.get_close_matches(word.lower(), names, n=1)
-        hint = f"; did you mean `{close[0]}`?" if close else ""
-        raise SettingsError(f"unknown rule `{word}`{hint}")
-    return found
+    rule = names.get(word.upper()) or names.get(word.lower())
+    if rule is None:
+        raise SettingsError(f"unknown rule `{word}`{nearest(word, names, '`tflint-gpu rule --all`')}")
+    return rule
 
 
 def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
@@ -98,6 +94,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
             "summary": entry.means.partition(". ")[0].rstrip(".") + ".",
             "severity": entry.severity,
             "fixable": None,
+            "fix": "none, because it is found on a machine and not in code.",
             "opt_in": False,
             "needs_gpu_memory": False,
             "explanation": f"{entry.means}\n\n{entry.remedy}\n\nFound by `tflint-gpu doctor`, not in code.",
@@ -110,28 +107,29 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
         "summary": rule.summary(),
         "severity": rule.severity,
         "fixable": rule.fixable,
+        "fix": rule.fix_note(),
         "opt_in": rule.opt_in,
         "needs_gpu_memory": rule.needs_gpu_memory,
         "explanation": rule.documentation(),
     }
 
 
-def _as_line(one: dict[str, Any]) -> str:
-    head = styled(f"{one['code']} {one['name']}", SEVERITY_STYLES.get(one["severity"], "cyan"), is_coloured())
-    return f"{head}: {one['summary']}"
+def _as_line(entry: dict[str, Any]) -> str:
+    head = styled(f"{entry['code']} {entry['name']}", SEVERITY_STYLES.get(entry["severity"], "cyan"), is_coloured())
+    return f"{head}: {entry['summary']}"
 
 
-def _as_text(one: dict[str, Any]) -> str:
-    title = f"{one['code']} {one['name']}"
-    traits = [one["severity"], f"theme {one['theme'].replace('_', ' ')}"]
-    if one["fixable"]:
-        traits.append(f"has a fix ({one['fixable']})")
-    if one["opt_in"]:
+def _as_text(entry: dict[str, Any]) -> str:
+    title = f"{entry['code']} {entry['name']}"
+    traits = [entry["severity"], f"theme {entry['theme'].replace('_', ' ')}"]
+    if entry["fixable"]:
+        traits.append(f"has a fix ({entry['fixable']})")
+    if entry["opt_in"]:
         traits.append("runs only when selected by its full code")
-    if one["needs_gpu_memory"]:
+    if entry["needs_gpu_memory"]:
         traits.append("runs only where `gpu-memory` is set")
     shown = styled(title, "bold", is_coloured())
-    explanation = _SECTION.sub(lambda lead: styled(lead[0], "bold", is_coloured()), one["explanation"])
+    explanation = _SECTION.sub(lambda lead: styled(lead[0], "bold", is_coloured()), entry["explanation"])
     return f"{shown}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{explanation}"
 
 
@@ -145,12 +143,12 @@ def _as_catalogue(objects: list[dict[str, Any]]) -> str:
         "| code | name | says | severity | fix |",
         "|---|---|---|---|---|",
     ]
-    for one in objects:
-        anchor = f"{one['code']}-{one['name']}".lower()
+    for rule in objects:
+        anchor = f"{rule['code']}-{rule['name']}".lower()
         lines.append(
-            f"| [{one['code']}](#{anchor}) | {one['name']} | {one['summary']} | {one['severity']} "
-            f"| {one['fixable'] or ''} |"
+            f"| [{rule['code']}](#{anchor}) | {rule['name']} | {rule['summary']} | {rule['severity']} "
+            f"| {rule['fixable'] or rule['fix']} |"
         )
-    for one in objects:
-        lines += ["", f"## {one['code']} {one['name']}", "", as_markdown(one["explanation"])]
+    for rule in objects:
+        lines += ["", f"## {rule['code']} {rule['name']}", "", as_markdown(rule["explanation"])]
     return "\n".join(lines) + "\n"

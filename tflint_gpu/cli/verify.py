@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
-from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.cli.clusters import choice_on, cluster_asked_for
 from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.flagged import findings
 from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
 from tflint_gpu.cli.option_values import environment, seconds, size
+from tflint_gpu.cli.outputs import try_outputs, write_output
+from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
 from tflint_gpu.severity import WORST_FIRST
-from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.verify.execution.interrupts import deferred
 
 if TYPE_CHECKING:
@@ -163,12 +164,12 @@ class Verify:
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:
             tell(f"warning: {warning}")
-        cluster = self._cluster()
-        choice = self._choose_device() if cluster is None else self._choice_of(cluster)
+        cluster = cluster_asked_for(self.given)
+        choice = self._choose_device() if cluster is None else choice_on(cluster, self._choose_device)
         tensorflow = version_of_tensorflow(self.given["python"])
         setup = self._setup(choice)
         cases = self._planned(resolver, files)
-        self._try_outputs()
+        try_outputs(self.given)
         announce(cases, setup, choice.note, self.given["budget"], consented=self.given["yes"])
         report = self._measure(cases, setup, choice, tensorflow, cluster)
         with deferred():
@@ -207,38 +208,17 @@ class Verify:
         cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
         return self._ordered(without_missing_modules(cases, self.given["python"]))
 
-    def _cluster(self) -> Cluster | None:
-        """The cluster that experiments are spread over, if one was asked for.
-
-        Raises:
-            click.ClickException: there is none, or it has no card and one was asked for.
-        """
-        if self.given["executor"] == "local":
-            return None
-        from tflint_gpu.checking.cluster import NoCluster
-        from tflint_gpu.verify.experiments.cluster import Cluster
-
-        if self.given["keep"] is not None:
-            raise click.UsageError("--executor ray and --keep exclude each other: the programs lie on other machines")
-        device = self.given["device"]
-        if device.startswith("gpu:"):
-            raise click.UsageError(f"--executor ray and --device {device} exclude each other: say auto, gpu or cpu")
-        try:
-            return Cluster({"gpu": True, "cpu": False}.get(device))
-        except NoCluster as error:
-            raise click.ClickException(f"--executor ray: {error}") from error
-
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
         """The findings, all or those at the place that was named, and the programs that may run them."""
-        found, models = findings(resolver, files, self.here)
+        flagged, models = findings(resolver, files, self.here)
         wanted = self.given["at"]
         if wanted is None:
-            return found, models
-        places = {str(diagnostic.location) for _, _, diagnostic, _ in found}
+            return flagged, models
+        places = {str(diagnostic.location) for _, _, diagnostic, _ in flagged}
         if wanted not in places:
             known = ", ".join(sorted(places)[:_MOST_PLACES]) or "nowhere"
             raise click.UsageError(f"--at {wanted}: nothing was found there, but at {known}")
-        return [one for one in found if str(one[2].location) == wanted], models
+        return [finding for finding in flagged if str(finding[2].location) == wanted], models
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
         """The cases by what their findings cost in a run, by their severity, or as they are."""
@@ -256,8 +236,8 @@ class Verify:
             option = "--measured" if self.given["measured"] else "--order cost"
             raise click.ClickException(f"{option}: {error}") from error
         line = View(self.here).line
-        shares = {key: one.share for key, one in known.items()}
-        return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
+        shares = {key: measured.share for key, measured in known.items()}
+        return sorted(cases, key=lambda case: -(shares.get(key_of(case.diagnostic, line)) or 0.0))
 
     def _choose_device(self) -> Choice:
         from tflint_gpu.gpu.cards import choose, shown_devices, survey
@@ -297,21 +277,6 @@ class Verify:
             python=self.given["python"],
         )
 
-    def _try_outputs(self) -> None:
-        """Make sure, before anything runs, that what is measured can be written."""
-        from tflint_gpu.verify.experiments.archive import must_be_writable
-
-        for option in ("output", "keep"):
-            path: Path | None = self.given[option]
-            if path is None:
-                continue
-            try:
-                must_be_writable(path, is_folder=option == "keep")
-            except OSError as error:
-                raise click.ClickException(
-                    f"--{option} {path}: cannot be written: {error.strerror or error}"
-                ) from error
-
     def _measure(
         self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str, cluster: Cluster | None
     ) -> Report:
@@ -333,7 +298,8 @@ class Verify:
         except KeyboardInterrupt as error:
             interrupted = interruption(error)
             results = [
-                unmeasured(one.case, interrupted) if one.verdict.reason == _NOT_STARTED else one for one in results
+                unmeasured(result.case, interrupted) if result.verdict.reason == _NOT_STARTED else result
+                for result in results
             ]
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"
@@ -352,17 +318,6 @@ class Verify:
             options=given_options(click.get_current_context(silent=True), _NOT_REPEATED),
         )
 
-    def _choice_of(self, cluster: Cluster) -> Choice:
-        """What a place of the cluster chooses; all are taken to be alike."""
-        from tflint_gpu.checking.cluster import NoCluster
-
-        try:
-            choice = cluster.ask(self._choose_device)
-        except NoCluster as error:
-            raise click.ClickException(f"--executor ray: {error}") from error
-        places = len(cluster.slots)
-        return replace(choice, note=f"{choice.note}; " * bool(choice.note) + f"on Ray, {places} at a time")
-
     def _on_cluster(self, cluster: Cluster, cases: Sequence[Case], setup: Setup) -> Iterator[Known]:
         from tflint_gpu.checking.cluster import NoCluster
 
@@ -372,11 +327,11 @@ class Verify:
         except NoCluster as error:
             raise click.ClickException(f"--executor ray: {error}") from error
 
-    def _shown(self, found: Iterator[Known], cases: Sequence[Case]) -> Iterator[Known]:
+    def _shown(self, results: Iterator[Known], cases: Sequence[Case]) -> Iterator[Known]:
         """What is known after every round, with a bar for whoever waits."""
         shown = sys.stderr if sys.stderr.isatty() else io.StringIO()
         with click.progressbar(length=len(cases), label="verify", file=shown, show_eta=False) as bar:
-            for known in found:
+            for known in results:
                 diagnostic = cases[known.number].diagnostic
                 bar.label = f"{diagnostic.filename}:{diagnostic.location.row} {diagnostic.code}"
                 bar.update(known.looked - bar.pos)
@@ -385,7 +340,7 @@ class Verify:
 
     def _archive(self, result: Verification, setup: Setup) -> None:
         """Write the results so far next to the kept programs: nothing that was measured is lost."""
-        if setup.keep is None or result.case.pair is None:
+        if setup.keep is None or result.case.pair is None or result.is_shared:
             return
         from tflint_gpu.reports import View
         from tflint_gpu.verify.execution.sandbox import clean_environment
@@ -401,18 +356,11 @@ class Verify:
         from tflint_gpu.reports import View
 
         output: Path | None = self.given["output"]
-        view = View(self.here, colour=output is None and is_coloured())
-        text = render(report, view)
+        text = render(report, View(self.here, colour=output is None and is_coloured()))
         if output is None:
             click.echo(text, nl=False)
-            return
-        try:
-            if output.is_file():
-                replace_file(output, text.encode("utf-8", "backslashreplace"))
-            else:
-                output.write_text(text, encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+        else:
+            write_output(output, text)
 
     def _repair(self, report: Report, files: Sequence[FileToCheck], resolver: SettingsResolver) -> bool:
         """Show the confirmed repairs, and apply them, if one of both was asked for; whether all went well."""

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from tflint_gpu.checking.cache import DIRECTORY
-from tflint_gpu.cli import tell
+from tflint_gpu.cli import described, tell
 from tflint_gpu.settings.config import OWN_FILE
 from tflint_gpu.settings.files import ROOT_MARKERS, NoSuchPath
 from tflint_gpu.settings.options import SettingsError
@@ -62,7 +62,7 @@ def watch(check: Callable[[], int], paths: Iterable[str]) -> NoReturn:
         try:
             check()
         except click.ClickException as error:  # settings, for example, that somebody is writing just now
-            error.show()
+            tell(described(error))
         except (SettingsError, NoSuchPath) as error:
             tell(f"error: {error}")
 
@@ -104,12 +104,12 @@ def has_a_say(name: str) -> bool:
 
 def _folders_around(paths: Iterable[Path]) -> set[Path]:
     """The folders of files, and those above up to the project's root, where settings may be."""
-    found: set[Path] = set()
+    folders: set[Path] = set()
     for path in paths:
         above = [path, *path.parents] if path.is_dir() else list(path.parents)
         root = next((place for place in above if any((place / name).exists() for name in ROOT_MARKERS)), above[0])
-        found.update(above[: above.index(root) + 1])
-    return found
+        folders.update(above[: above.index(root) + 1])
+    return folders
 
 
 def _wait(changes: queue.SimpleQueue[str]) -> None:

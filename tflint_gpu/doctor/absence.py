@@ -26,6 +26,6 @@ def why_unused(survey: Survey, python: str | Path, settings: Sequence[Setting] =
         settings: what the program sets by itself.
     """
     machine = report_on(Facts(survey, environment.look(), settings=tuple(settings)))
-    if not has_card(machine.facts) or any(one.severity == "error" for one in machine.diagnoses):
+    if not has_card(machine.facts) or any(diagnosis.severity == "error" for diagnosis in machine.diagnoses):
         return machine
     return report_on(replace(examine(Path(python), settings, tries_operations=False), survey=survey))

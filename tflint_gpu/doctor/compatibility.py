@@ -77,8 +77,8 @@ def is_older(version: str, than: str) -> bool:
 
 def runs_on(capabilities: tuple[str, ...], card: tuple[int, int]) -> bool:
     """Whether a build has code for a card, or code that the driver can make some for it of."""
-    for one in capabilities:
-        kind, _, digits = one.partition("_")
+    for capability in capabilities:
+        kind, _, digits = capability.partition("_")
         if not digits.isdigit():
             continue
         built = (int(digits[:-1]), int(digits[-1]))
@@ -91,14 +91,14 @@ def runs_on(capabilities: tuple[str, ...], card: tuple[int, int]) -> bool:
 
 def newest_for(python: str) -> str:
     """The newest TensorFlow that has a wheel for a Python, empty for none."""
-    found = [version for version, build in builds().items() if python in build.python]
-    return ".".join(map(str, max(found))) if found else ""
+    versions = [version for version, build in builds().items() if python in build.python]
+    return ".".join(map(str, max(versions))) if versions else ""
 
 
 def newest_for_card(card: tuple[int, int]) -> str:
     """The newest TensorFlow with code for a card, empty for none."""
-    found = [version for version, build in builds().items() if runs_on(build.capabilities, card)]
-    return ".".join(map(str, max(found))) if found else ""
+    versions = [version for version, build in builds().items() if runs_on(build.capabilities, card)]
+    return ".".join(map(str, max(versions))) if versions else ""
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -80,8 +80,8 @@ def _container(root: Path) -> str:
         return "podman"
     if (root / ".singularity.d").exists():
         return "singularity"
-    found = re.search(r"docker|kubepods|containerd|lxc", _text(root / "proc/1/cgroup"))
-    return {"kubepods": "kubernetes"}.get(found[0], found[0]) if found else ""
+    match = re.search(r"docker|kubepods|containerd|lxc", _text(root / "proc/1/cgroup"))
+    return {"kubepods": "kubernetes"}.get(match[0], match[0]) if match else ""
 
 
 def _text(path: Path) -> str:

@@ -60,7 +60,9 @@ def examine(
     """
     limits = patience or Patience()
     variables = {
-        one.name: one.value for one in settings if one.name not in _TOO_LATE and not one.name.startswith("tf.")
+        setting.name: setting.value
+        for setting in settings
+        if setting.name not in _TOO_LATE and not setting.name.startswith("tf.")
     }
     silent: list[tuple[str, str]] = []
 
@@ -76,9 +78,9 @@ def examine(
     cards = ask("the cards", [sys.executable, str(_PROBES / "cards.py")], limits.quick)
     packages = ask("the packages", [str(python), str(_PROBES / "packages.py")], limits.quick)
     imported = ask("TensorFlow", [str(python), str(_PROBES / "installed_tensorflow.py")], limits.tensorflow)
-    found = _tensorflow(imported)
+    tensorflow = _tensorflow(imported)
     operations: list[Operation] = []
-    for number in range(len(found.gpus) if found is not None and tries_operations else 0):
+    for number in range(len(tensorflow.gpus) if tensorflow is not None and tries_operations else 0):
         device = f"/GPU:{number}"
         command = [str(python), str(_PROBES / "operations.py"), device]
         operations += _operations(run(command, limits.operations, variables))
@@ -86,8 +88,8 @@ def examine(
         survey=_survey(cards),
         environment=replace(environment.look(), forbidden=_forbidden(cards)),
         installation=_installation(packages, python),
-        tensorflow=found,
-        libraries=tuple(Library(**one) for one in (imported.lines[-1]["libraries"] if imported.lines else ())),
+        tensorflow=tensorflow,
+        libraries=tuple(Library(**line) for line in (imported.lines[-1]["libraries"] if imported.lines else ())),
         operations=tuple(operations),
         settings=tuple(settings),
         silent=tuple(silent),
@@ -145,29 +147,29 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _parsed(text: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _survey(answer: Answer) -> Survey:
     if not answer.lines:
         return Survey("error", note=f"NVML gave no answer ({answer.reason})")
-    found = answer.lines[-1]
-    return Survey(found["state"], tuple(map(_gpu, found["gpus"])), found["note"])
+    survey = answer.lines[-1]
+    return Survey(survey["state"], tuple(map(_gpu, survey["gpus"])), survey["note"])
 
 
-def _gpu(one: dict[str, Any]) -> Gpu:
-    capability = one["capability"]
+def _gpu(entry: dict[str, Any]) -> Gpu:
+    capability = entry["capability"]
     lists = {
         "capability": None if capability is None else (capability[0], capability[1]),
-        "holders": tuple((pid, held) for pid, held in one["holders"]),
-        "slowed": tuple(one["slowed"]),
-        "parts": tuple(map(_gpu, one["parts"])),
-        "mig_parts": None if one["mig_parts"] is None else tuple(one["mig_parts"]),
+        "holders": tuple((pid, held) for pid, held in entry["holders"]),
+        "slowed": tuple(entry["slowed"]),
+        "parts": tuple(map(_gpu, entry["parts"])),
+        "mig_parts": None if entry["mig_parts"] is None else tuple(entry["mig_parts"]),
     }
-    return Gpu(**{**one, **lists})
+    return Gpu(**{**entry, **lists})
 
 
 def _forbidden(answer: Answer) -> tuple[str, ...]:
@@ -177,23 +179,23 @@ def _forbidden(answer: Answer) -> tuple[str, ...]:
 def _installation(answer: Answer, python: Path) -> Installation:
     if not answer.lines:
         return Installation(executable=str(python))
-    found = answer.lines[-1]
-    return Installation(**{**found, "conda": tuple(found["conda"])})
+    packages = answer.lines[-1]
+    return Installation(**{**packages, "conda": tuple(packages["conda"])})
 
 
 def _tensorflow(answer: Answer) -> TensorFlow | None:
     if not answer.lines:
         return TensorFlow(error=f"the process that imports it {_ended(answer)}", log=answer.log)
-    found = answer.lines[-1]["tensorflow"]
-    lists = {key: tuple(found[key]) for key in ("capabilities", "gpus") if key in found}
-    return TensorFlow(**{**found, **lists, "log": answer.log})
+    tensorflow = answer.lines[-1]["tensorflow"]
+    lists = {key: tuple(tensorflow[key]) for key in ("capabilities", "gpus") if key in tensorflow}
+    return TensorFlow(**{**tensorflow, **lists, "log": answer.log})
 
 
 def _ended(answer: Answer) -> str:
     if answer.status == "out of time":
         return "did not end in time"
     killed = re.search(r"exit code -(\d+)\s*$", answer.log)
-    names = {one.value: one.name for one in signal.Signals}
+    names = {number.value: number.name for number in signal.Signals}
     return (
         f"was ended by {names.get(int(killed[1]), killed[1])}"
         if killed

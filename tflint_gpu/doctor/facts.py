@@ -140,5 +140,5 @@ class Facts:
 
     def variable(self, name: str) -> tuple[str | None, Setting | None]:
         """What a variable holds when TensorFlow starts, and the program's own line that says so, if one does."""
-        own = [one for one in self.settings if one.name == name]
+        own = [setting for setting in self.settings if setting.name == name]
         return (own[-1].value, own[-1]) if own else (self.environment.variables.get(name), None)

@@ -60,17 +60,17 @@ def of_the_driver(facts: Facts) -> Iterator[Diagnosis]:
 
 def of_cuda(facts: Facts) -> Iterator[Diagnosis]:
     """A driver that answers, while CUDA does not start."""
-    around, found = facts.environment, facts.tensorflow
-    if not facts.survey.gpus or found is None or found.gpus:
+    around, tensorflow = facts.environment, facts.tensorflow
+    if not facts.survey.gpus or tensorflow is None or tensorflow.gpus:
         return
     files = [name for name, _ in around.device_files]
-    if any(one.name == _CUDA and one.error for one in facts.libraries):
+    if any(library.name == _CUDA and library.error for library in facts.libraries):
         yield Diagnosis("TFG931", f"the loader finds no {_CUDA}, and NVML works", _with_compute(facts))
     elif around.system == "Linux" and files and not around.wsl and "/dev/nvidia-uvm" not in files:
         command = _WITH_GPUS.get(around.container, "") if around.container else "sudo nvidia-modprobe -u -c 0"
         yield Diagnosis("TFG931", "there is no /dev/nvidia-uvm, which CUDA needs and NVML does not", command)
-    elif found.cuda_start in _STARTS:
-        seen, command = _STARTS[found.cuda_start]
+    elif tensorflow.cuda_start in _STARTS:
+        seen, command = _STARTS[tensorflow.cuda_start]
         yield Diagnosis("TFG931", f"CUDA does not start: {seen}", command)
 
 
@@ -111,7 +111,7 @@ def of_the_job(facts: Facts) -> Iterator[Diagnosis]:
     variables = facts.environment.variables
     numbers = [variables.get(f"SLURM_{name}", "") for name in ("JOB_GPUS", "STEP_GPUS")]  # "0" is the first card
     counts = [variables.get(f"SLURM_{name}", "") for name in ("GPUS", "GPUS_ON_NODE")]
-    if "SLURM_JOB_ID" in variables and not any(numbers) and not any(one not in ("", "0") for one in counts):
+    if "SLURM_JOB_ID" in variables and not any(numbers) and not any(count not in ("", "0") for count in counts):
         seen = f"job {variables['SLURM_JOB_ID']} of Slurm has no GPU"
         if has_card(facts) or variables.get("CUDA_VISIBLE_DEVICES") in ("", "NoDevFiles", "-1"):
             yield Diagnosis("TFG917", seen, "sbatch --gpus=1 ...")
@@ -147,7 +147,7 @@ def of_the_cards(facts: Facts) -> Iterator[Diagnosis]:
 def _of_the_mode(gpu: Gpu, name: str, facts: Facts) -> Iterator[Diagnosis]:
     if gpu.mode == "prohibited":
         yield Diagnosis("TFG933", f"{name} may be used by no process", f"sudo nvidia-smi -i {gpu.index} -c DEFAULT")
-    elif gpu.mode == "exclusive" and gpu.holders and not any(one.ran_on for one in facts.operations):
+    elif gpu.mode == "exclusive" and gpu.holders and not any(operation.ran_on for operation in facts.operations):
         holders = ", ".join(f"process {pid}" for pid, _ in gpu.holders)
         yield Diagnosis("TFG933", f"{name} may be used by one process at a time, and {holders} has it")
 

@@ -49,10 +49,10 @@ class MachineReport:
     @property
     def exit_code(self) -> int:
         """0 a GPU works, 1 something is wrong, 2 nothing could be seen, 3 there is no GPU and none was expected."""
-        found = self.facts.tensorflow
-        if self.facts.silent and not self.facts.installation.python and (found is None or not found.version):
+        tensorflow = self.facts.tensorflow
+        if self.facts.silent and not self.facts.installation.python and (tensorflow is None or not tensorflow.version):
             return FAILED
-        if any(one.severity == "error" for one in self.diagnoses):
+        if any(diagnosis.severity == "error" for diagnosis in self.diagnoses):
             return WRONG
         if self._done:
             return WORKS
@@ -61,15 +61,19 @@ class MachineReport:
     @property
     def _done(self) -> list[Operation]:
         """What ran on a card."""
-        return [one for one in self.facts.operations if one.status == "answered" and "GPU" in one.ran_on]
+        return [
+            operation
+            for operation in self.facts.operations
+            if operation.status == "answered" and "GPU" in operation.ran_on
+        ]
 
     @property
     def verdict(self) -> str:
         """One honest line on whether a GPU does TensorFlow's work."""
         facts, done = self.facts, self._done
         if done:
-            devices = sorted({one.device for one in done})
-            names = ", ".join(dict.fromkeys(one.name for one in done))
+            devices = sorted({operation.device for operation in done})
+            names = ", ".join(dict.fromkeys(operation.name for operation in done))
             return f"TensorFlow computes on {', '.join(devices)}: {names} ran there."
         if facts.tensorflow is None or not facts.tensorflow.version:
             return "TensorFlow cannot be imported, so it computes nowhere."
@@ -100,15 +104,15 @@ class MachineReport:
 
     @property
     def _lacks_cards(self) -> bool:
-        return any(one.code == _NO_CARD for one in self.diagnoses)
+        return any(diagnosis.code == _NO_CARD for diagnosis in self.diagnoses)
 
 
 def report_on(facts: Facts) -> MachineReport:
     """Judge what was seen."""
-    found = list(dict.fromkeys(_all(facts)))
-    if any(one.severity == "error" and one.code != _NO_REASON for one in found):
-        found = [one for one in found if one.code != _NO_REASON]
-    return MachineReport(facts, tuple(sorted(found, key=lambda one: _RANKS[one.severity])))
+    diagnoses = list(dict.fromkeys(_all(facts)))
+    if any(diagnosis.severity == "error" and diagnosis.code != _NO_REASON for diagnosis in diagnoses):
+        diagnoses = [diagnosis for diagnosis in diagnoses if diagnosis.code != _NO_REASON]
+    return MachineReport(facts, tuple(sorted(diagnoses, key=lambda diagnosis: _RANKS[diagnosis.severity])))
 
 
 def _all(facts: Facts) -> Iterator[Diagnosis]:

@@ -45,9 +45,9 @@ def read_settings(program: Path, here: Path) -> list[Setting]:
 
 def settings_of(model: Model) -> list[Setting]:
     """The variables and devices that a program surely sets; what stands in a branch or a function is left out."""
-    found = [*_variables(model), *_devices(model)]
+    settings = [*_variables(model), *_devices(model)]
     order = model.file.tree.order
-    return [setting for node, setting in sorted(found, key=lambda one: order[one[0]])]
+    return [setting for node, setting in sorted(settings, key=lambda pair: order[pair[0]])]
 
 
 def _variables(model: Model) -> Iterator[tuple[cst.CSTNode, Setting]]:

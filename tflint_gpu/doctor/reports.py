@@ -18,28 +18,28 @@ _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 def as_json(report: MachineReport) -> str:
     """Everything that was seen, and what follows."""
     seen = dataclasses.asdict(report.facts)
-    found = {
+    entry = {
         "version": __version__,
         "verdict": report.verdict,
         "exit_code": report.exit_code,
         "next_step": report.next_step,
-        "diagnoses": [_object(one) for one in report.diagnoses],
+        "diagnoses": [_object(diagnosis) for diagnosis in report.diagnoses],
         "facts": {"surroundings" if name == "environment" else name: what for name, what in seen.items()},
     }
-    return json.dumps(found, indent=2) + "\n"
+    return json.dumps(entry, indent=2) + "\n"
 
 
-def _object(one: Diagnosis) -> dict[str, object]:
+def _object(diagnosis: Diagnosis) -> dict[str, object]:
     return {
-        "code": one.code,
-        "name": one.name,
-        "severity": one.severity,
-        "seen": one.seen,
-        "means": one.means,
-        "command": one.command or None,
-        "remedy": one.remedy,
-        "filename": one.filename or None,
-        "row": one.row or None,
+        "code": diagnosis.code,
+        "name": diagnosis.name,
+        "severity": diagnosis.severity,
+        "seen": diagnosis.seen,
+        "means": diagnosis.means,
+        "command": diagnosis.command or None,
+        "remedy": diagnosis.remedy,
+        "filename": diagnosis.filename or None,
+        "row": diagnosis.row or None,
     }
 
 
@@ -48,12 +48,12 @@ def as_text(report: MachineReport, colour: bool = False) -> str:
     facts = list(_seen(report.facts))
     width = max(len(name) for name, _ in facts)
     lines = [f"{styled(name.ljust(width), 'bold', colour)}  {printable(text)}" for name, text in facts]
-    for one in report.diagnoses:
-        place = f"{one.filename}:{one.row}: " if one.filename else ""
-        head = styled(f"{one.code} {one.name}", _STYLES[one.severity], colour)
-        lines += ["", f"{head}: {printable(place + one.seen)}", f"  {one.means}"]
-        lines.append(f"  run: {one.command}" if one.command else f"  {one.remedy}")
-    if report.facts.tensorflow is not None and any(one.code == "TFG923" for one in report.diagnoses):
+    for diagnosis in report.diagnoses:
+        place = f"{diagnosis.filename}:{diagnosis.row}: " if diagnosis.filename else ""
+        head = styled(f"{diagnosis.code} {diagnosis.name}", _STYLES[diagnosis.severity], colour)
+        lines += ["", f"{head}: {printable(place + diagnosis.seen)}", f"  {diagnosis.means}"]
+        lines.append(f"  run: {diagnosis.command}" if diagnosis.command else f"  {diagnosis.remedy}")
+    if report.facts.tensorflow is not None and any(diagnosis.code == "TFG923" for diagnosis in report.diagnoses):
         lines += ["", "TensorFlow's log:", *(f"  {printable(line)}" for line in _log(report.facts))]
     lines += ["", printable(report.verdict), styled(f"Next: {printable(report.next_step)}", "bold", colour)]
     return "\n".join(lines) + "\n"
@@ -63,10 +63,14 @@ def as_markdown(report: MachineReport) -> str:
     """The same for an issue or a pull request."""
     lines = ["| | |", "|---|---|"]
     lines += [f"| {name} | {_cell(text)} |" for name, text in _seen(report.facts)]
-    for one in report.diagnoses:
-        place = f"`{one.filename}:{one.row}`: " if one.filename else ""
-        lines += ["", f"**{one.code} {one.name}** ({one.severity}): {place}{_cell(one.seen)}. {one.means}"]
-        lines += ["", "```", one.command, "```"] if one.command else ["", one.remedy]
+    for diagnosis in report.diagnoses:
+        place = f"`{diagnosis.filename}:{diagnosis.row}`: " if diagnosis.filename else ""
+        lines += [
+            "",
+            f"**{diagnosis.code} {diagnosis.name}** ({diagnosis.severity}): {place}{_cell(diagnosis.seen)}. "
+            f"{diagnosis.means}",
+        ]
+        lines += ["", "```", diagnosis.command, "```"] if diagnosis.command else ["", diagnosis.remedy]
     lines += ["", report.verdict, "", f"**Next:** {_cell(report.next_step)}"]
     return "\n".join(lines) + "\n"
 
@@ -76,7 +80,7 @@ def _cell(text: str) -> str:
 
 
 def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
-    around, found = facts.environment, facts.tensorflow
+    around, tensorflow = facts.environment, facts.tensorflow
     where = [
         around.system,
         around.machine,
@@ -97,18 +101,22 @@ def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
         yield f"GPU {gpu.index}", f"{gpu.name}{capability}{memory}{holders}{mig}{persistence}{errors}"
     installation = facts.installation
     yield "Python", f"{installation.python} ({installation.executable})"
-    if found is None or not found.version:
-        yield "TensorFlow", found.error if found is not None else "not looked at"
+    if tensorflow is None or not tensorflow.version:
+        yield "TensorFlow", tensorflow.error if tensorflow is not None else "not looked at"
         return
-    built = f"built for CUDA {found.cuda} and cuDNN {found.cudnn}" if found.cuda else "built without CUDA"
-    yield "TensorFlow", f"{found.version}, {built}; Keras {found.keras}"
-    yield "it lists", ", ".join(found.gpus) or "no GPU"
+    built = (
+        f"built for CUDA {tensorflow.cuda} and cuDNN {tensorflow.cudnn}" if tensorflow.cuda else "built without CUDA"
+    )
+    yield "TensorFlow", f"{tensorflow.version}, {built}; Keras {tensorflow.keras}"
+    yield "it lists", ", ".join(tensorflow.gpus) or "no GPU"
     for name, value in around.variables.items():
         if name not in ("LD_LIBRARY_PATH", "CONDA_PREFIX", "LD_PRELOAD"):
             yield name, value or "(empty)"
-    for one in facts.operations:
-        outcome = {"answered": f"ran on {one.ran_on}", "failed": one.message}.get(one.status, one.status)
-        yield f"{one.name} on {one.device}", outcome
+    for operation in facts.operations:
+        outcome = {"answered": f"ran on {operation.ran_on}", "failed": operation.message}.get(
+            operation.status, operation.status
+        )
+        yield f"{operation.name} on {operation.device}", outcome
     for setting in facts.settings:
         yield f"{setting.filename}:{setting.row}", f"sets {setting.name} to {setting.value or 'nothing'}"
 

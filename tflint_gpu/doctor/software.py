@@ -32,21 +32,21 @@ _WHEELS = re.compile(r"/site-packages/nvidia/")
 
 def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
     """Not installed, not for this Python, without CUDA, or twice."""
-    packages, found, python = facts.installation.packages, facts.tensorflow, facts.installation.python
+    packages, tensorflow, python = facts.installation.packages, facts.tensorflow, facts.installation.python
     installed = [name for name in _SAME_MODULE if name in packages]
-    if found is not None and found.error and not found.version:
+    if tensorflow is not None and tensorflow.error and not tensorflow.version:
         if not python:
             return  # this Python answered nothing
         if not any(name in packages for name in _BRING_IT):
             yield _of_none(facts, newest_for(python))
-        elif _METAL in packages and _ITS_PLUGIN in found.error:
-            seen = f"{_METAL} {packages[_METAL]} is for another TensorFlow: {found.error}"
+        elif _METAL in packages and _ITS_PLUGIN in tensorflow.error:
+            seen = f"{_METAL} {packages[_METAL]} is for another TensorFlow: {tensorflow.error}"
             yield Diagnosis("TFG909", seen, f"{_pip(facts)} uninstall -y {_METAL}")
         else:
-            seen = f"importing TensorFlow fails: {found.error}"
+            seen = f"importing TensorFlow fails: {tensorflow.error}"
             is_mac = facts.environment.system == "Darwin"
             no_avx = _ROSETTA if is_mac else _NO_AVX
-            yield Diagnosis("TFG909", seen, todo=no_avx if found.error.endswith("SIGILL") else "")
+            yield Diagnosis("TFG909", seen, todo=no_avx if tensorflow.error.endswith("SIGILL") else "")
     if len(installed) > 1:
         names = " and ".join(f"{name} {packages[name]}" for name in installed)
         command = f"{_pip(facts)} uninstall -y {' '.join(installed)}"
@@ -71,33 +71,33 @@ def _has_builds_with_cuda(around: Environment) -> bool:
 
 def of_the_build(facts: Facts) -> Iterator[Diagnosis]:
     """A TensorFlow that has no CUDA."""
-    found, around = facts.tensorflow, facts.environment
-    if found is None or not found.version or found.cuda or not has_card(facts):
+    tensorflow, around = facts.tensorflow, facts.environment
+    if tensorflow is None or not tensorflow.version or tensorflow.cuda or not has_card(facts):
         return
-    version = release(found.version)
+    version = release(tensorflow.version)
     if around.system == "Darwin" or (around.system == "Windows" and version > last_for_windows()):
-        yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.system}")
+        yield Diagnosis("TFG908", f"TensorFlow {tensorflow.version} on {around.system}")
     elif around.machine in ("aarch64", "arm64"):
-        yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.machine}")
+        yield Diagnosis("TFG908", f"TensorFlow {tensorflow.version} on {around.machine}")
     else:
         wrong = [name for name in _SAME_MODULE if name in facts.installation.packages]
         remove = f"{_pip(facts)} uninstall -y {' '.join(wrong)} && " if wrong else ""
         minor = ".".join(map(str, version))
-        seen = f"TensorFlow {found.version} was built without CUDA{f' (package {wrong[0]})' if wrong else ''}"
+        seen = f"TensorFlow {tensorflow.version} was built without CUDA{f' (package {wrong[0]})' if wrong else ''}"
         yield Diagnosis("TFG907", seen, remove + _install(facts, minor))
 
 
 def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
     """Libraries that are missing, of another version, or from elsewhere."""
-    found = facts.tensorflow
-    if found is None or not found.cuda:
+    tensorflow = facts.tensorflow
+    if tensorflow is None or not tensorflow.cuda:
         return
-    build = builds().get(release(found.version))
+    build = builds().get(release(tensorflow.version))
     wrong = list(_wrong_wheels(facts, build)) if build is not None else []
     if wrong:
-        yield Diagnosis("TFG913", "; ".join(wrong), _install(facts, ".".join(map(str, release(found.version)))))
+        yield Diagnosis("TFG913", "; ".join(wrong), _install(facts, ".".join(map(str, release(tensorflow.version)))))
     if has_card(facts):
-        yield from _missing(facts, found, ".".join(map(str, release(found.version))))
+        yield from _missing(facts, tensorflow, ".".join(map(str, release(tensorflow.version))))
     shadowed = [library for library in facts.libraries if _is_shadowed(library)]
     if shadowed:
         first = shadowed[0]
@@ -108,19 +108,19 @@ def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
         yield Diagnosis("TFG912", seen, "unset LD_LIBRARY_PATH" if shadows else "")
 
 
-def _missing(facts: Facts, found: TensorFlow, version: str) -> Iterator[Diagnosis]:
+def _missing(facts: Facts, installed: TensorFlow, version: str) -> Iterator[Diagnosis]:
     """Libraries that the loader does not find, that TensorFlow's log names, or that are there and cannot be opened."""
-    libraries = [one for one in facts.libraries if one.name != _DRIVERS_OWN]
-    names = [one.name for one in libraries if not one.path and not one.wheel]
-    if not found.gpus:
-        names += [name for name in _UNLOADED.findall(found.log) if name != _DRIVERS_OWN]
+    libraries = [library for library in facts.libraries if library.name != _DRIVERS_OWN]
+    names = [library.name for library in libraries if not library.path and not library.wheel]
+    if not installed.gpus:
+        names += [name for name in _UNLOADED.findall(installed.log) if name != _DRIVERS_OWN]
     if names:
         seen = f"the loader finds no {', '.join(dict.fromkeys(names))}"
         yield Diagnosis("TFG911", seen, _install(facts, version))
-    for one in libraries:
-        if one.wheel and one.error and not one.path and not found.gpus:
+    for library in libraries:
+        if library.wheel and library.error and not library.path and not installed.gpus:
             command = _install(facts, version).replace(" install ", " install --force-reinstall ")
-            yield Diagnosis("TFG911", f"{one.wheel} cannot be opened: {one.error}", command)
+            yield Diagnosis("TFG911", f"{library.wheel} cannot be opened: {library.error}", command)
 
 
 def _wrong_wheels(facts: Facts, build: Build) -> Iterator[str]:
@@ -140,30 +140,30 @@ def _is_shadowed(library: Library) -> bool:
 
 def of_keras(facts: Facts) -> Iterator[Diagnosis]:
     """A Keras that the TensorFlow does not go with."""
-    found, packages = facts.tensorflow, facts.installation.packages
-    build = builds().get(release(found.version)) if found is not None else None
-    if found is not None and _wants_legacy_keras(facts, found):
-        yield from _of_legacy_keras(facts, found)
+    tensorflow, packages = facts.tensorflow, facts.installation.packages
+    build = builds().get(release(tensorflow.version)) if tensorflow is not None else None
+    if tensorflow is not None and _wants_legacy_keras(facts, tensorflow):
+        yield from _of_legacy_keras(facts, tensorflow)
         return
     version = packages.get("keras")
-    if found is None or build is None or version is None or not build.keras:
+    if tensorflow is None or build is None or version is None or not build.keras:
         return
     if not SpecifierSet(build.keras).contains(version, prereleases=True):
-        seen = f"Keras is {version}, TensorFlow {found.version} asks for {build.keras}"
+        seen = f"Keras is {version}, TensorFlow {tensorflow.version} asks for {build.keras}"
         yield Diagnosis("TFG927", seen, f'{_pip(facts)} install "keras{build.keras}"')
 
 
-def _wants_legacy_keras(facts: Facts, found: TensorFlow) -> bool:
+def _wants_legacy_keras(facts: Facts, installed: TensorFlow) -> bool:
     value, _ = facts.variable("TF_USE_LEGACY_KERAS")
-    return (value or "").lower() in ("1", "true") and release(found.version) >= _LEGACY_SINCE
+    return (value or "").lower() in ("1", "true") and release(installed.version) >= _LEGACY_SINCE
 
 
-def _of_legacy_keras(facts: Facts, found: TensorFlow) -> Iterator[Diagnosis]:
+def _of_legacy_keras(facts: Facts, installed: TensorFlow) -> Iterator[Diagnosis]:
     version = facts.installation.packages.get("tf-keras")
-    if version is None or release(version) != release(found.version):
+    if version is None or release(version) != release(installed.version):
         has = "is not installed" if version is None else f"is {version}"
-        seen = f"TF_USE_LEGACY_KERAS asks for tf-keras, which {has}, and TensorFlow is {found.version}"
-        minor = ".".join(map(str, release(found.version)))
+        seen = f"TF_USE_LEGACY_KERAS asks for tf-keras, which {has}, and TensorFlow is {installed.version}"
+        minor = ".".join(map(str, release(installed.version)))
         yield Diagnosis("TFG927", seen, f'{_pip(facts)} install "tf-keras=={minor}.*"')
 
 
@@ -183,7 +183,7 @@ def _of_variable(code: str, seen: str, name: str, setting: Setting | None) -> Di
 
 def of_xla(facts: Facts) -> Iterator[Diagnosis]:
     """What XLA needs to make code for a card."""
-    found = facts.tensorflow
+    tensorflow = facts.tensorflow
     value, setting = facts.variable("XLA_FLAGS")
     if value and (problem := _problem_of_flags(value)):
         yield _of_variable("TFG935", problem, "XLA_FLAGS", setting)
@@ -192,7 +192,7 @@ def of_xla(facts: Facts) -> Iterator[Diagnosis]:
     if named and folder is not None and not (folder / "nvvm" / "libdevice").is_dir():
         what = "has no nvvm/libdevice" if folder.is_dir() else "is not there"
         yield _of_variable("TFG929", f"{named[0]} {what}", "XLA_FLAGS", setting)
-    elif found is not None and found.cuda and facts.survey.gpus and not facts.installation.ptxas:
+    elif tensorflow is not None and tensorflow.cuda and facts.survey.gpus and not facts.installation.ptxas:
         yield Diagnosis("TFG919", "no ptxas on the path and none in nvidia/cuda_nvcc/bin", _install(facts, ""))
 
 
@@ -208,7 +208,7 @@ def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
     """What keeps cards from a process: a variable, or the program itself."""
     visible, own = facts.variable("CUDA_VISIBLE_DEVICES")
     entries = [part.strip() for part in (visible or "").split(",")]
-    unknown = [one for one in entries if not _is_known(facts, one)] if facts.survey.gpus else []
+    unknown = [entry for entry in entries if not _is_known(facts, entry)] if facts.survey.gpus else []
     for setting in facts.settings:
         hides = setting is own and (entries in ([""], ["-1"]) or bool(unknown))
         if hides or (setting.name == "tf.config.set_visible_devices" and setting.value == "[]"):
@@ -238,14 +238,20 @@ def _is_known(facts: Facts, entry: str) -> bool:
 
 def of_operations(facts: Facts) -> Iterator[Diagnosis]:
     """Operations that failed, and a GPU that TensorFlow does not list for no reason that is known."""
-    for one in facts.operations:
-        if one.status != "answered" or "GPU" not in one.ran_on:
-            how = {"failed": f"raises {one.message}", "out of time": "did not end in time"}.get(
-                one.status, f"ran on {one.ran_on}"
+    for operation in facts.operations:
+        if operation.status != "answered" or "GPU" not in operation.ran_on:
+            how = {"failed": f"raises {operation.message}", "out of time": "did not end in time"}.get(
+                operation.status, f"ran on {operation.ran_on}"
             )
-            yield Diagnosis("TFG920", f"{one.name} on {one.device} {how}")
-    found = facts.tensorflow
-    if found is not None and found.cuda and facts.survey.gpus and not found.gpus and not found.error:
+            yield Diagnosis("TFG920", f"{operation.name} on {operation.device} {how}")
+    tensorflow = facts.tensorflow
+    if (
+        tensorflow is not None
+        and tensorflow.cuda
+        and facts.survey.gpus
+        and not tensorflow.gpus
+        and not tensorflow.error
+    ):
         yield Diagnosis("TFG923", f"NVML shows {len(facts.survey.gpus)}, TensorFlow lists none")
 
 

@@ -69,17 +69,19 @@ class Gpu:
         used = None
         if self.total_memory is not None and self.free_memory is not None:
             used = self.total_memory - self.free_memory
-        found = []
+        processes = []
         if self.holders:
             known = sum(held or 0 for _, held in self.holders)
             share = f" with {known / _GIBIBYTE:.1f} GiB of its memory" if known else ""
-            found.append("another process is" if len(self.holders) == 1 else f"{len(self.holders)} other processes are")
-            found[-1] += f" on it{share}"
+            processes.append(
+                "another process is" if len(self.holders) == 1 else f"{len(self.holders)} other processes are"
+            )
+            processes[-1] += f" on it{share}"
         elif used is not None and used > max(_GIBIBYTE, (self.total_memory or 0) * _AT_REST):
-            found.append(f"{used / _GIBIBYTE:.1f} GiB of its memory are in use")
+            processes.append(f"{used / _GIBIBYTE:.1f} GiB of its memory are in use")
         if self.slowed:
-            found.append(f"its clocks are held down: {', '.join(self.slowed)}")
-        return tuple(found)
+            processes.append(f"its clocks are held down: {', '.join(self.slowed)}")
+        return tuple(processes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,10 @@ def survey(nvml: Nvml | None = None) -> Survey:
         shut_down(nvml)
     if not gpus:
         return Survey("no GPU", note=f"driver {driver} is loaded, but there is no GPU")
-    found = tuple(gpu for gpu in gpus if gpu is not None)
+    cards = tuple(gpu for gpu in gpus if gpu is not None)
     silent = [str(index) for index, gpu in enumerate(gpus) if gpu is None]
     note = f"no answer from GPU {', '.join(silent)}" if silent else ""
-    return Survey("ready" if found else "lost", found, note)
+    return Survey("ready" if cards else "lost", cards, note)
 
 
 def shown_devices() -> tuple[str | None, str | None]:
@@ -137,7 +139,7 @@ def shown_devices() -> tuple[str | None, str | None]:
     return os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER")
 
 
-def choose(found: Survey, device: str, visible: str | None = None, order: str | None = None) -> Choice:
+def choose(survey: Survey, device: str, visible: str | None = None, order: str | None = None) -> Choice:
     """Choose the card to run on: `gpu:N` is the N-th visible one, `gpu` and `auto` the one with the most free memory.
 
     Arguments:
@@ -155,16 +157,16 @@ def choose(found: Survey, device: str, visible: str | None = None, order: str | 
         raise ValueError(f"unknown device {device!r}: use auto, cpu, gpu or gpu:N")
     if device == "cpu":
         return Choice(None)
-    is_ordered = order == "PCI_BUS_ID" or len({gpu.name for gpu in found.gpus}) == 1
+    is_ordered = order == "PCI_BUS_ID" or len({gpu.name for gpu in survey.gpus}) == 1
     is_counted = any(part.strip().isdigit() for part in (visible or "").split(","))
     if is_counted and not is_ordered:
         raise ValueError(
             f"CUDA_VISIBLE_DEVICES={visible} counts the cards in CUDA's own order, the fastest first, and they are of "
             "several kinds: set CUDA_DEVICE_ORDER=PCI_BUS_ID too, or name them by UUID"
         )
-    gpus = _visible(found.gpus, visible)
+    gpus = _visible(survey.gpus, visible)
     if not gpus:
-        return Choice(None, found.note or _why_none(found.gpus, visible))
+        return Choice(None, survey.note or _why_none(survey.gpus, visible))
     if match[1] is None:
         chosen = max(gpus, key=lambda gpu: (gpu.free_memory or 0, -gpu.index))
     elif int(match[1]) < len(gpus):
@@ -187,14 +189,14 @@ def _why_none(gpus: Sequence[Gpu], visible: str | None) -> str:
     return "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows"
 
 
-def first_card(found: Survey, visible: str | None = None, order: str | None = None) -> Choice:
+def first_card(survey: Survey, visible: str | None = None, order: str | None = None) -> Choice:
     """The card on which TensorFlow puts things by itself: the first that it sees. Arguments as for `choose`."""
     try:
-        choice = choose(found, "gpu:0", visible, order)
+        choice = choose(survey, "gpu:0", visible, order)
     except ValueError as error:  # only CUDA knows which card it is
         return Choice(None, str(error))
     if choice.gpu is None:
-        return Choice(None, found.note or choice.note)
+        return Choice(None, survey.note or choice.note)
     first = "of several visible GPUs the first was watched" if choice.others else ""
     return replace(choice, note="; ".join(filter(None, [first, choice.note])))
 
@@ -203,15 +205,15 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
     """One card's facts; None where it does not answer, so that one dead card does not hide the others."""
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        found = _facts(nvml, handle, index, driver)
+        facts = _facts(nvml, handle, index, driver)
     except nvml.NVMLError:
         return None
     modes = answer_of(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
     mig = None if modes is None else bool(modes[0])
     most = answer_of(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if mig else None
-    parts = tuple(_parts_of(nvml, handle, found, most or 0))
+    parts = tuple(_parts_of(nvml, handle, facts, most or 0))
     return replace(
-        found,
+        facts,
         mig=mig,
         parts=parts,
         mig_parts=None if most is None else tuple(part.uuid for part in parts),
@@ -246,7 +248,7 @@ def _facts(nvml: Nvml, handle: Any, index: int, driver: str) -> Gpu:
         capability=None if capability is None else (int(capability[0]), int(capability[1])),
         persistent=None if persistent is None else bool(persistent),
         ecc_errors=answer_of(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(handle, _UNCORRECTED, _SINCE_LOADED)),
-        holders=tuple((int(one.pid), one.usedGpuMemory) for one in holders),
+        holders=tuple((int(holder.pid), holder.usedGpuMemory) for holder in holders),
         slowed=slowed_by(answer_of(nvml, lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)) or 0),
     )
 
@@ -258,16 +260,16 @@ def _visible(gpus: Sequence[Gpu], visible: str | None) -> list[Gpu]:
     """
     usable = {gpu.index: gpu.parts if gpu.mig else (gpu,) for gpu in gpus}
     if visible is None:
-        return [one for several in usable.values() for one in several]
+        return [part for several in usable.values() for part in several]
     shown: list[Gpu] = []
     for entry in filter(None, (part.strip() for part in visible.split(","))):
         if entry.isdigit():
             named = list(usable.get(int(entry), ())[:1])
         elif entry.startswith("MIG-"):
-            named = [one for several in usable.values() for one in several if one.uuid.startswith(entry)]
+            named = [part for several in usable.values() for part in several if part.uuid.startswith(entry)]
         else:
             known = [gpu for gpu in gpus if entry.startswith("GPU-") and gpu.uuid.startswith(entry)]
-            named = [one for gpu in known for one in usable[gpu.index][:1]] if len(known) == 1 else []
+            named = [part for gpu in known for part in usable[gpu.index][:1]] if len(known) == 1 else []
         if len(named) != 1:
             break
         shown += named

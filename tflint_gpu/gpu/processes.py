@@ -20,11 +20,11 @@ def members_of(leader: int, known: Set[int]) -> frozenset[int]:
     """
     if not PROC.joinpath("self", "stat").exists():
         return frozenset({leader})
-    found: set[int] = set()
+    numbers: set[int] = set()
     for pid, parent, session in living():
-        if session == leader or pid == leader or parent in known or parent in found:
-            found.add(pid)
-    return frozenset(found)
+        if session == leader or pid == leader or parent in known or parent in numbers:
+            numbers.add(pid)
+    return frozenset(numbers)
 
 
 def descendants(leader: int) -> frozenset[int]:
@@ -49,8 +49,8 @@ def numbers(pid: int) -> tuple[int, ...]:
         lines = (PROC / str(pid) / "status").read_bytes().splitlines()
     except OSError:
         return (pid,)
-    found = next((line.split()[1:] for line in lines if line.startswith(b"NSpid:")), [])
-    return tuple(int(number) for number in found) or (pid,)
+    numbers = next((line.split()[1:] for line in lines if line.startswith(b"NSpid:")), [])
+    return tuple(int(number) for number in numbers) or (pid,)
 
 
 def living() -> Iterator[tuple[int, int, int]]:

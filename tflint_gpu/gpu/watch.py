@@ -117,16 +117,16 @@ class Recording:
     @property
     def disturbances(self) -> tuple[str, ...]:
         """What of others or of the card itself was in the measurement, in words."""
-        found = []
+        texts = []
         most = max(self.measured, key=lambda sample: (sample.others, sample.others_memory), default=None)
         if most is not None and most.others and not self.is_hidden:
             who = "another process was" if most.others == 1 else f"{most.others} other processes were"
             share = f" with {most.others_memory / (1 << 30):.1f} GiB of its memory" if most.others_memory else ""
-            found.append(f"{who} on the card{share}")
+            texts.append(f"{who} on the card{share}")
         if self.slowed:
             reasons = ", ".join(f"{reason} ({share:.0%} of the samples)" for reason, share in self.slowed.items())
-            found.append(f"the clocks were held down: {reasons}")
-        return tuple(found)
+            texts.append(f"the clocks were held down: {reasons}")
+        return tuple(texts)
 
 
 class Watch:

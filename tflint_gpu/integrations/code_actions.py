@@ -34,7 +34,7 @@ class CodeActions:
     """
 
     document: Document
-    found: Sequence[tuple[Diagnostic, Checked]]
+    diagnostics: Sequence[tuple[Diagnostic, Checked]]
     messages: Messages
     versioned: bool
 
@@ -48,12 +48,15 @@ class CodeActions:
         """
         actions: list[types.CodeAction] = []
         if is_asked_for(types.CodeActionKind.QuickFix.value, only):
-            inside = [pair for pair in self.found if self.document.text_at(pair[0].location).uri == uri]
-            seen = [(one, self.messages.diagnostic(one, self._source, checked)) for one, checked in inside]
-            here = [(one, shown) for one, shown in seen if touches(shown.range, place)]
-            actions += [action for one, shown in here for action in self._fix(one, shown)]
-            actions += [action for one, shown in here for action in self._silence(one, shown)]
-        if any(wanted(one, unsafe=False) for one, _ in self.found):
+            inside = [pair for pair in self.diagnostics if self.document.text_at(pair[0].location).uri == uri]
+            seen = [
+                (diagnostic, self.messages.diagnostic(diagnostic, self._source, checked))
+                for diagnostic, checked in inside
+            ]
+            here = [(diagnostic, shown) for diagnostic, shown in seen if touches(shown.range, place)]
+            actions += [action for diagnostic, shown in here for action in self._fix(diagnostic, shown)]
+            actions += [action for diagnostic, shown in here for action in self._silence(diagnostic, shown)]
+        if any(wanted(diagnostic, unsafe=False) for diagnostic, _ in self.diagnostics):
             title = f"{NAME}: Fix all that can be fixed safely"
             kinds = [kind for kind in (FIX_ALL, FIX_NOTEBOOK) if is_asked_for(kind, only)][:1]
             actions += [types.CodeAction(title, kind=kind, data={"uri": self.document.uri}) for kind in kinds]

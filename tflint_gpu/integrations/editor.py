@@ -103,19 +103,19 @@ class Checked:
     @property
     def own(self) -> list[Diagnostic]:
         """The diagnostics that lie in the document itself."""
-        return [one for one in self.diagnostics if one.filename == self.document.source.name]
+        return [diagnostic for diagnostic in self.diagnostics if diagnostic.filename == self.document.source.name]
 
     def found_in(self, source: SourceFile) -> Iterator[Diagnostic]:
         """The diagnostics that lie in a text, and were found with just this text."""
         name = source.name
         known = self.document.source if name == self.document.source.name else self.others.get(name)
         if known is not None and known.equals(source):
-            yield from (one for one in self.diagnostics if one.filename == name)
+            yield from (diagnostic for diagnostic in self.diagnostics if diagnostic.filename == name)
 
     @property
     def unread(self) -> int:
         """How many parts of the document could not be read."""
-        return sum(1 + len(one.related) for one in self.own if one.code == UNREADABLE_FILE)
+        return sum(1 + len(diagnostic.related) for diagnostic in self.own if diagnostic.code == UNREADABLE_FILE)
 
     def after(self, former: Checked | None) -> Checked:
         """This check, which knows what the former ones found where this one could not read."""
@@ -127,8 +127,8 @@ class Checked:
         """What was found before somebody began to write what cannot be read yet, where that is now."""
         if self.readable is None:
             return []
-        found = [one for one in self.readable.own if one.code != UNREADABLE_FILE]
-        return moved(found, self.readable.document.source, self.document.source)
+        kept = [diagnostic for diagnostic in self.readable.own if diagnostic.code != UNREADABLE_FILE]
+        return moved(kept, self.readable.document.source, self.document.source)
 
 
 class BufferedSources(Sources):
@@ -258,18 +258,18 @@ class Checker:
         return tuple(with_measurements(diagnostics, self._measured, View(self.root, sources=texts).line))
 
     def _others(self, diagnostics: Iterable[Diagnostic], document: Document) -> dict[str, SourceFile]:
-        names = {one.filename for one in diagnostics}
-        names |= {related.filename for one in diagnostics for related in one.related}
-        found: dict[str, SourceFile] = {}
+        names = {diagnostic.filename for diagnostic in diagnostics}
+        names |= {related.filename for diagnostic in diagnostics for related in diagnostic.related}
+        files: dict[str, SourceFile] = {}
         for name in names - {document.source.name}:
             path = self.root / name
             data = self._sources.dependencies.get(path)
             if data is not None:
                 try:
-                    found[name] = SourceFile.decode(data, path, name)
+                    files[name] = SourceFile.decode(data, path, name)
                 except UnreadableSource:
                     continue
-        return found
+        return files
 
     def _start_anew(self) -> None:
         resolver = SettingsResolver(self._options, working_directory=self.root)
@@ -288,7 +288,7 @@ class Checker:
 
 def _stamp(directory: Path) -> Stamp:
     """The state of all files that settings and targets of a directory may come from."""
-    found: list[tuple[Path, int, int]] = []
+    stamps: list[tuple[Path, int, int]] = []
     settings = [place / name for place in (directory, *directory.parents) for name in (OWN_FILE, *ROOT_MARKERS)]
     for path in (*settings, *Pins().paths(directory)):
         try:
@@ -296,8 +296,8 @@ def _stamp(directory: Path) -> Stamp:
         except OSError:
             continue
         # Of a directory, such as `.git`, only that it is there.
-        found.append((path, status.st_mtime_ns, status.st_size) if path.suffix else (path, 0, 0))
-    return tuple(found)
+        stamps.append((path, status.st_mtime_ns, status.st_size) if path.suffix else (path, 0, 0))
+    return tuple(stamps)
 
 
 def parse_editor_settings(*tables: Mapping[str, Any]) -> Options:

@@ -112,12 +112,12 @@ class Plugin:
         from tflint_gpu.settings.options import SettingsError
 
         try:
-            found = self._run().findings(self._filename, text)
+            findings = self._run().findings(self._filename, text)
         except SettingsError as error:
             from flake8.exceptions import ExecutionError  # type: ignore[import-untyped]
 
             raise ExecutionError(f"tflint-gpu: {error}") from None
-        for row, column, message in found:
+        for row, column, message in findings:
             yield row, column - 1, message, type(self)
 
     @classmethod
@@ -144,5 +144,5 @@ def _may_report(options: Namespace) -> bool:
 
 def _asked_for(options: Namespace, opt_in: Iterable[str]) -> tuple[str, ...]:
     """What is selected more narrowly than all of the plugin, with the opt-in rules by their full codes."""
-    selectors = [one for one in _chosen(options) if one.startswith(_PREFIX) and one != _PREFIX]
+    selectors = [selector for selector in _chosen(options) if selector.startswith(_PREFIX) and selector != _PREFIX]
     return (*selectors, *(code for code in opt_in if code.startswith(tuple(selectors))))

@@ -84,16 +84,20 @@ class Flake8Run:
         file = self._described(path, filename, text)
         own = self._check(file)
         importing = [] if file.content is not None else [self._check(other) for other in self._importers.of(path)]
-        found = {
-            one.sort_key: one
+        diagnostics = {
+            diagnostic.sort_key: diagnostic
             for result in (own, *importing)
-            for one in result.diagnostics
-            if here / one.filename == path
+            for diagnostic in result.diagnostics
+            if here / diagnostic.filename == path
         }
         comments = Suppressions(SourceFile(path, filename, text))
-        for one in found.values():
-            if getattr(self.options, "disable_noqa", False) or not comments.hides_everywhere(one):
-                yield one.location.row, one.location.column, f"{one.code} {printable(one.message)}"
+        for remaining in diagnostics.values():
+            if getattr(self.options, "disable_noqa", False) or not comments.hides_everywhere(remaining):
+                yield (
+                    remaining.location.row,
+                    remaining.location.column,
+                    f"{remaining.code} {printable(remaining.message)}",
+                )
         for error in own.errors:
             reason = printable(error.detail.strip().rpartition("\n")[2])
             yield 1, 1, f"{UNREADABLE_FILE} {error.rule} failed on this file; please report it: {reason}"

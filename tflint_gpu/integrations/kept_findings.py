@@ -27,8 +27,14 @@ def moved(diagnostics: Iterable[Diagnostic], before: SourceFile, after: SourceFi
         return after.locate(after.line_starts[row] + min(location.column - 1, len(after.line(row + 1))))
 
     return [
-        replace(one, location=place(one.location), end_location=place(one.end_location), related=(), fix=None)
-        for one in diagnostics
+        replace(
+            diagnostic,
+            location=place(diagnostic.location),
+            end_location=place(diagnostic.end_location),
+            related=(),
+            fix=None,
+        )
+        for diagnostic in diagnostics
     ]
 
 

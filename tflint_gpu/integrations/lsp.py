@@ -136,17 +136,17 @@ async def _hover(ls: Session, params: types.HoverParams) -> types.Hover | None:
         return None
     cursor = types.Range(params.position, params.position)
     places = [
-        (one, ls.messages.range(checked.document.source, one.location, one.end_location))
-        for one, _ in ls.shown(checked)
-        if checked.document.text_at(one.location).uri == params.text_document.uri
+        (diagnostic, ls.messages.range(checked.document.source, diagnostic.location, diagnostic.end_location))
+        for diagnostic, _ in ls.shown(checked)
+        if checked.document.text_at(diagnostic.location).uri == params.text_document.uri
     ]
-    here = [(one, place) for one, place in places if touches(place, cursor)]
+    here = [(diagnostic, place) for diagnostic, place in places if touches(place, cursor)]
     if not here:
         return None
     formats = get_capability(ls.client_capabilities, _HOVER_FORMATS)
     plain = formats and types.MarkupKind.Markdown not in formats
     kind = types.MarkupKind.PlainText if plain else types.MarkupKind.Markdown
-    text = documented([one for one, _ in here])
+    text = documented([diagnostic for diagnostic, _ in here])
     return types.Hover(types.MarkupContent(kind, text), here[0][1])
 
 

@@ -45,7 +45,7 @@ class Messages:
     def diagnostic(self, diagnostic: Diagnostic, source: SourceFile, checked: Checked) -> types.Diagnostic:
         """A finding in `source`."""
         message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
-        related = [self._related(one, checked) for one in diagnostic.related] if self.related else []
+        related = [self._related(location, checked) for location in diagnostic.related] if self.related else []
         return types.Diagnostic(
             range=self.range(source, diagnostic.location, diagnostic.end_location),
             message=message,
@@ -53,7 +53,7 @@ class Messages:
             code=diagnostic.code,
             code_description=None if diagnostic.url is None else types.CodeDescription(href=diagnostic.url),
             source=NAME,
-            related_information=[one for one in related if one is not None] or None,
+            related_information=[location for location in related if location is not None] or None,
         )
 
     def _related(self, related: Related, checked: Checked) -> types.DiagnosticRelatedInformation | None:
@@ -104,7 +104,7 @@ def difference(before: SourceFile, after: SourceFile) -> Iterator[Edit]:
 
 def documented(diagnostics: Iterable[Diagnostic]) -> str:
     """What a hover over findings shows, as Markdown: what is predicted and measured, and the rule's documentation."""
-    return "\n\n---\n\n".join(_section(one) for one in diagnostics)
+    return "\n\n---\n\n".join(_section(diagnostic) for diagnostic in diagnostics)
 
 
 def _section(diagnostic: Diagnostic) -> str:
@@ -117,9 +117,9 @@ def _section(diagnostic: Diagnostic) -> str:
     return "\n\n".join(lines)
 
 
-def touches(one: types.Range, other: types.Range) -> bool:
+def touches(first: types.Range, other: types.Range) -> bool:
     """Whether two ranges overlap or meet; a cursor is an empty range."""
-    return _key(one.start) <= _key(other.end) and _key(other.start) <= _key(one.end)
+    return _key(first.start) <= _key(other.end) and _key(other.start) <= _key(first.end)
 
 
 def _key(position: types.Position) -> tuple[int, int]:

@@ -123,7 +123,7 @@ class CellRunner:
         for name in (place.file, Path(place.file).name):
             number, above = self._bodies.get(name, (0, 0))
             if not number and (label := self.shell.compile.format_code_name(name)) is not None:
-                number = int(found[1]) if (found := _LABEL.fullmatch(label[1])) else 0
+                number = int(match[1]) if (match := _LABEL.fullmatch(label[1])) else 0
                 above = _rows_above(self._inputs()[number]) if number < len(self._inputs()) else 0
             if number:
                 rows = (place.row + above, place.function, place.first + above, place.last + above)
@@ -147,7 +147,9 @@ class CellRunner:
         names = checkable(known.ledger.entries)
         files = discovery.find(names) if names else []
         inspection = inspect(Engine(resolver, self.here), [notebook, *files], self._name_of)
-        inspection = replace(inspection, found=tuple(_in_cell(one) for one in inspection.found))
+        inspection = replace(
+            inspection, diagnostics=tuple(_in_cell(diagnostic) for diagnostic in inspection.diagnostics)
+        )
         if known.ledger.gpus == 0 and self._unused is None:
             self._unused = why_unused(known.cards, sys.executable)
         report = known.report(
@@ -183,16 +185,16 @@ def _rows_above(text: str) -> int:
     return len(text) - len(text.lstrip("\n"))
 
 
-def _in_cell(one: Diagnostic) -> Diagnostic:
+def _in_cell(diagnostic: Diagnostic) -> Diagnostic:
     """A finding in a cell under the name that IPython's users know."""
 
     def placed(filename: str, place: Location) -> tuple[str, Location]:
         return (f"In [{place.cell}]", Location(place.row, place.column)) if place.cell else (filename, place)
 
-    filename, location = placed(one.filename, one.location)
+    filename, location = placed(diagnostic.filename, diagnostic.location)
     related = []
-    for note in one.related:
+    for note in diagnostic.related:
         name, start = placed(note.filename, note.location)
         related.append(replace(note, filename=name, location=start, end_location=placed(name, note.end_location)[1]))
-    end = placed(filename, one.end_location)[1]
-    return replace(one, filename=filename, location=location, end_location=end, related=tuple(related), fix=None)
+    end = placed(filename, diagnostic.end_location)[1]
+    return replace(diagnostic, filename=filename, location=location, end_location=end, related=tuple(related), fix=None)

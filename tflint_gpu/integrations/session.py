@@ -289,15 +289,15 @@ class Session(LanguageServer):
 
     def found(self, checked: Checked) -> list[tuple[Diagnostic, Checked]]:
         """What all checks found in a document's text, each with the check that found it."""
-        found: dict[object, tuple[Diagnostic, Checked]] = {}
+        diagnostics: dict[object, tuple[Diagnostic, Checked]] = {}
         for result in (checked, *self._results.values()):
-            for one in result.found_in(checked.document.source):
-                found.setdefault(one.sort_key, (one, result))
-        return sorted(found.values(), key=lambda pair: pair[0].sort_key)
+            for diagnostic in result.found_in(checked.document.source):
+                diagnostics.setdefault(diagnostic.sort_key, (diagnostic, result))
+        return sorted(diagnostics.values(), key=lambda pair: pair[0].sort_key)
 
     def shown(self, checked: Checked) -> list[tuple[Diagnostic, Checked]]:
         """What the editor shows: what was found, and what was before the text became one that cannot be read."""
-        kept = [(one, checked) for one in checked.kept()]
+        kept = [(diagnostic, checked) for diagnostic in checked.kept()]
         # While somebody types, a text often does not parse: that is for others to say.
         is_told = checked.document.uri not in self._unsaved
         return [pair for pair in self.found(checked) if is_told or pair[0].code != UNREADABLE_FILE] + kept
@@ -309,15 +309,22 @@ class Session(LanguageServer):
     def _publish(self, document: Document, checked: Checked) -> None:
         messages = self.messages
         listed: dict[OpenText, list[types.Diagnostic]] = {text: [] for text in document.texts}
-        for one, result in self.shown(checked):
-            listed[document.text_at(one.location)].append(messages.diagnostic(one, document.source, result))
+        for diagnostic, result in self.shown(checked):
+            listed[document.text_at(diagnostic.location)].append(
+                messages.diagnostic(diagnostic, document.source, result)
+            )
         for text, diagnostics in listed.items():
             params = types.PublishDiagnosticsParams(text.uri, diagnostics, version=text.version)
             self.text_document_publish_diagnostics(params)
 
     def _publish_others(self, uri: str, before: Checked | None, after: Checked | None) -> None:
         """Publish again the open documents in which another one's check found something, or no longer does."""
-        names = {one.filename for checked in (before, after) if checked is not None for one in checked.diagnostics}
+        names = {
+            diagnostic.filename
+            for checked in (before, after)
+            if checked is not None
+            for diagnostic in checked.diagnostics
+        }
         for other, document in list(self._documents.items()):
             known = self._results.get(other)
             if other != uri and document.source.name in names and known is not None and known.document is document:

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
-    from tflint_gpu.model.python.execution.callers import RunSite, callers, loops_around
+    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.python.project.functions import Class, Function, is_decorated, may_be_replaced
+    from tflint_gpu.model.python.project.functions import Class, Function
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
-    from tflint_gpu.model.python.refactoring.outlines import call_outline, outline
+    from tflint_gpu.model.python.refactoring.arguments import without_arguments
+    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
+    from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.scopes import Binding
     from tflint_gpu.model.python.syntax.syntax import (
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
+    from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
     from tflint_gpu.model.tensorflow.effects.host_effects import Blocker
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
@@ -68,14 +71,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
+    from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
-    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, is_conditional
+    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
     from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
     from tflint_gpu.model.tensorflow.execution.traceability import Traceability
+    from tflint_gpu.model.tensorflow.execution.traced_calls import TracedCalls
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
@@ -122,6 +127,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
     from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop, PythonLoops
     from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
+    from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
     from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
     from tflint_gpu.model.tensorflow.tracing.traces import (
         FUNCTIONAL_API,
@@ -141,14 +147,16 @@ _NAMES = {
     "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
-    "python.execution.callers": "RunSite callers loops_around",
+    "python.execution.callers": "EveryWay RunSite callers loops_around",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
-    "python.project.functions": "Class Function is_decorated may_be_replaced",
+    "python.project.functions": "Class Function",
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
-    "python.refactoring.outlines": "call_outline outline",
+    "python.refactoring.arguments": "without_arguments",
+    "python.refactoring.outlines": "NotMovable outline",
+    "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",
     "python.syntax.syntax": (
@@ -173,6 +181,7 @@ _NAMES = {
     "tensorflow.dtypes.precision": "Double DoubleKind Precision",
     "tensorflow.effects.created_state": "Created CreatedState",
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
+    "tensorflow.effects.graph_draws": "graph_draw",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
     "tensorflow.effects.host_effects": "Blocker",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
@@ -180,14 +189,16 @@ _NAMES = {
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",
+    "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
     "tensorflow.execution.function_objects": "FunctionObjects",
-    "tensorflow.execution.host_reads": "HostReads is_conditional",
+    "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
     "tensorflow.execution.program": "FirstTraining Program",
     "tensorflow.execution.repetitions": "Repetitions",
     "tensorflow.execution.traceability": "Traceability",
+    "tensorflow.execution.traced_calls": "TracedCalls",
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.element_loops": "ElementLoop ElementLoops",
@@ -218,6 +229,7 @@ _NAMES = {
     "tensorflow.tf_data.plain_code": "is_plain",
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
+    "tensorflow.tracing.keras_functions": "KerasFunctions",
     "tensorflow.tracing.traced_code": "Traced TracedCode",
     "tensorflow.tracing.traces": "FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",

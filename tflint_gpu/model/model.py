@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -71,6 +72,14 @@ class Model:
         untraced = (a for a in self._answers if isinstance(a, type) and issubclass(a, Analysis) and a.is_of_values)
         other._answers = {analysis: self._answers[analysis] for analysis in untraced}
         return other
+
+    def supposing(self, text: str) -> Model:
+        """The model that the file would have with another text.
+
+        Raises:
+            UnreadableSource: it does not parse.
+        """
+        return Model(self.project.supposed(replace(self.source, text=text)), self.project)
 
     def close(self) -> None:
         """Drop everything, so that it dies now: the analyses know each other, and some the model, in circles."""

@@ -111,7 +111,9 @@ class Baseline:
         """
         seen = self._entries_for(diagnostics, directory, line_of)
         known = {entry.fingerprint for entry in self.entries}
-        new = tuple(one for one, entry in zip(diagnostics, seen, strict=True) if entry.fingerprint not in known)
+        new = tuple(
+            diagnostic for diagnostic, entry in zip(diagnostics, seen, strict=True) if entry.fingerprint not in known
+        )
         met = {entry.fingerprint for entry in seen}
         return Matched(new, tuple(entry for entry in self.entries if entry.fingerprint not in met))
 
@@ -123,9 +125,9 @@ class Baseline:
         is_gone: Callable[[Entry], bool],
     ) -> Baseline:
         """A baseline that knows these findings, and of the others those that are not gone."""
-        found = {entry.fingerprint: entry for entry in self._entries_for(diagnostics, directory, line_of)}
-        kept = [entry for entry in self.entries if entry.fingerprint not in found and not is_gone(entry)]
-        return Baseline(self.path, tuple(sorted([*found.values(), *kept])))
+        entries = {entry.fingerprint: entry for entry in self._entries_for(diagnostics, directory, line_of)}
+        kept = [entry for entry in self.entries if entry.fingerprint not in entries and not is_gone(entry)]
+        return Baseline(self.path, tuple(sorted([*entries.values(), *kept])))
 
     def file_of(self, entry: Entry) -> Path:
         """The absolute path of the file that an entry is about."""
@@ -144,18 +146,20 @@ class Baseline:
 
     def _entries_for(self, diagnostics: Sequence[Diagnostic], directory: Path, line_of: LineOf) -> list[Entry]:
         """An entry for each diagnostic, with names that do not depend on where the command was run."""
-        names = {one.filename: self._name(directory / one.filename) for one in diagnostics}
+        names = {diagnostic.filename: self._name(directory / diagnostic.filename) for diagnostic in diagnostics}
         shown = {name: filename for filename, name in names.items()}
-        moved = [replace(one, filename=names[one.filename]) for one in diagnostics]
+        moved = [replace(diagnostic, filename=names[diagnostic.filename]) for diagnostic in diagnostics]
 
         def line(name: str, row: int, cell: int) -> str | None:
             return line_of(shown[name], row, cell)
 
         marks = fingerprints(moved, line)
-        first = [line(one.filename, one.location.row, one.location.cell) or "" for one in moved]
+        first = [
+            line(diagnostic.filename, diagnostic.location.row, diagnostic.location.cell) or "" for diagnostic in moved
+        ]
         return [
-            Entry(one.filename, one.code, text.strip()[:_SHOWN], mark)
-            for one, text, mark in zip(moved, first, marks, strict=True)
+            Entry(diagnostic.filename, diagnostic.code, text.strip()[:_SHOWN], mark)
+            for diagnostic, text, mark in zip(moved, first, marks, strict=True)
         ]
 
     def _name(self, path: Path) -> str:

@@ -117,11 +117,11 @@ class ChangedLines:
         Raises:
             GitError: a file outside the working tree, or git cannot compare one.
         """
-        paths = {one.filename: (directory / one.filename).resolve() for one in diagnostics}
+        paths = {diagnostic.filename: (directory / diagnostic.filename).resolve() for diagnostic in diagnostics}
         self.must_hold(paths.values())
         self._learn(paths.values())
         rows = {name: self._rows_now(path, contents.get(name)) for name, path in paths.items()}
-        return [one for one in diagnostics if _concerns(rows[one.filename], one)]
+        return [diagnostic for diagnostic in diagnostics if _concerns(rows[diagnostic.filename], diagnostic)]
 
     def _learn(self, paths: Iterable[Path]) -> None:
         """Ask git about files that it was not asked about yet."""

@@ -24,7 +24,10 @@ def fingerprints(diagnostics: Sequence[Diagnostic], line_of: LineOf) -> list[str
         diagnostics: all findings of a run: leaving some out can change the number of those below.
         line_of: the text of a row (from 1) of a file, or of a notebook's cell; None if it cannot be read.
     """
-    subjects = [(PurePath(one.filename).as_posix(), one.code, _statement(one, line_of)) for one in diagnostics]
+    subjects = [
+        (PurePath(diagnostic.filename).as_posix(), diagnostic.code, _statement(diagnostic, line_of))
+        for diagnostic in diagnostics
+    ]
     numbers: dict[int, int] = {}
     seen: Counter[tuple[str, str, str]] = Counter()
     for index in sorted(range(len(diagnostics)), key=lambda index: diagnostics[index].sort_key):

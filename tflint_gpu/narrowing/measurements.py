@@ -21,15 +21,16 @@ class MeasurementError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A verdict and, in words, what was measured and on what.
+    """What was measured, in words, and on what.
 
     Arguments:
-        share: of a run, that it may save at most; 0 where it was no run.
+        verdict: of `verify`; empty for a run.
+        share: of a run, that it may save at most; None where it was no run.
     """
 
-    verdict: str
     text: str
-    share: float = 0.0
+    verdict: str = ""
+    share: float | None = None
 
 
 def key_of(diagnostic: Diagnostic, line_of: LineOf) -> str:
@@ -70,12 +71,12 @@ def read_measurements(path: Path) -> dict[str, Measurement]:
     """
     data = _read(path, "verify", "results")
     where = _device(data) or "the CPU"
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     for result in data["results"]:
         measurement = _measurement(result, where)
         if measurement is not None:
-            found.setdefault(result["key"], measurement)
-    return found
+            measurements.setdefault(result["key"], measurement)
+    return measurements
 
 
 def read_run(path: Path) -> dict[str, Measurement]:
@@ -87,29 +88,29 @@ def read_run(path: Path) -> dict[str, Measurement]:
     data = _read(path, "run", "findings")
     where = _device(data) or "the CPU"
     idle = "the GPU did nothing" if _device(data) else "a GPU would have waited"
-    found: dict[str, Measurement] = {}
-    for one in data["findings"]:
-        share = one.get("share") if isinstance(one, dict) else None
-        if not isinstance(share, int | float) or not isinstance(one.get("key"), str):
+    measurements: dict[str, Measurement] = {}
+    for entry in data["findings"]:
+        share = entry.get("share") if isinstance(entry, dict) else None
+        if not isinstance(share, int | float) or not isinstance(entry.get("key"), str):
             continue
-        place = "here" if one.get("of") == "its own lines" else f"in {one.get('of')}"
+        place = "here" if entry.get("of") == "its own lines" else f"in {entry.get('of')}"
         text = f"{idle} {place} for {share:.0%} of a run of {data.get('seconds') or 0:.3g} s on {where}"
-        found.setdefault(one["key"], Measurement("a fix saves at most that", text, float(share)))
-    return found
+        measurements.setdefault(entry["key"], Measurement(f"{text}: a fix saves at most that", share=float(share)))
+    return measurements
 
 
 def _read(path: Path, command: str, entries: str) -> dict[str, Any]:
     """The JSON report of a command, with a list of entries of this name and a device."""
+    wanted = f"write one with `{command} --output-format json`"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise MeasurementError(f"{path}: is no JSON: {error}") from error
+        raise MeasurementError(f"{path}: not JSON ({error}), and so no report of `{command}`; {wanted}") from error
     is_report = isinstance(data, dict) and isinstance(data.get(entries), list) and isinstance(data.get("device"), dict)
     if not is_report or (data.get("kind") == "run") != (command == "run"):
-        wanted = f"write one with `{command} --output-format json`"
-        raise MeasurementError(f"{path}: is no report of {command}: {wanted}")
+        raise MeasurementError(f"{path}: no report of `{command}`; {wanted}")
     return dict(data)
 
 
@@ -129,8 +130,9 @@ def _measurement(result: Any, where: str) -> Measurement | None:
     if result.get("device") == "cpu":  # also in a report of a card: not every program uses it
         where = "the CPU"
     if isinstance(ratio, int | float) and isinstance(measured, dict):
-        return Measurement(verdict, f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g}) on {where}")
-    return Measurement(verdict, f"seen on {where}")
+        times = f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g})"
+        return Measurement(f"{times} on {where}: {verdict}", verdict)
+    return Measurement(f"seen on {where}: {verdict}", verdict)
 
 
 def with_measurements(
@@ -138,8 +140,14 @@ def with_measurements(
 ) -> list[Diagnostic]:
     """The diagnostics, each with what was measured of its code as it stands now, after what they have already."""
     result = []
-    for one in diagnostics:
-        measurement = known.get(key_of(one, line_of))
-        text = "" if measurement is None else f"{measurement.text}: {measurement.verdict}"
-        result.append(replace(one, measured="; ".join(filter(None, (one.measured, text)))) if text else one)
+    for diagnostic in diagnostics:
+        measurement = known.get(key_of(diagnostic, line_of))
+        if measurement is not None:
+            diagnostic = replace(
+                diagnostic,
+                measured="; ".join(filter(None, (diagnostic.measured, measurement.text))),
+                verdict=measurement.verdict or diagnostic.verdict,
+                share=diagnostic.share if measurement.share is None else measurement.share,
+            )
+        result.append(diagnostic)
     return result

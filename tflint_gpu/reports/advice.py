@@ -35,7 +35,7 @@ class Fold:
     @property
     def message(self) -> str:
         """What is advised; it says so where not all members say the same."""
-        same = len({one.message for one in self.members}) == 1
+        same = len({member.message for member in self.members}) == 1
         return printable(self.first.message) + ("" if same else ", and the like")
 
     def mark(self, view: View) -> str:
@@ -44,7 +44,7 @@ class Fold:
 
     def places(self, listed: int = 0) -> str:
         """The first places, without those that the line tells already, and dots if there are more."""
-        shown = [place(one.filename, one.location) for one in self.members[listed:_PLACES]]
+        shown = [place(member.filename, member.location) for member in self.members[listed:_PLACES]]
         return ", ".join(shown + ["..."] * (len(self.members) > _PLACES))
 
 
@@ -74,7 +74,7 @@ def _of_all(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
         return first
     from tflint_gpu.diagnostics import Related  # a run without findings does without
 
-    places = (Related(one.filename, one.location, one.end_location, "here, too") for one in others)
+    places = (Related(other.filename, other.location, other.end_location, "here, too") for other in others)
     programs = "another program" if len(others) == 1 else f"{len(others)} other programs"
     return replace(first, message=f"{first.message}; the same in {programs}", related=(*first.related, *places))
 
@@ -84,16 +84,16 @@ def fold(diagnostics: Sequence[Diagnostic], view: View) -> tuple[list[Diagnostic
 
     A measurement belongs to one place, so advice with one is not folded.
     """
-    worse = [one for one in diagnostics if one.severity != "advice"]
+    worse = [diagnostic for diagnostic in diagnostics if diagnostic.severity != "advice"]
     single: list[Diagnostic] = []
     equal: dict[str, list[Diagnostic]] = {}
-    for one in diagnostics:
-        if one.severity != "advice":
+    for diagnostic in diagnostics:
+        if diagnostic.severity != "advice":
             continue
-        if one.measured or view.show_advice:
-            single.append(one)
+        if diagnostic.measured or view.show_advice:
+            single.append(diagnostic)
         else:
-            equal.setdefault(one.code, []).append(one)
+            equal.setdefault(diagnostic.code, []).append(diagnostic)
     folds = []
     for _, members in sorted(equal.items()):
         if len(members) == 1:

@@ -17,7 +17,10 @@ from tflint_gpu.reports.locations import place, portable
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """A command for each error and warning, and a line for each piece of advice: the agent knows nothing weaker."""
     placed = [diagnostic.in_file for diagnostic in diagnostics]
-    return "".join(_line(one, view) if one.severity == "advice" else _command(one, view) for one in placed)
+    return "".join(
+        _line(diagnostic, view) if diagnostic.severity == "advice" else _command(diagnostic, view)
+        for diagnostic in placed
+    )
 
 
 def _line(diagnostic: Diagnostic, view: View) -> str:

@@ -15,10 +15,10 @@ from tflint_gpu.reports.severities import SEVERITY_STYLES
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """`path:row:column: severity: CODE [*] message`; a line for several places starts with the first of them."""
     single, folds = fold(diagnostics, view)
-    lines = [_line(one, view.fix_mark(one) + printable(one.text), view) for one in single]
-    for one in folds:
-        often = f" ({len(one.members)} times, also {one.places(listed=1)}; --show-advice lists all)"
-        lines.append(_line(one.first, one.mark(view) + one.message + often, view))
+    lines = [_line(diagnostic, view.fix_mark(diagnostic) + printable(diagnostic.text), view) for diagnostic in single]
+    for advice in folds:
+        often = f" ({len(advice.members)} times, also {advice.places(listed=1)}; --show-advice lists all)"
+        lines.append(_line(advice.first, advice.mark(view) + advice.message + often, view))
     return "".join(lines)
 
 

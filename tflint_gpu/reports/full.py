@@ -32,13 +32,13 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     single, folds = fold(diagnostics, view)
     paragraphs = ["\n".join(_paragraph(diagnostic, view)) for diagnostic in single]
     if folds:
-        paragraphs.append("\n".join(_folded(one, view) for one in folds))
+        paragraphs.append("\n".join(_folded(fold, view) for fold in folds))
     return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)
 
 
-def _folded(one: Fold, view: View) -> str:
-    often = f"({len(one.members)} times: {one.places()}; --show-advice lists all)"
-    return f"{_head(one.first, one.mark(view), one.message, view)} {often}"
+def _folded(fold: Fold, view: View) -> str:
+    often = f"({len(fold.members)} times: {fold.places()}; --show-advice lists all)"
+    return f"{_head(fold.first, fold.mark(view), fold.message, view)} {often}"
 
 
 def _head(diagnostic: Diagnostic, mark: str, message: str, view: View) -> str:
@@ -73,6 +73,8 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
         yield f"{indent}{styled('predicted', 'bold', view.colour)}: {predicted(diagnostic.prediction)}"
     if diagnostic.measured:
         yield f"{indent}{styled('measured', 'bold', view.colour)}: {printable(diagnostic.measured)}"
+    if diagnostic.estimate:
+        yield f"{indent}{styled('estimate', 'bold', view.colour)}: {printable(diagnostic.estimate)}"
     if diagnostic.help:
         first, *more = diagnostic.help.splitlines()
         yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(first)}"

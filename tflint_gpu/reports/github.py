@@ -24,10 +24,10 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """A command for each diagnostic that GitHub will show, the worst first, and a line about the others."""
     seen: Counter[str] = Counter()
     lines = []
-    for one in worst_first(diagnostics):
-        if seen[one.severity] < _SHOWN:
-            lines.append(_command(one, view))
-        seen[one.severity] += 1
+    for diagnostic in worst_first(diagnostics):
+        if seen[diagnostic.severity] < _SHOWN:
+            lines.append(_command(diagnostic, view))
+        seen[diagnostic.severity] += 1
     left = len(diagnostics) - len(lines)
     if left:
         lines.append(

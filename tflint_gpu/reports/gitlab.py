@@ -20,7 +20,7 @@ _SEVERITIES = {"error": "critical", "warning": "major", "advice": "info"}
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """One array, also for no diagnostics."""
     marks = fingerprints(diagnostics, view.line)
-    issues = [_issue(one.in_file, mark, view) for one, mark in zip(diagnostics, marks, strict=True)]
+    issues = [_issue(diagnostic.in_file, mark, view) for diagnostic, mark in zip(diagnostics, marks, strict=True)]
     return json.dumps(issues, indent=2) + "\n"
 
 

@@ -13,7 +13,7 @@ from tflint_gpu.reports import View
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """One array, also for no diagnostics."""
-    return json.dumps([as_object(one, view) for one in diagnostics], indent=2) + "\n"
+    return json.dumps([as_object(diagnostic, view) for diagnostic in diagnostics], indent=2) + "\n"
 
 
 def as_object(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
@@ -43,6 +43,8 @@ def as_object(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "fix": None if diagnostic.fix is None else _fix(diagnostic.fix),
         "noqa_row": diagnostic.noqa_row,
         "measured": diagnostic.measured or None,
+        "verdict": diagnostic.verdict or None,
+        "estimate": diagnostic.estimate or None,
         "url": diagnostic.url,
     }
 

@@ -12,4 +12,4 @@ from tflint_gpu.reports.json import as_object
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """A line for each diagnostic; nothing for none."""
-    return "".join(json.dumps(as_object(one, view)) + "\n" for one in diagnostics)
+    return "".join(json.dumps(as_object(diagnostic, view)) + "\n" for diagnostic in diagnostics)

@@ -24,8 +24,8 @@ _TOOL = "tflint-gpu"
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """One document. Without diagnostics it holds a test that passed: servers refuse reports without a test."""
     root = ElementTree.Element("testsuites", _named(_TOOL, diagnostics))
-    for name, found in groupby(diagnostics, key=lambda one: portable(one.filename, view)):
-        _add_suite(root, name, list(found))
+    for name, of_file in groupby(diagnostics, key=lambda diagnostic: portable(diagnostic.filename, view)):
+        _add_suite(root, name, list(of_file))
     if not diagnostics:
         suite = ElementTree.SubElement(root, "testsuite", _named(_TOOL, diagnostics))
         ElementTree.SubElement(suite, "testcase", name="no problems found", classname=_TOOL)
@@ -43,18 +43,18 @@ def _named(name: str, diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
 
 def _add_suite(root: ElementTree.Element, name: str, diagnostics: list[Diagnostic]) -> None:
     suite = ElementTree.SubElement(root, "testsuite", _named(_legal(name), diagnostics))
-    for one in diagnostics:
+    for diagnostic in diagnostics:
         case = ElementTree.SubElement(
             suite,
             "testcase",
-            name=_legal(f"{one.code} {one.name} {one.location}"),
+            name=_legal(f"{diagnostic.code} {diagnostic.name} {diagnostic.location}"),
             classname=_legal(str(PurePosixPath(name).with_suffix(""))),
         )
-        if one.severity == "advice":
-            ElementTree.SubElement(case, "system-out").text = _legal(_details(one))
+        if diagnostic.severity == "advice":
+            ElementTree.SubElement(case, "system-out").text = _legal(_details(diagnostic))
         else:
-            failure = ElementTree.SubElement(case, "failure", type=one.severity, message=_legal(one.text))
-            failure.text = _legal(_details(one))
+            failure = ElementTree.SubElement(case, "failure", type=diagnostic.severity, message=_legal(diagnostic.text))
+            failure.text = _legal(_details(diagnostic))
 
 
 def _details(diagnostic: Diagnostic) -> str:

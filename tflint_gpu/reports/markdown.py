@@ -26,8 +26,8 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
         return "**tflint-gpu** found no problems.\n"
     text = f"{_summary(diagnostics, view)}\n\n{_HEAD}"
     left = len(diagnostics)
-    for one in worst_first(diagnostics):
-        row = _row(one, view)
+    for diagnostic in worst_first(diagnostics):
+        row = _row(diagnostic, view)
         if len(text) + len(row) > _LONGEST:
             break
         text += row
@@ -36,22 +36,22 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 
 
 def _summary(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    files = plural(len({one.filename for one in diagnostics}), "file")
+    files = plural(len({diagnostic.filename for diagnostic in diagnostics}), "file")
     text = f"**tflint-gpu** found {plural(len(diagnostics), 'problem')} in {files}: {by_severity(diagnostics)}."
     fixable = Fixable.among(diagnostics)
     offered = fixable.safe + (fixable.unsafe if view.unsafe_fixes else 0)
     return text + (f" `--fix` fixes {offered} of them." if offered else "")
 
 
-def _row(one: Diagnostic, view: View) -> str:
-    finding = prose(one.text) + (f"<br>{prose(one.help)}" if one.help else "")
+def _row(diagnostic: Diagnostic, view: View) -> str:
+    finding = prose(diagnostic.text) + (f"<br>{prose(diagnostic.help)}" if diagnostic.help else "")
     cells = (
-        one.severity,
-        code_span(portable(one.filename, view)),
-        str(one.location),
-        f"{one.code} {one.name}",
+        diagnostic.severity,
+        code_span(portable(diagnostic.filename, view)),
+        str(diagnostic.location),
+        f"{diagnostic.code} {diagnostic.name}",
         finding,
-        prose(predicted(one.prediction)) if one.prediction is not None else "",
+        prose(predicted(diagnostic.prediction)) if diagnostic.prediction is not None else "",
     )
     return "| " + " | ".join(cells) + " |\n"
 

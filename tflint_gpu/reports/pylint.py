@@ -13,6 +13,6 @@ from tflint_gpu.reports.locations import place_of_row
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """`path:row: [CODE] message`."""
     return "".join(
-        f"{place_of_row(one.filename, one.location)}: [{one.code}] {printable(one.text)}\n"
-        for one in (diagnostic.in_file for diagnostic in diagnostics)
+        f"{place_of_row(line.filename, line.location)}: [{line.code}] {printable(line.text)}\n"
+        for line in (diagnostic.in_file for diagnostic in diagnostics)
     )

@@ -18,31 +18,34 @@ _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "advice": "INFO"}
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """One object, also for no diagnostics."""
-    result = {"source": {"name": "tflint-gpu"}, "diagnostics": [_diagnostic(one.in_file, view) for one in diagnostics]}
+    result = {
+        "source": {"name": "tflint-gpu"},
+        "diagnostics": [_diagnostic(diagnostic.in_file, view) for diagnostic in diagnostics],
+    }
     return json.dumps(result, indent=2) + "\n"
 
 
-def _diagnostic(one: Diagnostic, view: View) -> dict[str, Any]:
-    code = {"value": one.code} | ({} if one.url is None else {"url": one.url})
+def _diagnostic(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
+    code = {"value": diagnostic.code} | ({} if diagnostic.url is None else {"url": diagnostic.url})
     result: dict[str, Any] = {
-        "message": one.text + (f"\nhelp: {one.help}" if one.help else ""),
-        "location": _location(one.filename, one.location, one.end_location, view),
-        "severity": _SEVERITIES[one.severity],
+        "message": diagnostic.text + (f"\nhelp: {diagnostic.help}" if diagnostic.help else ""),
+        "location": _location(diagnostic.filename, diagnostic.location, diagnostic.end_location, view),
+        "severity": _SEVERITIES[diagnostic.severity],
         "code": code,
         "related_locations": [
             {
                 "message": related.message,
                 "location": _location(related.filename, related.location, related.end_location, view),
             }
-            for related in one.related
+            for related in diagnostic.related
         ],
         "suggestions": [],
     }
-    if one.fix is not None and view.fix_mark(one):
-        text = _replacement(one.filename, one.fix, view)
+    if diagnostic.fix is not None and view.fix_mark(diagnostic):
+        text = _replacement(diagnostic.filename, diagnostic.fix, view)
         if text is not None:
-            first, last = one.fix.edits[0].location, one.fix.edits[-1].end_location
-            result["suggestions"] = [{"range": _range(one.filename, first, last, view), "text": text}]
+            first, last = diagnostic.fix.edits[0].location, diagnostic.fix.edits[-1].end_location
+            result["suggestions"] = [{"range": _range(diagnostic.filename, first, last, view), "text": text}]
     return result
 
 

@@ -6,6 +6,7 @@ The facts are from the OASIS standard, "Static Analysis Results Interchange Form
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -36,16 +37,19 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"uri": directory_uri(view)}},
         "results": [
-            _result(one.in_file, index[one.code], mark, view) for one, mark in zip(diagnostics, marks, strict=True)
+            _result(diagnostic.in_file, index[diagnostic.code], mark, view)
+            for diagnostic, mark in zip(diagnostics, marks, strict=True)
         ],
     }
+    if verdicts := Counter(diagnostic.verdict for diagnostic in diagnostics if diagnostic.verdict):
+        run["properties"] = {"verdicts": dict(verdicts)}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
 def _rules(diagnostics: Sequence[Diagnostic]) -> list[dict[str, Any]]:
     """The rules that are reported, by code. One that is not in the catalogue has no more than its name."""
-    names = {one.code: one.name for one in diagnostics}
-    urls = {one.code: one.url for one in diagnostics if one.url is not None}
+    names = {diagnostic.code: diagnostic.name for diagnostic in diagnostics}
+    urls = {diagnostic.code: diagnostic.url for diagnostic in diagnostics if diagnostic.url is not None}
     themes = {entry.code: entry.theme for entry in entries()}
     known = {rule.code: rule for rule in load(names)}
     rules = []
@@ -73,21 +77,28 @@ def _documented(rule: Rule, theme: str) -> dict[str, Any]:
     }
 
 
-def _result(one: Diagnostic, rule_index: int, fingerprint: str, view: View) -> dict[str, Any]:
+def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, view: View) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": one.code,
+        "ruleId": diagnostic.code,
         "ruleIndex": rule_index,
-        "level": _LEVELS[one.severity],
-        "message": {"text": one.text + (f"\nhelp: {one.help}" if one.help else "")},
-        "locations": [{"physicalLocation": _physical(one.filename, one.location, one.end_location, view)}],
+        "level": _LEVELS[diagnostic.severity],
+        "message": {"text": diagnostic.text + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")},
+        "locations": [
+            {"physicalLocation": _physical(diagnostic.filename, diagnostic.location, diagnostic.end_location, view)}
+        ],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
     }
-    if one.related:
-        result["relatedLocations"] = [_related(number, place, view) for number, place in enumerate(one.related)]
-    if one.fix is not None and view.fix_mark(one):
-        result["fixes"] = [_fix(one.filename, one.fix, view)]
-    if one.prediction is not None:
-        result["properties"] = {"prediction": asdict(one.prediction)}
+    if diagnostic.related:
+        result["relatedLocations"] = [_related(number, place, view) for number, place in enumerate(diagnostic.related)]
+    if diagnostic.fix is not None and view.fix_mark(diagnostic):
+        result["fixes"] = [_fix(diagnostic.filename, diagnostic.fix, view)]
+    properties = {
+        "prediction": None if diagnostic.prediction is None else asdict(diagnostic.prediction),
+        "measured": diagnostic.measured,
+        "verdict": diagnostic.verdict,
+    }
+    if said := {name: value for name, value in properties.items() if value}:
+        result["properties"] = said
     return result
 
 

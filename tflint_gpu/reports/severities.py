@@ -15,4 +15,4 @@ SEVERITY_STYLES = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 def worst_first(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Errors, then warnings, then advice; within each in the given order."""
-    return sorted(diagnostics, key=lambda one: WORST_FIRST.index(one.severity))
+    return sorted(diagnostics, key=lambda diagnostic: WORST_FIRST.index(diagnostic.severity))

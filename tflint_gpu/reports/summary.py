@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled
+from tflint_gpu.reports.estimates import first_to_fix
 from tflint_gpu.severity import WORST_FIRST
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ class Fixable:
     @classmethod
     def among(cls, diagnostics: Iterable[Diagnostic]) -> Fixable:
         """Count by the fix's applicability."""
-        fixes: list[Fix] = [one.fix for one in diagnostics if one.fix is not None and one.fix.edits]
+        fixes: list[Fix] = [
+            diagnostic.fix for diagnostic in diagnostics if diagnostic.fix is not None and diagnostic.fix.edits
+        ]
         safe = sum(fix.applicability == "safe" for fix in fixes)
         return cls(safe, len(fixes) - safe)
 
@@ -41,14 +44,16 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
         fixing: whether this run fixes.
         unsafe: whether unsafe fixes count.
     """
-    found = len(remaining) + fixed
-    if not found:
+    total = len(remaining) + fixed
+    if not total:
         yield "All checks passed!"
         return
     # Without these a run that found something and did not fail would look like a mistake.
-    kinds = f": {by_severity(remaining)}" if any(one.severity == "advice" for one in remaining) else ""
+    kinds = f": {by_severity(remaining)}" if any(diagnostic.severity == "advice" for diagnostic in remaining) else ""
     counts = f" ({fixed} fixed, {len(remaining)} remaining{kinds})" if fixed else kinds
-    yield f"Found {plural(found, 'problem')}{counts}."
+    yield f"Found {plural(total, 'problem')}{counts}."
+    if verdicts := Counter(diagnostic.verdict for diagnostic in remaining if diagnostic.verdict):
+        yield f"Measured: {', '.join(f'{count} {verdict}' for verdict, count in sorted(verdicts.items()))}."
     fixable = Fixable.among(remaining)
     offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
     hidden = 0 if unsafe else fixable.unsafe
@@ -57,6 +62,8 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
         yield f"[*] {offered} fixable with the --fix option" + (f" ({more})." if hidden else ".")
     elif hidden:
         yield f"{'No fixes available' if not fixing else 'No safe fixes left'} ({more})."
+    if first := first_to_fix(remaining):
+        yield first
 
 
 def fix_summary(fixed: int, dry: bool) -> str:
@@ -71,8 +78,8 @@ def fixed_problems(fixed: Sequence[Diagnostic], view: View) -> Iterator[str]:
     if not fixed:
         return
     counts: dict[str, Counter[tuple[str, str]]] = {}
-    for one in fixed:
-        counts.setdefault(one.filename, Counter())[one.code, one.name] += 1
+    for fix in fixed:
+        counts.setdefault(fix.filename, Counter())[fix.code, fix.name] += 1
     width = max(len(str(count)) for table in counts.values() for count in table.values())
     yield ""
     yield styled(f"Fixed {plural(len(fixed), 'problem')}:", "green", view.colour)
@@ -90,7 +97,7 @@ def plural(number: int, noun: str) -> str:
 
 def by_severity(diagnostics: Sequence[Diagnostic]) -> str:
     """`1 error, 2 pieces of advice`, the worst first."""
-    counts = Counter(one.severity for one in diagnostics)
+    counts = Counter(diagnostic.severity for diagnostic in diagnostics)
     nouns = {"error": "error", "warning": "warning", "advice": "piece"}
     return ", ".join(
         plural(counts[severity], nouns[severity]) + (" of advice" if severity == "advice" else "")
@@ -101,8 +108,8 @@ def by_severity(diagnostics: Sequence[Diagnostic]) -> str:
 
 def statistics(diagnostics: Sequence[Diagnostic], view: View, output_format: str) -> str:
     """A line (or JSON object) for each rule that found something, the most frequent first."""
-    counts = Counter((one.code, one.name) for one in diagnostics)
-    fixable = Counter(one.code for one in diagnostics if view.fix_mark(one))
+    counts = Counter((diagnostic.code, diagnostic.name) for diagnostic in diagnostics)
+    fixable = Counter(diagnostic.code for diagnostic in diagnostics if view.fix_mark(diagnostic))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     if output_format == "json":
         import json

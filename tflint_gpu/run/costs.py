@@ -38,7 +38,7 @@ class Cost:
 
 
 def costs(
-    found: Iterable[Diagnostic],
+    diagnostics: Iterable[Diagnostic],
     entries: Mapping[Doing, Spent],
     view: View,
     datasets: Sequence[Dataset] = (),
@@ -50,7 +50,7 @@ def costs(
         datasets: of the files that ran.
     """
     by_file = _Entries(entries)
-    known = [cost for one in found if (cost := _cost(one, by_file, view, datasets)) is not None]
+    known = [cost for diagnostic in diagnostics if (cost := _cost(diagnostic, by_file, view, datasets)) is not None]
     return tuple(sorted(known, key=lambda cost: (cost.of not in _OWN, -cost.idle, cost.diagnostic.sort_key)))
 
 
@@ -72,25 +72,30 @@ class _Entries:
         return any(place.row in rows and self.is_in(place, path) for place in doing.stack)
 
 
-def _cost(one: Diagnostic, entries: _Entries, view: View, datasets: Sequence[Dataset]) -> Cost | None:
-    if one.location.cell or one.prediction is None or one.prediction.kind != "slowdown":
+def is_priced(diagnostic: Diagnostic) -> bool:
+    """Whether it is about speed: only then does a fix save time."""
+    return diagnostic.prediction is not None and diagnostic.prediction.kind == "slowdown"
+
+
+def _cost(diagnostic: Diagnostic, entries: _Entries, view: View, datasets: Sequence[Dataset]) -> Cost | None:
+    if diagnostic.location.cell or not is_priced(diagnostic):
         return None
-    about = _Subject.of(one, view, datasets)
+    about = _Subject.of(diagnostic, view, datasets)
     feeding = entries.sum(lambda doing: about.feeds(doing, entries))
     own = feeding + entries.sum(lambda doing: about.is_below(doing, entries) and not about.feeds(doing, entries))
     perhaps = entries.sum(lambda doing: any(dataset.feeds(doing) for dataset in about.datasets))
     if perhaps > own:
-        return Cost(one, perhaps, "the operations that its dataset feeds")
-    if not feeding and (loop := _loop_of_a_head(one, view)):
+        return Cost(diagnostic, perhaps, "the operations that its dataset feeds")
+    if not feeding and (loop := _loop_of_a_head(diagnostic, view)):
         idle = entries.sum(lambda doing: entries.is_within(doing, about.path, loop))
-        return Cost(one, idle, "the loop around it") if idle else None
+        return Cost(diagnostic, idle, "the loop around it") if idle else None
     if own:
-        return Cost(one, own)
-    around = _around(entries, about.path, one.location.row)
+        return Cost(diagnostic, own)
+    around = _around(entries, about.path, diagnostic.location.row)
     if around is None:
         return None
     idle = entries.sum(lambda doing: any(_is_inside(place, around) for place in doing.stack))
-    return Cost(one, idle, "the function around it")
+    return Cost(diagnostic, idle, "the function around it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +116,16 @@ class _Subject:
     datasets: tuple[Dataset, ...]
 
     @classmethod
-    def of(cls, one: Diagnostic, view: View, datasets: Sequence[Dataset]) -> _Subject:
+    def of(cls, diagnostic: Diagnostic, view: View, datasets: Sequence[Dataset]) -> _Subject:
         here = view.working_directory
-        path = (here / one.filename).resolve()
-        rows = range(one.location.row, max(one.end_location.row, one.noqa_row) + 1)
-        text = "\n".join(view.line(one.filename, row) or "" for row in rows[:_MOST_ROWS])
+        path = (here / diagnostic.filename).resolve()
+        rows = range(diagnostic.location.row, max(diagnostic.end_location.row, diagnostic.noqa_row) + 1)
+        text = "\n".join(view.line(diagnostic.filename, row) or "" for row in rows[:_MOST_ROWS])
         return cls(
             path,
             rows,
             frozenset(re.findall(r"[^\W\d]\w*", text)),
-            frozenset(((here / note.filename).resolve(), note.location.row) for note in one.related),
+            frozenset(((here / note.filename).resolve(), note.location.row) for note in diagnostic.related),
             tuple(dataset for dataset in datasets if any(_is_on(step, path, rows) for step in dataset.steps)),
         )
 
@@ -146,16 +151,16 @@ def _is_on(step: Step, path: Path, rows: range) -> bool:
     return rows.start <= step.last and step.first < rows.stop and Path(step.file).resolve() == path
 
 
-def _loop_of_a_head(one: Diagnostic, view: View) -> range | None:
+def _loop_of_a_head(diagnostic: Diagnostic, view: View) -> range | None:
     """The rows of the loop around a finding on the head of a `with` or of the loop itself: it is about all in there.
 
     None for other findings, and where the file is no Python any more.
     """
     try:
-        tree = ast.parse(view.text(one.filename) or "")
+        tree = ast.parse(view.text(diagnostic.filename) or "")
     except (SyntaxError, ValueError, RecursionError):
         return None
-    at = one.location.row
+    at = diagnostic.location.row
     around = [
         node
         for node in ast.walk(tree)

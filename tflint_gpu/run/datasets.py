@@ -56,7 +56,7 @@ class Dataset:
     @property
     def working(self) -> tuple[Step, ...]:
         """The steps that compute; all where none does."""
-        return tuple(one for one in self.steps if one.name in _WORKING) or self.steps
+        return tuple(step for step in self.steps if step.name in _WORKING) or self.steps
 
     def feeds(self, doing: Doing) -> bool:
         """Whether what was done waited for this dataset, or may have, inside of TensorFlow's operations."""
@@ -70,12 +70,12 @@ class Dataset:
 
 def datasets(model: Model, name_of: NameOf) -> list[Dataset]:
     """All whose consumers are seen from a file."""
-    found = (_dataset(item, name_of) for item in model.once(Consumers).consumptions)
-    return [one for one in found if one is not None]
+    read = (_dataset(item, name_of) for item in model.once(Consumers).consumptions)
+    return [dataset for dataset in read if dataset is not None]
 
 
 def _dataset(item: Consumption, name_of: NameOf) -> Dataset | None:
-    steps = tuple(_step(one, name_of) for one in _operations(item.chain))
+    steps = tuple(_step(operation, name_of) for operation in _operations(item.chain))
     if item.kind == "unused" or not steps:
         return None
     # The head of a loop: its body does something else than wait.
@@ -90,8 +90,8 @@ def _is_keyword(call: cst.Call, value: cst.BaseExpression) -> bool:
 
 
 def _operations(chain: Chain) -> Iterator[Operation]:
-    for one in chain.inputs:
-        yield from _operations(one)
+    for source in chain.inputs:
+        yield from _operations(source)
     if chain.made is not None:
         yield chain.made
     yield from chain.operations

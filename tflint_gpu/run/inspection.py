@@ -20,7 +20,7 @@ from tflint_gpu.text.source import SourceFile
 class Inspection:
     """The findings by place, each once, and the datasets."""
 
-    found: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     datasets: tuple[Dataset, ...] = ()
 
 
@@ -38,9 +38,9 @@ def _inspect(engine: Engine, files: list[FileToCheck], name_of: NameOf) -> Inspe
     results = [engine.check(file) for file in files]
     for error in {error.rule: error for result in results for error in result.errors}.values():
         print(f"warning: {error.rule} failed on {error.filename}", file=sys.stderr)
-    found = {one.sort_key: one for result in results for one in result.diagnostics}
-    read = [one for file in files for one in _datasets(engine, file, name_of)]
-    return Inspection(tuple(found[key] for key in sorted(found)), tuple(dict.fromkeys(read)))
+    diagnostics = {diagnostic.sort_key: diagnostic for result in results for diagnostic in result.diagnostics}
+    read = [dataset for file in files for dataset in _datasets(engine, file, name_of)]
+    return Inspection(tuple(diagnostics[key] for key in sorted(diagnostics)), tuple(dict.fromkeys(read)))
 
 
 def _datasets(engine: Engine, file: FileToCheck, name_of: NameOf) -> list[Dataset]:

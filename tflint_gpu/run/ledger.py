@@ -119,23 +119,23 @@ class Ledger:
 
     def lines(self, entries: dict[Doing, Spent] | None = None) -> list[Line]:
         """The account by the innermost line, the most expensive first."""
-        found: dict[Place | None, Line] = {}
+        lines: dict[Place | None, Line] = {}
         for doing, spent in (self.entries if entries is None else entries).items():
             place = doing.stack[0] if doing.stack else None
-            line = found.setdefault(place, Line(place))
-            for one in (line.spent, line.ways.setdefault((doing.phase, doing.waits), Spent())):
-                one.seconds += spent.seconds
-                one.idle += spent.idle
-        return sorted(found.values(), key=lambda line: (-line.spent.idle, -line.spent.seconds))
+            line = lines.setdefault(place, Line(place))
+            for total in (line.spent, line.ways.setdefault((doing.phase, doing.waits), Spent())):
+                total.seconds += spent.seconds
+                total.idle += spent.idle
+        return sorted(lines.values(), key=lambda line: (-line.spent.idle, -line.spent.seconds))
 
     def phases(self) -> dict[str, Spent]:
         """The account by phase, the longest first."""
-        found: dict[str, Spent] = {}
+        spents: dict[str, Spent] = {}
         for doing, spent in self.entries.items():
-            one = found.setdefault(doing.phase, Spent())
-            one.seconds += spent.seconds
-            one.idle += spent.idle
-        return dict(sorted(found.items(), key=lambda item: -item[1].seconds))
+            setdefault = spents.setdefault(doing.phase, Spent())
+            setdefault.seconds += spent.seconds
+            setdefault.idle += spent.idle
+        return dict(sorted(spents.items(), key=lambda item: -item[1].seconds))
 
     @property
     def idle(self) -> float:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
 import subprocess
 import sys
+import termios
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tflint_gpu.run.process.witness import Witness
+
 SAMPLER = Path(__file__).resolve().with_name("tflint_program.py")
+_BOUND = SAMPLER.with_name("process") / "bound.py"
 INTERVAL = 0.02
-_PASSED_ON = frozenset(
-    {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD}
-)
+_PASSED_ON = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2})
+_WAITED_FOR = _PASSED_ON | {signal.SIGCHLD}
 _PATIENCE = 0.2
-_SECONDS_TO_DRAIN = 2.0
 _CHUNK = 1 << 16
 _LONGEST_LINE = 1 << 20
 
@@ -41,16 +43,17 @@ class Program:
     interval: float = INTERVAL
 
     def command(self, pipe: int) -> list[str]:
-        """The command that runs it under the sampler, which writes to this file descriptor."""
+        """The command that runs it under the sampler, which writes to this file descriptor, for as long as we live."""
         kind, memory = "module" if self.is_module else "file", "1" if self.asks_memory else "0"
-        head = [self.python, str(SAMPLER), str(pipe), str(self.interval), memory, kind]
+        tied = [sys.executable, "-I", "-S", str(_BOUND), str(os.getpid())]
+        head = [*tied, self.python, str(SAMPLER), str(pipe), str(self.interval), memory, kind]
         return [*head, self.target, *self.arguments]
 
 
 def run(program: Program, take: Callable[[bytes], None], started: Callable[[int], None] = lambda pid: None) -> int:
     """Run it to its end, on the terminal and the streams of this process; returns its code, -N for a signal N.
 
-    Signals that this process gets are passed on, apart from those that a terminal sends to both.
+    Signals that this process gets are passed on, apart from those that go to both. It ends when this process is killed.
 
     Arguments:
         take: gets each line of the sampler, in a thread; it must not raise.
@@ -58,7 +61,7 @@ def run(program: Program, take: Callable[[bytes], None], started: Callable[[int]
     """
     reading, writing = os.pipe()
     # Blocked before any thread is: a signal then waits for `_wait`. The sampler unblocks them for the program.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
     try:
         try:
             process = subprocess.Popen(program.command(writing), pass_fds=(writing,))
@@ -68,7 +71,8 @@ def run(program: Program, take: Callable[[bytes], None], started: Callable[[int]
         done = threading.Event()
         reader = threading.Thread(target=read_samples, args=(reading, take, done), name="tflint-samples", daemon=True)
         reader.start()
-        code = _wait(process)
+        with Witness(_PASSED_ON) as witness:
+            code = _wait(process, witness)
         done.set()
         reader.join()
         return code
@@ -91,14 +95,15 @@ def end_as(code: int) -> int:
     return 128 - code
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
+def _wait(process: subprocess.Popen[bytes], witness: Witness) -> int:
     """Pass signals on until the program has ended."""
     while (code := process.poll()) is None:
-        received = signal.sigtimedwait(_PASSED_ON, _PATIENCE)
+        received = signal.sigtimedwait(_WAITED_FOR, _PATIENCE)
         if received is None or received.si_signo == signal.SIGCHLD:
             continue
+        went_to_all = witness.saw(received.si_signo)
         # From the kernel it is a key of the terminal (or its end), which the program gets by itself.
-        if received.si_code <= 0:
+        if received.si_code <= 0 and not (went_to_all and os.getpgid(process.pid) == os.getpgrp()):
             process.send_signal(received.si_signo)
     return code
 
@@ -107,22 +112,21 @@ def read_samples(pipe: int, take: Callable[[bytes], None], done: threading.Event
     """Hand on whole lines until the pipe ends; a process that outlives the program may keep it open.
 
     Arguments:
-        done: set when the program has ended.
+        done: set when the program has ended. All that it wrote is in the pipe then.
     """
     import select
 
-    left, deadline = b"", None
-    while True:
-        if done.is_set():
-            deadline = deadline or time.monotonic() + _SECONDS_TO_DRAIN
-        ready = select.select([pipe], [], [], 0.0 if deadline else _PATIENCE)[0]
-        if not ready:
-            if deadline:
-                return
+    left, unread = b"", None
+    while unread is None or unread > 0:
+        if unread is None and done.is_set():
+            unread = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+            continue
+        if unread is None and not select.select([pipe], [], [], _PATIENCE)[0]:
             continue
         data = os.read(pipe, _CHUNK)
-        if not data or (deadline is not None and time.monotonic() > deadline):
+        if not data:
             return
+        unread = None if unread is None else unread - len(data)
         *lines, left = (left + data).split(b"\n")
         for line in lines:
             take(line)

@@ -10,7 +10,7 @@ from tflint_gpu.gpu.cards import Choice, Survey, first_card, shown_devices, surv
 from tflint_gpu.gpu.nvml import Nvml
 from tflint_gpu.gpu.watch import Watch
 from tflint_gpu.reports import View
-from tflint_gpu.run.costs import costs
+from tflint_gpu.run.costs import costs, is_priced
 from tflint_gpu.run.inspection import Inspection
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.result import NoGpu, Report
@@ -78,7 +78,8 @@ class Recording:
             ledger=self.ledger,
             gpu=self.choice.gpu,
             note=self.choice.note,
-            costs=costs(inspection.found, self.ledger.entries, view, inspection.datasets),
+            costs=costs(inspection.diagnostics, self.ledger.entries, view, inspection.datasets),
+            findings=sum(is_priced(diagnostic) for diagnostic in inspection.diagnostics),
             datasets=inspection.datasets,
             unused=unused,
             end=end,

@@ -46,7 +46,8 @@ class Report:
         code: its exit code; -N: signal N ended it; None: it runs still.
         gpu: the card that was watched.
         note: why none was, or what could not be seen of it.
-        costs: the findings, the most expensive first.
+        costs: the findings that cost anything that was seen, the most expensive first.
+        findings: how many predict a slowdown, those that cost nothing among them.
         datasets: of the files that ran.
         unused: why TensorFlow used no GPU; None where it used one, or did not start.
         end: how it ended, in words, where it was no process.
@@ -60,6 +61,7 @@ class Report:
     gpu: Gpu | None = None
     note: str = ""
     costs: tuple[Cost, ...] = ()
+    findings: int = 0
     datasets: tuple[Dataset, ...] = ()
     unused: NoGpu | None = None
     end: str = ""

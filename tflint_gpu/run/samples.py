@@ -109,7 +109,7 @@ class Decoder:
         if process not in self._places:
             self.processes += 1
             if len(self._places) >= _MOST_PROCESSES:  # hours of short workers
-                gone = next(one for one in self._places if one != self._main)
+                gone = next(place for place in self._places if place != self._main)
                 del self._places[gone], self._stacks[gone]
             self._places[process], self._stacks[process] = {}, {0: ()}
         if kind == "P":
@@ -119,7 +119,7 @@ class Decoder:
             self._places[process][rest[0]] = self._known.setdefault(place, place)
         elif kind == "S":
             places = self._places[process]
-            self._stacks[process][rest[0]] = tuple(places[one] for one in rest[1] if one in places)
+            self._stacks[process][rest[0]] = tuple(places[number] for number in rest[1] if number in places)
         elif kind == "M":
             return Memory(*rest)
         elif kind == "G":
@@ -127,6 +127,6 @@ class Decoder:
         elif kind == "T":
             stacks = self._stacks[process]
             seconds, span, stack, phase, waits, feeding = rest
-            feeding = tuple(stacks[one] for one in feeding)
+            feeding = tuple(stacks[number] for number in feeding)
             return Sample(seconds, span, stacks.get(stack, ()), phase, waits, feeding, process == self._main)
         return None

@@ -113,11 +113,11 @@ def _sampled(args: Any, executables: Any, folder: Any, sampler: Sampler) -> list
         folder: in which it will start; None: this process's.
     """
     try:
-        words = [os.fsdecode(one) for one in args]
-        found = next((one for one in map(os.fsdecode, executables) if os.path.isfile(one)), "")
+        words = [os.fsdecode(arg) for arg in args]
+        executable = next((path for path in map(os.fsdecode, executables) if os.path.isfile(path)), "")
     except TypeError:
         return None
-    if not sys.executable or not found or os.path.realpath(found) != os.path.realpath(sys.executable):
+    if not sys.executable or not executable or os.path.realpath(executable) != os.path.realpath(sys.executable):
         return None
     at = 1
     while at < len(words) and (FLAG.fullmatch(words[at]) or words[at] in FLAG_AND_VALUE):

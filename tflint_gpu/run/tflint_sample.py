@@ -76,8 +76,8 @@ class Code:
         if not _HAS_LINES:
             return at
         if at not in self.rows:
-            found = (row for start, end, row in self.code.co_lines() if start <= at < end)
-            self.rows[at] = next(found, None) or self.code.co_firstlineno
+            rows = (row for start, end, row in self.code.co_lines() if start <= at < end)
+            self.rows[at] = next(rows, None) or self.code.co_firstlineno
         return self.rows[at]
 
 
@@ -105,17 +105,17 @@ def _stacks() -> dict[int, list[tuple[types.CodeType, int]]]:
     except BaseException:
         list(end)
         raise
-    found: dict[int, list[tuple[types.CodeType, int]]] = {thread: [] for thread in threads}
+    stacks: dict[int, list[tuple[types.CodeType, int]]] = {thread: [] for thread in threads}
     this_round, reported = list(threads), iter(seen)
     threads.clear()
     while this_round:
         next_round = []
         for thread, (back, code, at) in zip(this_round, reported):
-            found[thread].append((code, at))
+            stacks[thread].append((code, at))
             if back is not None:
                 next_round.append(thread)
         this_round = next_round
-    return found
+    return stacks
 
 
 def _is_own(path: str) -> bool:
@@ -293,7 +293,13 @@ class Sampler:
                 return 0
             number = self.places[key] = len(self.places) + 1
             rows = [at[2] for at in code.co_lines() if at[2]] if hasattr(code, "co_lines") else [row]
-            last = max([*rows, *(_last_row(one) for one in code.co_consts if isinstance(one, types.CodeType)), row])
+            last = max(
+                [
+                    *rows,
+                    *(_last_row(co_const) for co_const in code.co_consts if isinstance(co_const, types.CodeType)),
+                    row,
+                ]
+            )
             path = os.path.normpath(os.path.join(HERE, code.co_filename))[:2000]
             self._write(["P", self.process, number, path, row, code.co_name[:200], code.co_firstlineno, last])
         return number
@@ -340,7 +346,7 @@ class Sampler:
             return
         if self.asks_gpus:
             self.asks_gpus = False
-            self._write(["G", self.process, sum(one.device_type == "GPU" for one in devices)])
+            self._write(["G", self.process, sum(device.device_type == "GPU" for device in devices)])
         if not self.asks_memory:
             return
         try:

@@ -82,8 +82,8 @@ class Timeline:
 
     def _widen(self) -> None:
         joined = self.bins[::2]
-        for one, other in zip(joined, self.bins[1::2], strict=False):
-            one.join(other)
+        for interval, other in zip(joined, self.bins[1::2], strict=False):
+            interval.join(other)
         self.bins, self.width = joined, self.width * 2
 
 

@@ -22,7 +22,11 @@ DEFAULT_EXCLUDE = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What holds for the files of one directory."""
+    """What holds for the files of one directory.
+
+    Arguments:
+        target_folder: where the settings file is that has `target_tensorflow`; None where the command line has it.
+    """
 
     origin: Path | None
     base: Path
@@ -31,6 +35,7 @@ class Settings:
     respect_gitignore: bool = True
     force_exclude: bool = False
     target_tensorflow: str | None = None
+    target_folder: Path | None = None
     gpu_memory: str | None = None
     output_format: str = "full"
     show_advice: bool = False
@@ -98,12 +103,15 @@ class SettingsResolver:
         if origin not in self._combined:
             # Relative to the settings file that was found, but to here for one that was passed:
             # so ruff has it, and so one file can serve many projects.
-            found = origin is not None and self.config is None
-            base = origin.parent if found and origin is not None else self.working_directory
+            is_given = origin is not None and self.config is None
+            base = origin.parent if is_given and origin is not None else self.working_directory
             chain = () if origin is None else read_settings_chain(origin, base)
             layers = [(written.options, written.base) for written in chain]
             layers.append((self.overrides, self.working_directory))
-            self._combined[origin] = combine(layers, origin, base)
+            settings = combine(layers, origin, base)
+            if self.config is not None or self.overrides.target_tensorflow is not None:
+                settings = replace(settings, target_folder=None)
+            self._combined[origin] = settings
         return self._combined[origin]
 
 
@@ -159,6 +167,8 @@ def combine(layers: Sequence[tuple[Options, Path]], origin: Path | None, base: P
         for name, path in (("cache_dir", layer.cache_dir), ("baseline", layer.baseline)):
             if path is not None:
                 given[name] = directory / os.path.expandvars(Path(path).expanduser())
+        if layer.target_tensorflow is not None:
+            given["target_folder"] = directory
         if layer.severity is not None:
             given["severity"] = (*settings.severity, *layer.severity)
         settings = replace(settings, **given)

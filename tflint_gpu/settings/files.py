@@ -99,7 +99,7 @@ class Discovery:
                 broken = " (a broken symbolic link)" if path.is_symlink() else ""
                 raise NoSuchPath(f"{given}: no such file or directory{broken}")
         fallback = common_folder(arguments)
-        found: dict[str, FileToCheck] = {}
+        checks: dict[str, FileToCheck] = {}
         for argument in arguments:
             real = os.path.realpath(argument)
             for path in self._below(argument):
@@ -107,9 +107,9 @@ class Discovery:
                 if real != str(argument) and not path.is_symlink():
                     # Below an argument no link to a directory is followed, so that only its last part can be one.
                     identity = str(Path(real) / path.relative_to(argument))
-                if identity not in found:
-                    found[identity] = self.describe(path, fallback)
-        return list(found.values())
+                if identity not in checks:
+                    checks[identity] = self.describe(path, fallback)
+        return list(checks.values())
 
     def describe(self, path: Path, fallback: Path, content: bytes | None = None) -> FileToCheck:
         """What is to be known of one file before it is checked."""

@@ -13,6 +13,7 @@ from tflint_gpu.settings.selection import code_of, owner_of, selectable, unknown
 from tflint_gpu.severity import WORST_FIRST, Severity
 
 _ADDRESS = re.compile(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
+_CODE = re.compile(r"TFG\d{3}", re.IGNORECASE)
 TABLE = "tflint-gpu"
 OUTPUT_FORMATS = (
     "full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "azure", "junit", "rdjson", "pylint",
@@ -104,7 +105,13 @@ def _severity(value: object) -> Severity:
 def _severities(value: object) -> tuple[tuple[str, Severity], ...]:
     if not isinstance(value, dict):
         raise TypeError("a table of rules with severities")
-    return tuple((code_of(rule), _severity(severity)) for rule, severity in value.items())
+    severities = []
+    for rule, severity in value.items():
+        try:
+            severities.append((code_of(rule), _severity(severity)))
+        except TypeError as error:
+            raise TypeError(f"{error} for `{rule}`") from None
+    return tuple(severities)
 
 
 def _address(value: object) -> str:
@@ -203,7 +210,7 @@ def check_selectors(options: Options, origin: str) -> None:
 
 
 def nearest(word: str, known: Iterable[str], listing: str = "") -> str:
-    """What an unknown word was probably meant to be, as the end of a sentence.
+    """What an unknown word was probably meant to be, as the end of a sentence; the number of a rule is like no other.
 
     Arguments:
         known: the words that there are.
@@ -211,7 +218,7 @@ def nearest(word: str, known: Iterable[str], listing: str = "") -> str:
     """
     import difflib
 
-    words = {name.lower(): name for name in known}
+    words = {name.lower(): name for name in known if not (_CODE.fullmatch(word) and _CODE.fullmatch(name))}
     close = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
     if close:
         return f"; did you mean `{words[close[0]]}`?"

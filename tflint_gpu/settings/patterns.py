@@ -45,9 +45,10 @@ class FilePatterns:
     @cached_property
     def _expressions(self) -> tuple[_Match, _Match]:
         """What matches the last part of a path, and what a whole path, that one of the patterns means."""
-        texts = [(one, with_slashes(one.text)) for one in self.patterns]
+        texts = [(pattern, with_slashes(pattern.text)) for pattern in self.patterns]
         places = (
-            text if _ABSOLUTE.match(text) else f"{_escaped(one.base)}/{text}".replace("//", "/") for one, text in texts
+            text if _ABSOLUTE.match(text) else f"{_escaped(pattern.base)}/{text}".replace("//", "/")
+            for pattern, text in texts
         )
         names = _any_of(_translated(text) for _, text in texts)
         return names.fullmatch, _any_of(_translated(text.rstrip("/")) for text in places).fullmatch

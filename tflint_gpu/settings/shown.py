@@ -66,12 +66,12 @@ def _toml(value: object) -> str:
 
 def _target(settings: Settings, directory: Path) -> Iterator[str]:
     pins = Pins()
-    target = pins.target(settings.target_tensorflow, directory)
+    target = pins.target(settings.target_tensorflow, directory, settings.target_folder)
     major, minor = target.tensorflow
-    pin = pins.place(directory) if settings.target_tensorflow is None else None
+    pin = None if target.source == "settings" else pins.place(directory)
     if pin is not None:
         why = f"{pin.path}, line {pin.row}"
     else:
-        why = "`target-tensorflow`" if settings.target_tensorflow is not None else "nothing pins a version: the newest"
+        why = "`target-tensorflow`" if target.pinned else "nothing pins a version: the newest"
     version = "1" if major < 2 else f"{major}.{minor}"
     yield f"# checked as code for TensorFlow {version} with Keras {target.keras} ({why})"

@@ -44,8 +44,8 @@ class Mentioned(dict[RequiredSubstring, bool]):
         self.data = data
 
     def __missing__(self, required: RequiredSubstring) -> bool:
-        self[required] = found = required in self.data if isinstance(required, bytes) else bool(required(self.data))
-        return found
+        self[required] = answer = required in self.data if isinstance(required, bytes) else bool(required(self.data))
+        return answer
 
     def any_of(self, substrings: Iterable[RequiredSubstring]) -> bool:
         """Whether one of some required substrings holds."""

@@ -55,8 +55,8 @@ class Cell:
 
     @property
     def is_indented(self) -> bool:
-        """Whether its first statement is, which IPython allows."""
-        return _INDENTED.match(self.text) is not None
+        """Whether its first statement is, which IPython allows; a cell magic above it may be, too, and is none."""
+        return _INDENTED.match(self.text, python_start(self.text) or 0) is not None
 
     def dedented(self) -> Cell:
         """The cell with statements at the start of their lines; lines inside of strings stay as they are."""
@@ -77,7 +77,7 @@ class Cell:
 def joined(cells: Iterable[Cell]) -> tuple[str, tuple[Cell, ...]]:
     """The text of a program of some cells, and the cells with their places in it."""
     cells = list(cells)
-    newline = next((found[0] for cell in cells if (found := _NEWLINE.search(cell.text))), "\n")
+    newline = next((match[0] for cell in cells if (match := _NEWLINE.search(cell.text))), "\n")
     text = ""
     placed: list[Cell] = []
     for cell in cells:
@@ -219,8 +219,10 @@ class DocumentCells(CellSource):
         """Read the cells of a text file."""
         document = source.text
         texts = [(start, document[start:end]) for start, end in finder(document)]
-        found = [(start, text) for start, text in texts if text.strip() and python_start(text) is not None]
-        text, cells = joined(Cell(number, text, (), start).dedented() for number, (start, text) in enumerate(found, 1))
+        with_code = [(start, text) for start, text in texts if text.strip() and python_start(text) is not None]
+        text, cells = joined(
+            Cell(number, text, (), start).dedented() for number, (start, text) in enumerate(with_code, 1)
+        )
         marked = source.byte_order_mark
         return cls(source.path, source.name, text, source.encoding, marked, document, cells, finder=finder)
 

@@ -95,13 +95,13 @@ def find_texts(document: str, keys: Collection[str]) -> dict[Place, WrittenText]
         document: valid JSON.
         keys: of the objects that hold the texts.
     """
-    found: dict[Place, WrittenText] = {}
+    texts: dict[Place, WrittenText] = {}
     place: list[str | int | None] = []  # None: an object's next key is awaited
     for token in _TOKEN.finditer(document):
         word = token[0]
         if word in "{[":
             if word == "[" and place and place[-1] in keys:
-                found[_fixed(place)] = WrittenText(document, token.start())
+                texts[_fixed(place)] = WrittenText(document, token.start())
             place.append(0 if word == "[" else None)
         elif word in "}]":
             place.pop()
@@ -112,10 +112,10 @@ def find_texts(document: str, keys: Collection[str]) -> dict[Place, WrittenText]
             if place and place[-1] is None:
                 place[-1] = json.loads(word)
             elif place and place[-1] in keys:
-                found[_fixed(place)] = WrittenText(document, None, [token.span()])
-            elif len(place) > 1 and place[-2] in keys and _fixed(place[:-1]) in found:
-                found[_fixed(place[:-1])].literals.append(token.span())
-    return found
+                texts[_fixed(place)] = WrittenText(document, None, [token.span()])
+            elif len(place) > 1 and place[-2] in keys and _fixed(place[:-1]) in texts:
+                texts[_fixed(place[:-1])].literals.append(token.span())
+    return texts
 
 
 def _fixed(place: Iterable[str | int | None]) -> Place:

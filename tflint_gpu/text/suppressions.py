@@ -148,7 +148,7 @@ class Suppressions:
         text = self._source.text
         if not self._possible:
             return ()
-        found = []
+        result = []
         for start, end in comment_spans(self._source.code):
             if text[start] != "#":  # a line that is no Python, and was made a comment
                 continue
@@ -159,8 +159,8 @@ class Suppressions:
             if match is not None and any(_written(match)) and start <= match.start() + _indentation(match):
                 whole_file = match.re is _FILE
                 codes = tuple(_written(match))
-                found.append(Directive(match.start() + _indentation(match), codes[-1].end, codes, whole_file))
-        return tuple(found)
+                result.append(Directive(match.start() + _indentation(match), codes[-1].end, codes, whole_file))
+        return tuple(result)
 
     def _suppressing(self, diagnostic: Diagnostic) -> Iterator[re.Match[str]]:
         """The comments that suppress a finding, those for the whole file first and, if there are any, alone."""
@@ -168,8 +168,8 @@ class Suppressions:
         yield from whole
         if whole:
             return
-        for one in self.rows(diagnostic):
-            match = self._inline(one)
+        for row in self.rows(diagnostic):
+            match = self._inline(row)
             if match is not None and _silences(match, diagnostic):
                 yield match
 
@@ -249,8 +249,8 @@ def _comments(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> list[Edi
         if not known.hides(diagnostic) and not any(code in planned.get(row, ()) for row in known.rows(diagnostic)):
             planned.setdefault(comment_row(source, diagnostic), []).append(code)
     comments = {start for start, _ in comment_spans(source.code)} if planned else set()
-    found = (_comment(source, row, codes, comments) for row, codes in sorted(planned.items()))
-    return [edit for edit in found if source.is_writable(edit.start, edit.end)]
+    added = (_comment(source, row, codes, comments) for row, codes in sorted(planned.items()))
+    return [edit for edit in added if source.is_writable(edit.start, edit.end)]
 
 
 def comment_row(source: SourceFile, diagnostic: Diagnostic) -> int:
@@ -289,7 +289,7 @@ def removal(source: SourceFile, directive: Directive, gone: Collection[WrittenCo
     content = ""
     if kept:
         first = directive.codes[0].start
-        separators = {text[one.end : two.start] for one, two in pairwise(directive.codes)}
+        separators = {text[code.end : two.start] for code, two in pairwise(directive.codes)}
         separator = separators.pop() if len(separators) == 1 else ", "
         content = separator.join(text[code.start : code.end] for code in kept)
     elif not text[line_start:first].strip() and not rest.strip():

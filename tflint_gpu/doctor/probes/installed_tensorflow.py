@@ -27,8 +27,8 @@ def main() -> None:
     # Another program may print on standard output while it is imported.
     result = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    found = _look()
-    result.write(json.dumps(found) + "\n")
+    facts = _look()
+    result.write(json.dumps(facts) + "\n")
     result.flush()
 
 
@@ -87,16 +87,16 @@ def _libraries(names: list[str]) -> list[dict[str, str]]:
     What it has not opened is opened from the wheels, again and again while that gets on: they need each other.
     """
     wheels = {name: _wheel(name) for name in names}
-    found = {name: _library(name, wheels[name]) for name in names}
+    libraries = {name: _library(name, wheels[name]) for name in names}
     count = -1
-    while count != (count := sum(not one["error"] for one in found.values())):
-        for name in [name for name, one in found.items() if one["error"] and one["wheel"]]:
+    while count != (count := sum(not library["error"] for library in libraries.values())):
+        for name in [name for name, library in libraries.items() if library["error"] and library["wheel"]]:
             try:
                 ctypes.CDLL(wheels[name])
-                found[name]["error"] = ""
+                libraries[name]["error"] = ""
             except OSError as error:
-                found[name]["error"] = str(error)
-    return list(found.values())
+                libraries[name]["error"] = str(error)
+    return list(libraries.values())
 
 
 def _wheel(name: str) -> str:

@@ -18,10 +18,10 @@ CONDA = ("cudatoolkit", "cudnn", "cuda-cudart", "cuda-nvcc", "libcublas")
 def main() -> None:
     """Look, and print one line."""
     packages: dict[str, str] = {}
-    for one in importlib.metadata.distributions():
-        name = (one.metadata["Name"] or "").lower().replace("_", "-")
+    for distribution in importlib.metadata.distributions():
+        name = (distribution.metadata["Name"] or "").lower().replace("_", "-")
         if name.startswith(tuple(word.replace("_", "-") for word in WORDS)):
-            packages.setdefault(name, one.version)
+            packages.setdefault(name, distribution.version)
     prefix = os.environ.get("CONDA_PREFIX", "")
     conda = sorted(path.stem for path in Path(prefix, "conda-meta").glob("*.json") if path.name.startswith(CONDA))
     print(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import builtins
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
 
 from tflint_gpu.bounds import Bound
 from tflint_gpu.model.interpreter.builtin_functions import CHANGING
+from tflint_gpu.model.interpreter.displays import Displays
 from tflint_gpu.model.interpreter.operators import compared, item, operated
 from tflint_gpu.model.interpreter.values import (
     PLAIN,
@@ -32,7 +33,7 @@ from tflint_gpu.model.interpreter.values import (
 from tflint_gpu.model.interpreter.world import Exhausted, World
 from tflint_gpu.model.python.names.names import canonical
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function, is_property, may_be_replaced
+from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Expression, text_of
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -41,7 +42,7 @@ from tflint_gpu.model.python.value_flow.library import is_library
 _LITERALS = {"True": True, "False": False, "None": None}
 
 
-class Expressions(ABC):
+class Expressions(Displays):
     """Computes expressions; a class derived from this one runs statements.
 
     Arguments:
@@ -66,10 +67,6 @@ class Expressions(ABC):
     @abstractmethod
     def changes(self, value: Mutable) -> None:
         """A value is about to be changed."""
-
-    @abstractmethod
-    def bind(self, frame: Frame, target: cst.CSTNode, value: Any) -> None:
-        """Assign to a name, a tuple of names, an attribute or an item."""
 
     @abstractmethod
     def method_of(self, owner: Class, name: str, skip_own: bool = False) -> Function | None:
@@ -294,79 +291,6 @@ class Expressions(ABC):
         ]
         return UNKNOWN if UNKNOWN in bounds else slice(*bounds)
 
-    def _tuple(self, frame: Frame, expr: cst.Tuple | cst.Set) -> Any:
-        values = self._displayed(frame, expr)
-        return UNKNOWN if values is None else tuple(values)
-
-    def _list(self, frame: Frame, expr: cst.List) -> Any:
-        values = self._displayed(frame, expr)
-        return UNKNOWN if values is None else ListValue(values)
-
-    def _displayed(self, frame: Frame, expr: cst.Tuple | cst.List | cst.Set) -> list[Any] | None:
-        values: list[Any] = []
-        for element in expr.elements:
-            value = self.evaluate(frame, element.value)
-            if isinstance(element, cst.StarredElement):
-                inner = self.iterated(value)
-                if inner is None:
-                    return None
-                values.extend(inner)
-            else:
-                values.append(value)
-        return values
-
-    def _dict(self, frame: Frame, expr: cst.Dict) -> Any:
-        items: dict[Any, Any] = {}
-        for element in expr.elements:
-            value = self.evaluate(frame, element.value)
-            if isinstance(element, cst.StarredDictElement):
-                if not isinstance(value, DictValue) or value.is_lost:
-                    return UNKNOWN
-                items.update(value.items)
-                continue
-            assert isinstance(element, cst.DictElement)
-            key = self.evaluate(frame, element.key)
-            if not isinstance(key, PLAIN):
-                return UNKNOWN
-            items[key] = value
-        return DictValue(items)
-
-    def _comprehension(self, frame: Frame, expr: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> Any:
-        inner = Frame(frame.file, {}, frame, receiver=None)
-        values: list[Any] = []
-        for _ in self._iterations(inner, expr.for_in, values):
-            values.append(self.evaluate(inner, expr.elt))
-        return UNKNOWN if values[:1] == [_LOST] else ListValue(values)
-
-    def _dict_comprehension(self, frame: Frame, expr: cst.DictComp) -> Any:
-        inner = Frame(frame.file, {}, frame, receiver=None)
-        lost: list[Any] = []
-        items: dict[Any, Any] = {}
-        for _ in self._iterations(inner, expr.for_in, lost):
-            key = self.evaluate(inner, expr.key)
-            if not isinstance(key, PLAIN):
-                return UNKNOWN
-            items[key] = self.evaluate(inner, expr.value)
-        return UNKNOWN if lost else DictValue(items)
-
-    def _iterations(self, frame: Frame, clause: cst.CompFor, lost: list[Any]) -> Iterator[None]:
-        """The iterations of a comprehension; where they are not known, `lost` begins with `_LOST`."""
-        values = self.iterated(self.evaluate(frame, clause.iter))
-        if values is None:
-            lost.insert(0, _LOST)
-            return
-        for value in values:
-            self.bind(frame, clause.target, value)
-            tests = [self.truth(self.evaluate(frame, test.test)) for test in clause.ifs]
-            if None in tests:
-                lost.insert(0, _LOST)
-                return
-            if all(tests):
-                if clause.inner_for_in is None:
-                    yield
-                else:
-                    yield from self._iterations(frame, clause.inner_for_in, lost)
-
     # Other expressions.
 
     def _function(self, frame: Frame, expr: cst.Lambda) -> Any:
@@ -404,12 +328,6 @@ class Expressions(ABC):
         return self.evaluate(frame, expr.expression)
 
 
-def defined(file: File, node: cst.FunctionDef, owner: Class | None, frame: Frame) -> Any:
-    """What a function statement binds; `UNKNOWN` under a decorator that is not known."""
-    return UNKNOWN if may_be_replaced(file, node) else FunctionValue(Function(file, node, owner), frame)
-
-
-_LOST = object()
 _STEPS: dict[type, Callable[[Expressions, Frame, Any], Any]] = {
     cst.Name: Expressions._name,
     cst.Attribute: Expressions._attribute,

@@ -28,8 +28,9 @@ from tflint_gpu.model.interpreter.values import (
     joined,
 )
 from tflint_gpu.model.interpreter.world import Exhausted, World
+from tflint_gpu.model.python.project.decorators import is_decorated
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Definitions, Function, is_decorated
+from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Node, parameters, positional_parameters
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -43,8 +44,7 @@ class Interpreter(Statements):
     """
 
     def __init__(self, project: Project, definitions: Definitions, entry: File, world: Callable[[Interpreter], World]):
-        super().__init__(project)
-        self.definitions = definitions
+        super().__init__(project, definitions)
         self.entry = entry
         self.world = world(self)
         self.depth = 0

@@ -16,7 +16,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import RUN_ITERATIONS, RUN_STEPS
 from tflint_gpu.model.interpreter.builtin_functions import container_method
-from tflint_gpu.model.interpreter.expressions import Expressions, defined
+from tflint_gpu.model.interpreter.expressions import Expressions
 from tflint_gpu.model.interpreter.operators import operated
 from tflint_gpu.model.interpreter.values import (
     PLAIN,
@@ -24,13 +24,14 @@ from tflint_gpu.model.interpreter.values import (
     ClassValue,
     DictValue,
     Frame,
+    FunctionValue,
     Instance,
     ListValue,
     Mutable,
     joined_variables,
     now,
 )
-from tflint_gpu.model.python.project.functions import Class
+from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -49,8 +50,9 @@ class _Region:
 class Statements(Expressions):
     """Runs statements; a class derived from this one calls functions."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, definitions: Definitions) -> None:
         super().__init__(project, RUN_STEPS.limit)
+        self.definitions = definitions
         self._regions: list[_Region] = []
 
     # Regions.
@@ -175,7 +177,9 @@ class Statements(Expressions):
             self._set_item(self.evaluate(frame, node.target.value), UNKNOWN, UNKNOWN)
 
     def _define(self, frame: Frame, node: cst.FunctionDef) -> None:
-        frame.variables[node.name.value] = defined(frame.file, node, None, frame)
+        is_replaced = self.definitions.decorators.may_replace(frame.file, node)
+        function = FunctionValue(Function(frame.file, node, None), frame)
+        frame.variables[node.name.value] = UNKNOWN if is_replaced else function
 
     def _define_class(self, frame: Frame, node: cst.ClassDef) -> None:
         frame.variables[node.name.value] = ClassValue(Class(frame.file, node), frame)

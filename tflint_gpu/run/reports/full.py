@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled, width
 from tflint_gpu.reports.locations import place as placed
+from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 
@@ -56,12 +57,16 @@ def _others(report: Report, view: View) -> Iterator[str]:
     for title, entries in tables.items():
         known = sorted(report.ledger.lines(entries), key=lambda line: -line.spent.seconds)
         lines = [
-            one for one in known if one.place is not None and report.share(one.spent.seconds) >= words.WORTH_REPORTING
+            line
+            for line in known
+            if line.place is not None and report.share(line.spent.seconds) >= words.WORTH_REPORTING
         ][:_MOST_OTHERS]
         if lines:
             yield ""
             yield title
-            rows = [(words.seconds(one.spent.seconds), words.place(one.place, view.working_directory)) for one in lines]
+            rows = [
+                (words.seconds(line.spent.seconds), words.place(line.place, view.working_directory)) for line in lines
+            ]
             yield from _table([(amount, printable(place)) for amount, place in rows])
 
 
@@ -90,22 +95,26 @@ def _phases(report: Report, view: View) -> Iterator[str]:
 
 
 def _findings(report: Report, view: View) -> Iterator[str]:
-    shown = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
-    if not shown:
+    if not report.findings:
         return
+    shown = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
     yield ""
     yield styled("What `check` finds there, with the share that a fix saves at most:", "bold", view.colour)
     for cost in shown[:_MOST_FINDINGS]:
-        one = cost.diagnostic
-        where = printable(placed(one.filename, one.location))
+        diagnostic = cost.diagnostic
+        where = printable(placed(diagnostic.filename, diagnostic.location))
         around = words.share_of(cost)
-        title = f"{words.percent(report.share(cost.idle)):>5}  {where} {one.code} {one.name}{around}"
+        title = f"{words.percent(report.share(cost.idle)):>5}  {where} {diagnostic.code} {diagnostic.name}{around}"
         yield styled(title, "cyan", view.colour)
-        yield from _wrapped(one.message, view, "       ")
-        if one.help:
-            yield from _wrapped(f"help: {one.help}", view, "       ")
+        yield from _wrapped(diagnostic.message, view, "       ")
+        if diagnostic.help:
+            yield from _wrapped(f"help: {diagnostic.help}", view, "       ")
     if len(shown) > _MOST_FINDINGS:
         yield f"... and {len(shown) - _MOST_FINDINGS} more (`--output-format json` has all)"
+    if cheap := report.findings - len(shown):
+        least = words.percent(words.WORTH_REPORTING)
+        others = " more" if shown else ""
+        yield f"{plural(cheap, 'finding')}{others} cost less than {least}, or nothing that was seen (`check` shows all)"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

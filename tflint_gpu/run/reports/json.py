@@ -74,25 +74,26 @@ def render(report: Report, view: View) -> str:
             "seconds_each": ledger.timeline.width,
             "bins": [
                 {
-                    "seconds": round(one.seconds, 3),
-                    "idle": round(one.idle, 3),
-                    "utilisation": None if one.utilisation is None else round(one.utilisation, 1),
-                    "memory": one.memory,
-                    "phases": {name: round(amount, 3) for name, amount in one.phases.items()},
+                    "seconds": round(interval.seconds, 3),
+                    "idle": round(interval.idle, 3),
+                    "utilisation": None if interval.utilisation is None else round(interval.utilisation, 1),
+                    "memory": interval.memory,
+                    "phases": {name: round(amount, 3) for name, amount in interval.phases.items()},
                 }
-                for one in ledger.timeline.bins
+                for interval in ledger.timeline.bins
             ],
         },
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _unused(found: NoGpu) -> dict[str, Any]:
+def _unused(gpu: NoGpu) -> dict[str, Any]:
     return {
         "diagnoses": [
-            {"code": one.code, "name": one.name, "severity": one.severity, "seen": one.seen} for one in found.diagnoses
+            {"code": diagnosis.code, "name": diagnosis.name, "severity": diagnosis.severity, "seen": diagnosis.seen}
+            for diagnosis in gpu.diagnoses
         ],
-        "next_step": found.next_step,
+        "next_step": gpu.next_step,
     }
 
 

@@ -23,7 +23,11 @@ _MIBIBYTE = 1 << 20
 def utilisation(report: Report) -> str:
     """How busy the card was; empty where none reported it."""
     bins, width = report.ledger.timeline.bins, report.ledger.timeline.width
-    known = [(number * width, one.utilisation) for number, one in enumerate(bins) if one.utilisation is not None]
+    known = [
+        (number * width, interval.utilisation)
+        for number, interval in enumerate(bins)
+        if interval.utilisation is not None
+    ]
     if len(known) < 2:
         return ""
 
@@ -39,7 +43,11 @@ def utilisation(report: Report) -> str:
 def memory(report: Report) -> str:
     """The memory that was held on the card; empty where none reported it."""
     bins, width = report.ledger.timeline.bins, report.ledger.timeline.width
-    known = [(number * width, one.memory / _MIBIBYTE) for number, one in enumerate(bins) if one.memory is not None]
+    known = [
+        (number * width, interval.memory / _MIBIBYTE)
+        for number, interval in enumerate(bins)
+        if interval.memory is not None
+    ]
     if len(known) < 2:
         return ""
 
@@ -60,7 +68,7 @@ def phases(report: Report) -> str:
     names = list(report.ledger.phases())[: len(COLOURS)]
     if not names:
         return ""
-    parts = [(words.phase(name), lambda one, name=name: one.phases.get(name, 0.0)) for name in names]
+    parts = [(words.phase(name), lambda interval, name=name: interval.phases.get(name, 0.0)) for name in names]
     return svg(_shares(report, parts, "part of the main thread's time"), "phases", _CSS)
 
 
@@ -69,7 +77,7 @@ def lines(report: Report, expensive: Sequence[Line], here: Callable[[Line], str]
     located = [line for line in expensive if line.place is not None]
     if not located:
         return ""
-    parts = [(here(line), lambda one, place=line.place: one.places.get(place, 0.0)) for line in located]
+    parts = [(here(line), lambda interval, place=line.place: interval.places.get(place, 0.0)) for line in located]
     return svg(_shares(report, parts, "idle time, part of the span"), "lines", _CSS)
 
 
@@ -79,7 +87,7 @@ def _shares(report: Report, parts: Sequence[tuple[str, Callable[[Bin], float]]],
     def draw(axes: Axes) -> None:
         count = len(timeline.bins)
         seconds = [number * timeline.width for number in range(count + 1)]
-        heights = [[min(1.0, amount(one) / timeline.width) for one in timeline.bins] for _, amount in parts]
+        heights = [[min(1.0, amount(interval) / timeline.width) for interval in timeline.bins] for _, amount in parts]
         axes.stackplot(
             seconds,
             *([*row, row[-1]] for row in heights),

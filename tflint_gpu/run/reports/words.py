@@ -55,7 +55,7 @@ def fed_by(report: Report, line: Line) -> list[Step]:
     """The operations of the datasets for which a line waits, or may wait inside of TensorFlow's operations."""
     name, waits = line.way
     doing = Doing(() if line.place is None else (line.place,), name, waits)
-    return list(dict.fromkeys(step for one in report.datasets if one.feeds(doing) for step in one.working))
+    return list(dict.fromkeys(step for dataset in report.datasets if dataset.feeds(doing) for step in dataset.working))
 
 
 def share_of(cost: Cost) -> str:
@@ -73,12 +73,12 @@ def seconds(amount: float) -> str:
     return f"{amount:.1f} s" if amount < 600 else f"{amount / 60:.1f} min"
 
 
-def place(one: Place | None, here: Path) -> str:
+def place(place: Place | None, here: Path) -> str:
     """A line and its function, by the shortest name of the file."""
-    if one is None:
+    if place is None:
         return "no line of yours"
-    name = _short(one.file, here)
-    return f"{name}:{one.row}" if one.function == "<module>" else f"{name}:{one.row} in {one.function}"
+    name = _short(place.file, here)
+    return f"{name}:{place.row}" if place.function == "<module>" else f"{name}:{place.row} in {place.function}"
 
 
 def _short(file: str, here: Path) -> str:
@@ -93,7 +93,7 @@ def ending(report: Report) -> str:
     if report.code is None:
         return "is running"
     if report.code < 0:
-        known = {one.value: one.name for one in signal.Signals}
+        known = {number.value: number.name for number in signal.Signals}
         return f"was ended by {known.get(-report.code, f'signal {-report.code}')}"
     return f"ended with exit code {report.code}"
 

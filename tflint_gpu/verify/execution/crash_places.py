@@ -22,10 +22,10 @@ def crash_place(stderr: str, folder: Path, sources: Iterable[SourceFile], flagge
         folder: holds the programs' own folders.
         sources: the files of which programs were made.
     """
-    found = _innermost(stderr, folder)
-    if found is None:
+    innermost = _innermost(stderr, folder)
+    if innermost is None:
         return ""
-    path, code = found
+    path, code = innermost
     for source in sources:
         if source.path.with_suffix(".py").parts[-len(path.parts) :] != path.parts:
             continue
@@ -41,9 +41,9 @@ def crash_place(stderr: str, folder: Path, sources: Iterable[SourceFile], flagge
 
 def _innermost(stderr: str, folder: Path) -> tuple[Path, str] | None:
     """A file below its program's folder, and the code of the line."""
-    found = None
+    innermost = None
     for match in _FRAME.finditer(stderr):
         path = Path(match["file"])
         if folder in path.parents and not path.name.startswith(HARNESS_PREFIX):
-            found = Path(*path.relative_to(folder).parts[1:]), match["code"].rstrip()
-    return found
+            innermost = Path(*path.relative_to(folder).parts[1:]), match["code"].rstrip()
+    return innermost

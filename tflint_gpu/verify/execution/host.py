@@ -33,7 +33,7 @@ def describe(load_before: float | None = None) -> Host:
         load_before: what `load` gave before the run.
     """
     affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
-    known = tuple(one for one in (load_before, load()) if one is not None)
+    known = tuple(reading for reading in (load_before, load()) if reading is not None)
     return Host(_model(), len(affinity) or os.cpu_count() or 1, _memory(), known)
 
 

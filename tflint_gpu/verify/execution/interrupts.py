@@ -20,8 +20,8 @@ def deferred() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    found = ((number, signal.getsignal(number)) for number in _SIGNALS)
-    previous = {number: handler for number, handler in found if handler not in (signal.SIG_IGN, None)}
+    handlers = ((number, signal.getsignal(number)) for number in _SIGNALS)
+    previous = {number: handler for number, handler in handlers if handler not in (signal.SIG_IGN, None)}
     pending: list[int] = []
     for number in previous:
         signal.signal(number, lambda number, frame: pending.append(number))

@@ -33,9 +33,9 @@ class Family:
 
     def members(self) -> frozenset[int]:
         """Return the numbers of the processes that live now; only the leader's where there is no `/proc`."""
-        found = members_of(self.leader, self._known)
-        self._known = {*found, self.leader}
-        return found
+        members = members_of(self.leader, self._known)
+        self._known = {*members, self.leader}
+        return members
 
     def memory(self) -> int | None:
         """Return the resident memory of all members in bytes, or None where it cannot be known.

@@ -85,13 +85,13 @@ class Bench:
         shows that.
         """
         end = time.monotonic() + seconds
-        for found in self._attempt(end, known, rounds):
-            if found.verdict.verdict == "not run" and self._turns_to_keras_2():
+        for answer in self._attempt(end, known, rounds):
+            if answer.verdict.verdict == "not run" and self._turns_to_keras_2():
                 for again in self._attempt(end, None, rounds):
                     is_refused = again.verdict.verdict == "not run" and not again.is_cut
-                    yield found if is_refused else again
+                    yield answer if is_refused else again
                 return
-            yield found
+            yield answer
 
     def _turns_to_keras_2(self) -> bool:
         """Make the programs those that run with Keras 2, if that may help."""
@@ -128,11 +128,11 @@ class Bench:
         wanted = rounds_for(self.case, self.setup)
         if rounds is not None:
             wanted = min(wanted, len(samples) + rounds)
-        for found in self._measured(before, after, wanted - len(samples), seconds):
-            if found.before is None or found.after is None or found.budget_spent:
+        for answer in self._measured(before, after, wanted - len(samples), seconds):
+            if answer.before is None or answer.after is None or answer.budget_spent:
                 yield self._cut(samples)
                 return
-            pair = (self._sampled(found.before), self._sampled(found.after))
+            pair = (self._sampled(answer.before), self._sampled(answer.after))
             samples.append(pair)
             fault = self._fault(*pair)
             if fault is not None:
@@ -152,10 +152,10 @@ class Bench:
             with contextlib.closing(
                 run_alternating(before, after, count, seconds, self.setup.limits, self._start)
             ) as rounds:
-                for found in rounds:
-                    if {one.status for one in (found.before, found.after) if one} & _OUT_OF_MEMORY:
+                for round in rounds:
+                    if {sample.status for sample in (round.before, round.after) if sample} & _OUT_OF_MEMORY:
                         break
-                    yield found
+                    yield round
                     count -= 1
                 else:
                     return

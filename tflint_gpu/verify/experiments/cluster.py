@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from tflint_gpu.checking.cluster import NoCluster, connected
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.scheduling import INSTALMENT, LOOK, SHORTEST_LOOK, Known, concluded, most_urgent
+from tflint_gpu.verify.experiments.sharing import measured_with, shared
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification, unmeasured
 
 Plan: TypeAlias = "Callable[[], tuple[Sequence[Case], Setup]]"
@@ -117,10 +118,11 @@ class Cluster:
         from ray import cloudpickle
 
         end = time.monotonic() + seconds
-        shared = self._ray.put(cloudpickle.dumps((plan, self.measure_one or _measured)))
+        plan_there = self._ray.put(cloudpickle.dumps((plan, self.measure_one or _measured)))
         results: list[Verification | None] = [None] * len(cases)
         lost = [0] * len(cases)
-        looks = list(reversed(range(len(cases))))
+        owners = measured_with(cases)
+        looks = [number for number in reversed(range(len(cases))) if owners[number] == number]
         free = list(self.slots)
         given_up: set[int] = set()
         try:
@@ -132,56 +134,55 @@ class Cluster:
                         number, rounds = looks.pop(), LOOK
                         wait = min(left, max(left * len(self.slots) / (len(looks) + 1), SHORTEST_LOOK))
                     else:
-                        known = {n: one for n, one in enumerate(results) if one is not None and n not in busy}
+                        known = {n: result for n, result in enumerate(results) if result is not None and n not in busy}
                         urgent = most_urgent(known, setup)
                         if urgent is None:
                             break
                         number, rounds, wait = urgent, INSTALMENT, left
-                    self._start(shared, _Job(number, free.pop()), cases[number], results[number], wait, rounds)
+                    self._start(plan_there, _Job(number, free.pop()), cases[number], results[number], wait, rounds)
                 if not self._running:
                     break
                 done, _ = self._ray.wait(list(self._running), num_returns=1)
                 job = self._running.pop(done[0])
                 free.append(job.slot)
-                before, found = results[job.number], self._answer(done[0])
-                if found is None:
+                before, answer = results[job.number], self._answer(done[0])
+                if answer is None:
                     lost[job.number] += 1
                     if lost[job.number] < _TRIES:
                         looks.append(job.number)
                         continue
                     given_up.add(job.number)
-                    found = before or _gone(cases[job.number])
-                elif before is not None and len(found.before) == len(before.before):
+                    answer = before or _gone(cases[job.number])
+                elif before is not None and len(answer.before) == len(before.before):
                     given_up.add(job.number)  # it does not end within what is left
-                results[job.number] = dataclasses.replace(found, case=cases[job.number])
+                results[job.number] = dataclasses.replace(answer, case=cases[job.number])
                 yield Known(job.number, results[job.number], len(cases) - len(looks))  # type: ignore[arg-type]
         finally:
             self._stop()
         for number, case in enumerate(cases):
             text = f"it was not started: the budget of {seconds:.0f} s was spent before"
-            result = results[number] or dataclasses.replace(unmeasured(case, text), is_cut=True)
-            yield Known(number, concluded(result, setup), len(cases))
+            result = results[owners[number]] or dataclasses.replace(unmeasured(case, text), is_cut=True)
+            result = concluded(result, setup)
+            yield Known(number, result if owners[number] == number else shared(result, case), len(cases))
 
-    def _start(
-        self, shared: Any, job: _Job, case: Case, known: Verification | None, seconds: float, rounds: int
-    ) -> None:
+    def _start(self, plan: Any, job: _Job, case: Case, known: Verification | None, seconds: float, rounds: int) -> None:
         task = self._ray.remote(_measure_here).options(max_retries=0, **job.slot.options)
         light = None if known is None else dataclasses.replace(known, case=_NO_CASE)
-        ref = task.remote([shared], job.number, _key(case), seconds, light, rounds)
+        ref = task.remote([plan], job.number, _key(case), seconds, light, rounds)
         self._running[ref] = job
 
     def _answer(self, ref: Any) -> Verification | None:
         """What a job found; None where its worker was lost."""
         errors = self._ray.exceptions
         try:
-            found: Verification | str = self._ray.get(ref)
+            answer: Verification | str = self._ray.get(ref)
         except (errors.WorkerCrashedError, errors.NodeDiedError, errors.TaskUnschedulableError, errors.ObjectLostError):
             return None
         except errors.RayTaskError as error:
             raise NoCluster(f"a machine of the cluster could not do its part: {error.cause!r}") from error
-        if isinstance(found, str):
-            raise NoCluster(found)
-        return found
+        if isinstance(answer, str):
+            raise NoCluster(answer)
+        return answer
 
     def _stop(self) -> None:
         """End what runs; a worker that is asked to kills its programs before it answers."""
@@ -205,18 +206,18 @@ def _key(case: Case) -> tuple[object, ...]:
 
 
 def _measure_here(
-    shared: list[Any], number: int, key: tuple[object, ...], seconds: float, known: Verification | None, rounds: int
+    plan: list[Any], number: int, key: tuple[object, ...], seconds: float, known: Verification | None, rounds: int
 ) -> Verification | str:
     """On a worker: measure one case and return what is known, without the case; or why it cannot be done at all."""
     import ray
 
-    cases, setup, measure = _planned(ray.get(shared[0]))
+    cases, setup, measure = _planned(ray.get(plan[0]))
     if number >= len(cases) or _key(cases[number]) != key:
         there = platform.node()
         return f"{there} finds something else in the files than this machine: it needs the same, at the same place"
     case = cases[number]
-    found = measure(case, setup, seconds, None if known is None else dataclasses.replace(known, case=case), rounds)
-    return dataclasses.replace(found, case=_NO_CASE)
+    result = measure(case, setup, seconds, None if known is None else dataclasses.replace(known, case=case), rounds)
+    return dataclasses.replace(result, case=_NO_CASE)
 
 
 @cache
@@ -230,5 +231,5 @@ def _planned(data: bytes) -> tuple[Sequence[Case], Setup, Measure]:
 
 
 def _measured(case: Case, setup: Setup, seconds: float, known: Verification | None, rounds: int) -> Verification:
-    [*_, found] = verify(case, setup, seconds, known=known, rounds=rounds)
-    return found
+    [*_, result] = verify(case, setup, seconds, known=known, rounds=rounds)
+    return result

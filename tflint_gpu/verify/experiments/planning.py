@@ -17,7 +17,7 @@ from tflint_gpu.verify.slicing.modules import missing_modules, needed_modules
 
 
 def plan(
-    found: Sequence[tuple[Rule, Finding, Diagnostic, Model]], others: Sequence[Model], *, synthetic: bool = False
+    flagged: Sequence[tuple[Rule, Finding, Diagnostic, Model]], others: Sequence[Model], *, synthetic: bool = False
 ) -> Iterator[Case]:
     """The cases of some findings, with their programs.
 
@@ -27,7 +27,7 @@ def plan(
         synthetic: take the rules' own workloads.
     """
     readings = Readings()
-    for rule, finding, diagnostic, model in found:
+    for rule, finding, diagnostic, model in flagged:
         try:
             for experiment in rule.experiments(finding, model):
                 entries = (model, *_running(experiment.file.source.path, model, others))

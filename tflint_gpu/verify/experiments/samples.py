@@ -93,7 +93,7 @@ def windowed(recording: Recording, outcome: Outcome) -> Recording:
 def remarks_on(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
     """How what was run differs from what the user runs: known before, and reported by the programs."""
     notes = (sample.notes.get("made_up") for both in samples for sample in both)
-    made_up = dict.fromkeys(text for one in notes if isinstance(one, list) for text in one if isinstance(text, str))
+    made_up = dict.fromkeys(text for note in notes if isinstance(note, list) for text in note if isinstance(text, str))
     more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
     return (*(pair.remarks if pair is not None else ()), *more)
 

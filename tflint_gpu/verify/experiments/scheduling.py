@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.sharing import measured_with, shared
 from tflint_gpu.verify.experiments.verification import (
     Case,
     Setup,
@@ -52,7 +53,8 @@ def estimate(cases: Sequence[Case], setup: Setup, start: float) -> Estimate:
     Arguments:
         start: seconds in which a program imports TensorFlow.
     """
-    ready = [case for case in cases if not blocker(case, setup)]
+    owners = measured_with(cases)
+    ready = [case for number, case in enumerate(cases) if owners[number] == number and not blocker(case, setup)]
     fewest = [2 * fewest_rounds(case, setup) for case in ready]
     most = [2 * rounds_for(case, setup) for case in ready]
     # Programs that alternate import it once, and each run is a fork.
@@ -90,8 +92,13 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
         KeyboardInterrupt: on Ctrl-C, with no process left.
     """
     end = time.monotonic() + seconds
+    owners = measured_with(cases)
     results: list[Verification] = []
     for number, case in enumerate(cases):
+        if owners[number] != number:
+            results.append(shared(results[owners[number]], case))
+            yield Known(number, results[number], number + 1)
+            continue
         left = end - time.monotonic()
         result = unmeasured(case, f"it was not started: the budget of {seconds:.0f} s was spent before")
         if left > 0 or blocker(case, setup):
@@ -103,7 +110,8 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
         results.append(result)
         yield Known(number, result, number + 1)
     while (left := end - time.monotonic()) > 0:
-        urgent = most_urgent(dict(enumerate(results)), setup)
+        own = {number: result for number, result in enumerate(results) if owners[number] == number}
+        urgent = most_urgent(own, setup)
         if urgent is None:
             break
         number = urgent
@@ -114,14 +122,15 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
         if len(results[number].before) == had:  # it does not end within what is left
             results[number] = dataclasses.replace(results[number], is_cut=False)
             break
-    for number, result in enumerate(results):
-        yield Known(number, concluded(result, setup), len(cases))
+    for number, owner in enumerate(owners):
+        result = concluded(results[owner], setup)
+        yield Known(number, result if owner == number else shared(result, cases[number]), len(cases))
 
 
 def most_urgent(results: Mapping[int, Verification], setup: Setup) -> int | None:
     """Which of some cases, by number, gets the next rounds; None where none wants any."""
     open_ones = [number for number, result in results.items() if wants_more(result, setup)]
-    return min(open_ones, key=lambda one: (_urgency(results[one]), one), default=None)
+    return min(open_ones, key=lambda number: (_urgency(results[number]), number), default=None)
 
 
 def concluded(result: Verification, setup: Setup) -> Verification:

@@ -122,6 +122,7 @@ class Verification:
         gpu_unused: a card was chosen, and the programs' TensorFlow listed none.
         is_cut: there are fewer rounds than were wanted, as the time was over.
         is_open: the rounds do not say yet whether the prediction is true.
+        is_shared: it was measured for another case, whose programs are the same.
     """
 
     case: Case
@@ -132,6 +133,7 @@ class Verification:
     gpu_unused: bool = False
     is_cut: bool = False
     is_open: bool = True
+    is_shared: bool = False
 
     @property
     def unit(self) -> str:

@@ -83,8 +83,8 @@ def _logged_placement() -> list[str]:
     os.dup2(_ERRORS, 2)
     _LOG.seek(0)
     text = _LOG.read().decode(errors="replace")
-    found = (word for word in text.split() if "/device:" in word)
-    return sorted({word[word.index("/device:") :].rstrip(",.;)'\"") for word in found})
+    words = (word for word in text.split() if "/device:" in word)
+    return sorted({word[word.index("/device:") :].rstrip(",.;)'\"") for word in words})
 
 
 def grow_memory() -> None:

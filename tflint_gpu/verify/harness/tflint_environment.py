@@ -192,7 +192,7 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
         given = list(sys.argv if argv is None else argv)
         for name in known.FLAGS:
             flag = known.FLAGS[name]
-            if flag.value is None and any("other than None" in one.message for one in flag.validators):
+            if flag.value is None and any("other than None" in validator.message for validator in flag.validators):
                 value = _of_flag(flag)
                 given.append(f"--{name}={value}")
                 tell(f"the flag --{name} as {value}")

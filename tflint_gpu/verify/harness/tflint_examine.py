@@ -47,7 +47,7 @@ class _Examination:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.parameters = inspect.signature(function).parameters
-        self.takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in self.parameters.values())
+        self.takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in self.parameters.values())
         self.calls = 0
         self.times: list[float] = []
         self.outputs: Any = None
@@ -127,12 +127,20 @@ def _at_the_end(function: Callable[[], Any]) -> None:
 
 def _fit_around(layer: Any) -> None:
     """Fit a model that holds a layer, on random numbers, for one step; without one nothing happens."""
-    models = (one for one in gc.get_objects() if isinstance(one, tf.keras.Model) and one is not layer)
+    models = (
+        get_object
+        for get_object in gc.get_objects()
+        if isinstance(get_object, tf.keras.Model) and get_object is not layer
+    )
     for model in models:
-        if any(one is layer for one in model._flatten_layers()):
-            shapes = [one.shape for one in getattr(model, "inputs", None) or ()]
+        if any(flatten_layer is layer for flatten_layer in model._flatten_layers()):
+            shapes = [tensor.shape for tensor in getattr(model, "inputs", None) or ()]
             # A Sequential model whose building failed knows its input layer only.
-            shapes = shapes or [one.batch_shape for one in model._flatten_layers() if hasattr(one, "batch_shape")]
+            shapes = shapes or [
+                flatten_layer.batch_shape
+                for flatten_layer in model._flatten_layers()
+                if hasattr(flatten_layer, "batch_shape")
+            ]
             rows = [random_tensor([4, *(side or 4 for side in shape[1:])]) for shape in shapes]
             model.compile("sgd", lambda truth, predicted: tf.reduce_mean(predicted))
             model.fit(rows if len(rows) > 1 else rows[0], tf.zeros((4, 1)), batch_size=4, verbose=0)
@@ -208,11 +216,11 @@ def _trace(function: Callable[..., Any], arguments: Any) -> None:
     @tf.function
     def traced_call(*tensors: Any) -> Any:
         given = iter(tensors)
-        parts = [next(given) if one else part for part, one in zip(flat, is_tensor)]
+        parts = [next(given) if given_as_tensor else part for part, given_as_tensor in zip(flat, is_tensor)]
         args, kwargs = tf.nest.pack_sequence_as(arguments, parts)
         return tf.nest.map_structure(lambda part: part if tf.is_tensor(part) else 0, function(*args, **kwargs))
 
-    traced_call(*(part for part, one in zip(flat, is_tensor) if one))
+    traced_call(*(part for part, given_as_tensor in zip(flat, is_tensor) if given_as_tensor))
 
 
 def _concrete(value: Any) -> Any:

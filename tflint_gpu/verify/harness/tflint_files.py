@@ -58,7 +58,7 @@ def tell(text: str) -> None:
 def existing(path: Any) -> str | None:
     """Where a file or folder is, if it is anywhere; None otherwise."""
     name = os.path.expanduser(os.fsdecode(path))
-    for place in (name, os.path.join(_HERE, name.lstrip("/\\")), *(os.path.join(one, name) for one in FOLDERS)):
+    for place in (name, os.path.join(_HERE, name.lstrip("/\\")), *(os.path.join(folder, name) for folder in FOLDERS)):
         if os.path.exists(place):
             return place
     return None
@@ -283,9 +283,9 @@ def listing(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def listed(pattern: Any, *args: Any, **kwargs: Any) -> Any:
         patterns = [pattern] if is_path(pattern) else pattern
-        if not isinstance(patterns, (list, tuple)) or not all(is_path(one) for one in patterns):
+        if not isinstance(patterns, (list, tuple)) or not all(is_path(pattern) for pattern in patterns):
             return function(pattern, *args, **kwargs)
-        places = [_filled(os.fsdecode(one)) for one in patterns]
+        places = [_filled(os.fsdecode(pattern)) for pattern in patterns]
         return function(places[0] if is_path(pattern) else places, *args, **kwargs)
 
     return listed
@@ -296,11 +296,11 @@ def _filled(pattern: str) -> str:
     import glob
 
     has_wildcards = any(mark in pattern for mark in "*?[")
-    for place in (pattern, os.path.join(_HERE, pattern), *(os.path.join(one, pattern) for one in FOLDERS)):
+    for place in (pattern, os.path.join(_HERE, pattern), *(os.path.join(folder, pattern) for folder in FOLDERS)):
         if glob.glob(place) if has_wildcards else os.path.isdir(place):
             return place
     place = _place(os.path.join(pattern, "x"))[:-2] if not has_wildcards else _place(pattern)
-    endings = [one for one in _IMAGES if pattern.lower().endswith(one)]
+    endings = [ending for ending in _IMAGES if pattern.lower().endswith(ending)]
     count = _count()
     for number in range(count):
         within = ("*", f"*{ENDING}") if HAS_FOLDERS else (f"*{ENDING}",)
@@ -346,8 +346,8 @@ def records(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def read(filenames: Any, *args: Any, **kwargs: Any) -> Any:
         names = [filenames] if is_path(filenames) else filenames
-        if isinstance(names, (list, tuple)) and all(is_path(one) for one in names):
-            places = [existing(one) for one in names]
+        if isinstance(names, (list, tuple)) and all(is_path(name) for name in names):
+            places = [existing(name) for name in names]
             if not names or None in places:
                 _MISSING.append(_place("made_up.tfrecord"))
                 return function(_MISSING[-1], *args, **kwargs)

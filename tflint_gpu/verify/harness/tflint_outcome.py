@@ -142,9 +142,9 @@ def keep_weights() -> None:
     """Keep numbers of the weights as some iterations have left them, where no result of the program's own is kept."""
     if _FIRST.get("outputs") is not None:
         return
-    kinds = (one for one in gc.get_objects() if issubclass(type(one), tf.Variable))
-    weights = sorted((one for one in kinds if one.trainable and one.dtype.is_floating), key=_age)
-    numbers = [_first_numbers(one, max(1, MOST_NUMBERS // len(weights))) for one in weights]
+    kinds = (get_object for get_object in gc.get_objects() if issubclass(type(get_object), tf.Variable))
+    weights = sorted((kind for kind in kinds if kind.trainable and kind.dtype.is_floating), key=_age)
+    numbers = [_first_numbers(weight, max(1, MOST_NUMBERS // len(weights))) for weight in weights]
     if numbers:
         _FIRST["outputs"] = numpy.concatenate(numbers)
 
@@ -186,14 +186,14 @@ def _used_devices() -> dict[str, int]:
     """How many of the tensors and variables that the program still has lie on which device."""
     devices: dict[str, int] = {}
     kinds: dict[type, bool] = {}
-    for one in gc.get_objects():
-        kind = type(one)
+    for get_object in gc.get_objects():
+        kind = type(get_object)
         if kind not in kinds:
             kinds[kind] = issubclass(kind, (tf.Tensor, tf.Variable)) and hasattr(kind, "numpy")
         if not kinds[kind]:
             continue
         try:
-            name = getattr(one, "backing_device", None) or one.device
+            name = getattr(get_object, "backing_device", None) or get_object.device
         except Exception:  # a variable of a graph, or one that is gone on the device
             continue
         if isinstance(name, str) and "device:" in name:
@@ -213,7 +213,7 @@ def _allocated(name: str) -> dict[str, int] | None:
 def _settings() -> dict[str, str]:
     """What changes how fast TensorFlow computes: of the environment, and of what the program set itself."""
     names = ("XLA_FLAGS", "TF_XLA_FLAGS", "TF_ENABLE_ONEDNN_OPTS", "TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
-    found = {name: os.environ[name] for name in names if name in os.environ}
+    settings = {name: os.environ[name] for name in names if name in os.environ}
     questions: dict[str, Callable[[], Any]] = {
         "XLA": tf.config.optimizer.get_jit,
         "TF32": tf.config.experimental.tensor_float_32_execution_enabled,
@@ -224,5 +224,5 @@ def _settings() -> dict[str, str]:
     for name, question in questions.items():
         with contextlib.suppress(Exception):  # an older version has another name for it
             if answer := question():
-                found[name] = "on" if answer is True else str(answer)
-    return found
+                settings[name] = "on" if answer is True else str(answer)
+    return settings

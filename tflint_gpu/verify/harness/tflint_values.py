@@ -56,7 +56,7 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
     rows = 1024 if numpy.prod(shape) < 4000 else 64
 
-    def one(_: Any) -> Any:
+    def read(_: Any) -> Any:
         texts = numpy.array(["a made up text"] * rows)
         data = _draw.integers(0, 256, (rows, *shape)).astype("uint8") if shape else texts
         label = _draw.integers(0, classes, (rows,))
@@ -70,11 +70,11 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         return dataset.batch(options["batch_size"]) if options.get("batch_size") else dataset
 
     if split is None:
-        result: Any = {"train": one("train"), "test": one("test")}
+        result: Any = {"train": read("train"), "test": read("test")}
     elif isinstance(split, (list, tuple)):
-        result = [one(part) for part in split]
+        result = [read(part) for part in split]
     else:
-        result = one(split)
+        result = read(split)
     if not options.get("with_info"):
         return result
     label = SimpleNamespace(num_classes=classes, names=[str(number) for number in range(classes)])

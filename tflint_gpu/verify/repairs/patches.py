@@ -79,7 +79,7 @@ class Patches:
             raise NotApplicable("a repair above changes the same code: apply that one and run verify again")
         edits = accepted | set(new)
         ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
-        if any(one.end > other.start for one, other in pairwise(ordered)):
+        if any(edit.end > other.start for edit, other in pairwise(ordered)):
             raise NotApplicable("its edits overlap")
         try:
             return edits, written(original, ordered)
@@ -118,8 +118,8 @@ class Patches:
 
     def _codes(self, path: Path, source: SourceFile) -> Counter[str]:
         file = replace(self.files[path], content=source.encode())
-        found = self.make_engine().check(file).diagnostics
-        return Counter(one.code for one in found if one.filename == file.name)
+        diagnostics = self.make_engine().check(file).diagnostics
+        return Counter(diagnostic.code for diagnostic in diagnostics if diagnostic.filename == file.name)
 
     def apply(self) -> tuple[Sequence[str], Sequence[str]]:
         """Write the patched files, each whole or not at all; return their names, and why others were not written."""

@@ -79,11 +79,11 @@ def _objection(result: Verification, experiment: Experiment, synthetic: bool) ->
 
 def _differences(result: Verification) -> Iterator[Difference]:
     for before, after in zip(result.before, result.after, strict=True):
-        one, other = before.run.outputs, after.run.outputs
-        if one is not None and other is not None:
-            found = compare_outputs(one.values, other.values, one.dtype)
-            if found is not None:
-                yield found
+        left, other = before.run.outputs, after.run.outputs
+        if left is not None and other is not None:
+            difference = compare_outputs(left.values, other.values, left.dtype)
+            if difference is not None:
+                yield difference
 
 
 def _is_compared(result: Verification) -> bool:
@@ -92,12 +92,12 @@ def _is_compared(result: Verification) -> bool:
 
 
 def _placed(changes: Sequence[Change]) -> Mapping[Path, FileEdits]:
-    found: dict[Path, tuple[SourceFile, list[Edit]]] = {}
+    edits_by_path: dict[Path, tuple[SourceFile, list[Edit]]] = {}
     for change in changes:
         source = change.file.source
         edit = placed_edit(source, change.span, change.text, change.where)
-        found.setdefault(source.path, (source, []))[1].append(edit)
+        edits_by_path.setdefault(source.path, (source, []))[1].append(edit)
     by_place = {
-        path: (source, sorted(edits, key=lambda e: (e.start, e.end))) for path, (source, edits) in found.items()
+        path: (source, sorted(edits, key=lambda e: (e.start, e.end))) for path, (source, edits) in edits_by_path.items()
     }
     return {path: FileEdits(source, tuple(edits)) for path, (source, edits) in by_place.items()}

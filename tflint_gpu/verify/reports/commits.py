@@ -34,15 +34,15 @@ def _paragraphs(repair: Repair, report: Report) -> Iterator[str]:
 
 def _measured(repair: Repair) -> Iterator[str]:
     result = repair.verification
-    found, rounds = result.verdict, len(result.before)
-    if found.ratio is not None and found.low is not None and found.high is not None:
+    verdict, rounds = result.verdict, len(result.before)
+    if verdict.ratio is not None and verdict.low is not None and verdict.high is not None:
         before, after = figures.median(result, result.before), figures.median(result, result.after)
         what = "as much memory" if result.unit == "bytes" else "as long"
-        yield f"Before this change it took {figures.factor(found.ratio)} {what}: {before}, now {after}"
-        yield f"(95% interval {found.low:.3g} to {found.high:.3g}, {rounds} rounds)."
+        yield f"Before this change it took {figures.factor(verdict.ratio)} {what}: {before}, now {after}"
+        yield f"(95% interval {verdict.low:.3g} to {verdict.high:.3g}, {rounds} rounds)."
         yield "Both compute the same." if repair.compared else "What they compute was not compared."
     else:
-        yield f"Confirmed by running both: {' '.join(found.reason.split())}."
+        yield f"Confirmed by running both: {' '.join(verdict.reason.split())}."
 
 
 def _versions(known: object) -> list[str]:

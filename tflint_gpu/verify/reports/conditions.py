@@ -21,11 +21,11 @@ def versions(report: Report) -> dict[str, str]:
     """What the programs reported of Python, TensorFlow and what it was built with, and NVML of the driver."""
     reported = _reported(report, "versions")
     known = {"tensorflow": report.tensorflow, **reported}
-    found = {title: str(known.get(name, "")) for name, title in _NAMES.items()}
+    versions_by_title = {title: str(known.get(name, "")) for name, title in _NAMES.items()}
     if report.gpu is not None:
-        found["driver"] = report.gpu.driver
+        versions_by_title["driver"] = report.gpu.driver
     built = {f"{title} (of the build)": str(known.get(name, "")) for name, title in _BUILT_WITH.items()}
-    return {**found, **built}
+    return {**versions_by_title, **built}
 
 
 def settings(report: Report) -> str:
@@ -35,7 +35,7 @@ def settings(report: Report) -> str:
 
 def seed(report: Report) -> str:
     """Of the random numbers, the same for all programs."""
-    reported = next((one.notes["seed"] for one in _samples(report) if "seed" in one.notes), "")
+    reported = next((sample.notes["seed"] for sample in _samples(report) if "seed" in sample.notes), "")
     return str(reported)
 
 
@@ -71,13 +71,13 @@ def spread(result: Verification) -> Iterator[tuple[str, str, str]]:
         rows += [(f"time per {per}, p{share}", _percentile_text(share, per)) for share in PERCENTILES]
     rows += [
         ("once: tracing and the like", lambda side: _median(side, "once", figures.duration)),
-        ("a process from start to end", lambda side: _middle([one.seconds for one in side], figures.duration)),
-        ("memory of the machine, most", lambda side: _most([one.host_memory for one in side])),
-        ("memory of the card, most (NVML)", lambda side: _most([_recorded(one) for one in side])),
-        ("memory of the card, most (TensorFlow)", lambda side: _most([allocated(one) for one in side])),
+        ("a process from start to end", lambda side: _middle([sample.seconds for sample in side], figures.duration)),
+        ("memory of the machine, most", lambda side: _most([sample.host_memory for sample in side])),
+        ("memory of the card, most (NVML)", lambda side: _most([_recorded(sample) for sample in side])),
+        ("memory of the card, most (TensorFlow)", lambda side: _most([allocated(sample) for sample in side])),
         ("GPU utilisation while measuring", lambda side: _known(figures.percent(side))),
-        ("SM clock while measuring", lambda side: _range(side, lambda one: one.clock, "MHz")),
-        ("power while measuring", lambda side: _range(side, lambda one: one.power, "W")),
+        ("SM clock while measuring", lambda side: _range(side, lambda moment: moment.clock, "MHz")),
+        ("power while measuring", lambda side: _range(side, lambda moment: moment.power, "W")),
         ("clocks held down while measuring", _slowed),
         ("what it computed lies on", figures.used_devices),
     ]
@@ -116,8 +116,8 @@ def _samples(report: Report) -> Iterator[Sample]:
 
 def _reported(report: Report, what: str) -> dict[str, Any]:
     """What the first program reported that reported it: all run with the same interpreter."""
-    found = (sample.notes.get(what) for sample in _samples(report))
-    return next((dict(one) for one in found if isinstance(one, dict)), {})
+    reports = (sample.notes.get(what) for sample in _samples(report))
+    return next((dict(reported) for reported in reports if isinstance(reported, dict)), {})
 
 
 def _percentile_text(share: int, per: str) -> Callable[[Sequence[Sample]], str]:
@@ -129,7 +129,7 @@ def _percentile_text(share: int, per: str) -> Callable[[Sequence[Sample]], str]:
 
 
 def _median(side: Sequence[Sample], note: str, shown: Callable[[float], str]) -> str:
-    return _middle([reported for one in side if isinstance(reported := one.notes.get(note), float)], shown)
+    return _middle([reported for sample in side if isinstance(reported := sample.notes.get(note), float)], shown)
 
 
 def _middle(values: Sequence[float], shown: Callable[[float], str]) -> str:
@@ -150,8 +150,8 @@ def _recorded(sample: Sample) -> int | None:
 
 
 def _range(side: Sequence[Sample], pick: Callable[[CardSample], float | None], unit: str) -> str:
-    recorded = [one for sample in side if sample.recording is not None for one in sample.recording.measured]
-    known = [value for one in recorded if (value := pick(one)) is not None]
+    recorded = [moment for sample in side if sample.recording is not None for moment in sample.recording.measured]
+    known = [value for moment in recorded if (value := pick(moment)) is not None]
     if not known:
         return ""
     low, high = min(known), max(known)

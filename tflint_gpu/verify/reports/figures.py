@@ -53,20 +53,20 @@ def predicted(prediction: Prediction) -> str:
 
 def measured(result: Verification) -> str:
     """The ratio with its interval, the exception, or whatever else was seen of the flagged code."""
-    found = result.verdict
-    if found.ratio is not None and found.low is not None and found.high is not None:
-        return f"{factor(found.ratio)} ({_digits(found.low)} to {_digits(found.high)})"
+    verdict = result.verdict
+    if verdict.ratio is not None and verdict.low is not None and verdict.high is not None:
+        return f"{factor(verdict.ratio)} ({_digits(verdict.low)} to {_digits(verdict.high)})"
     runs = [sample.run for sample in result.before]
     crash = next((run.crash for run in runs if run.crash is not None), None)
     if crash is not None:
         return crash.exception.rpartition(".")[2]
     kind = result.case.prediction.kind
-    if not runs or found.verdict == "not run":
+    if not runs or verdict.verdict == "not run":
         return NOTHING
     if kind == "crash":
         return "no error" if all(run.failure is None for run in runs) else NOTHING
     if kind == "wrong-result":
-        return {"wrong result confirmed": "wrong result", "refuted": "same result"}.get(found.verdict, NOTHING)
+        return {"wrong result confirmed": "wrong result", "refuted": "same result"}.get(verdict.verdict, NOTHING)
     if kind == "wrong-device":
         landed = {name.rpartition("device:")[2] for run in runs if run.placement for name in run.placement.landed}
         return ", ".join(sorted(landed)) or NOTHING
@@ -123,7 +123,7 @@ def used_devices(samples: Sequence[Sample]) -> str:
 def gpu_notes(result: Verification) -> list[str]:
     """What could not be seen of the card, and what else went on there, each once."""
     samples = (*result.before, *result.after)
-    missing = [note for one in samples if one.recording is not None for note in one.recording.notes]
+    missing = [note for sample in samples if sample.recording is not None for note in sample.recording.notes]
     flagged, repaired = used_devices(result.before), used_devices(result.after)
     if flagged and repaired and ("GPU" in flagged) != ("GPU" in repaired):  # small things lie on the CPU in any case
         missing.append(f"what the flagged program computed lies on {flagged}, of the repaired one on {repaired}")
@@ -132,8 +132,8 @@ def gpu_notes(result: Verification) -> list[str]:
 
 def _disturbances(result: Verification) -> Iterator[str]:
     for name, samples in (("flagged", result.before), ("repaired", result.after)):
-        found = (text for one in samples if one.recording is not None for text in one.recording.disturbances)
-        if (first := next(found, None)) is not None:
+        texts = (text for sample in samples if sample.recording is not None for text in sample.recording.disturbances)
+        if (first := next(texts, None)) is not None:
             yield f"while the {name} program measured, {first}"
 
 
@@ -165,7 +165,8 @@ def device(report: Report) -> str:
 def head(report: Report) -> str:
     """One line on what was done where."""
     tensorflow = f", TensorFlow {report.tensorflow}" if report.tensorflow else ""
-    return f"{plural(len(report.results), 'experiment')} on {device(report)}{tensorflow}"
+    ran = sum(result.verdict.verdict != "not run" and not result.is_shared for result in report.results)
+    return f"{plural(ran, 'experiment')} on {device(report)}{tensorflow}"
 
 
 def summary(report: Report) -> str:

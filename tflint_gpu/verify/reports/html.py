@@ -52,14 +52,14 @@ class _Result:
 
 def render(report: Report, view: View) -> str:
     """The page, also for no results."""
-    watched = any(figures.utilisation((*one.before, *one.after)) is not None for one in report.results)
+    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.results)
     return rendered(
         Path(__file__).parent,
         title=f"tflint-gpu verify: {figures.summary(report)}",
         remarks=figures.remarks(report),
         facts=_conditions(report),
         columns=[*_COLUMNS, *(_WATCHED_COLUMNS if watched else [])],
-        results=[_result(report, one, number, watched) for number, one in enumerate(report.results, 1)],
+        results=[_result(report, result, number, watched) for number, result in enumerate(report.results, 1)],
     )
 
 
@@ -129,6 +129,6 @@ def _plots(result: Verification, number: int) -> dict[str, Markup]:
 def _errors(result: Verification) -> Iterator[tuple[str, str]]:
     """What the first run of each variant ended with, in full."""
     for name, samples in (("flagged", result.before), ("repaired", result.after)):
-        crash = next((one.run.crash for one in samples if one.run.crash is not None), None)
+        crash = next((sample.run.crash for sample in samples if sample.run.crash is not None), None)
         if crash is not None:
             yield name, f"{crash.exception}: {crash.text}"

@@ -30,6 +30,7 @@ def render(report: Report, view: View) -> str:
         "interrupted": report.interrupted or None,
         "device": _device(report),
         "host": None if report.host is None else asdict(report.host),
+        "verdicts": dict(report.counts),
         "results": [{**_result(result, view), "again": repetition(report, result)} for result in report.results],
     }
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"

@@ -32,9 +32,9 @@ def listings(pair: Pair) -> Iterator[Listing]:
     before, after = pair.before.files, pair.after.files
     entry = pair.before.entry
     for name in sorted(before.keys() | after.keys(), key=lambda name: (name != entry, name)):
-        one, other = before.get(name, ""), after.get(name, "")
-        if name == entry or (one != other and not name.startswith(HARNESS_PREFIX)):
-            yield _listing(name, one.splitlines(), other.splitlines())
+        old, other = before.get(name, ""), after.get(name, "")
+        if name == entry or (old != other and not name.startswith(HARNESS_PREFIX)):
+            yield _listing(name, old.splitlines(), other.splitlines())
 
 
 def _listing(name: str, before: list[str], after: list[str]) -> Listing:

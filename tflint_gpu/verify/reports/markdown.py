@@ -18,7 +18,7 @@ def render(report: Report, view: View) -> str:
     remarks = "".join(f"\n{prose(remark)}\n" for remark in figures.remarks(report))
     if not report.results:
         return head + remarks
-    watched = any(figures.utilisation((*one.before, *one.after)) is not None for one in report.results)
+    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.results)
     rows, reasons, room = "", "", _LONGEST - len(head) - len(remarks)
     shown = 0
     for result in report.results:

@@ -38,10 +38,14 @@ def amounts(result: Verification, name: str) -> str:
         name: part of the identifiers in the SVG, which must differ within a page.
     """
     if result.unit == "bytes":
-        columns = [[[one.value / (1 << 20)] for one in side if one.value is not None] for side in _sides(result)]
+        columns = [
+            [[amount.value / (1 << 20)] for amount in side if amount.value is not None] for side in _sides(result)
+        ]
         label = "held on the card (MiB)"
     else:
-        columns = [[[step * 1e3 for step in one.steps] for one in side if one.steps] for side in _sides(result)]
+        columns = [
+            [[step * 1e3 for step in sample.steps] for sample in side if sample.steps] for side in _sides(result)
+        ]
         label = f"time per {result.unit.removeprefix(figures.PER)} (ms)"
     if not all(columns) or result.verdict.verdict == "not run":
         return ""
@@ -98,26 +102,26 @@ def distribution(result: Verification, name: str) -> str:
 
 def utilisation(result: Verification, name: str) -> str:
     """How busy the card was from the start of each process on; empty where nothing was seen."""
-    return _over_time(result, name, lambda one: one.utilisation, "GPU utilisation (%)", marks=False)
+    return _over_time(result, name, lambda moment: moment.utilisation, "GPU utilisation (%)", marks=False)
 
 
 def clock(result: Verification, name: str) -> str:
     """The clock of the card's processors from the start of each process on, marked where it was held down."""
-    return _over_time(result, name, lambda one: one.clock, "SM clock (MHz)")
+    return _over_time(result, name, lambda moment: moment.clock, "SM clock (MHz)")
 
 
 def power(result: Verification, name: str) -> str:
     """What the card drew from the start of each process on, marked where its clocks were held down."""
-    return _over_time(result, name, lambda one: one.power, "power (W)")
+    return _over_time(result, name, lambda moment: moment.power, "power (W)")
 
 
 def _over_time(
     result: Verification, name: str, pick: Callable[[CardSample], float | None], label: str, *, marks: bool = True
 ) -> str:
     """A line for each process, strong while it measured, with a cross where the clocks were held down."""
-    lines = [[one.recording for one in side if one.recording is not None] for side in _sides(result)]
+    lines = [[sample.recording for sample in side if sample.recording is not None] for side in _sides(result)]
     points = [[_points(recording, pick) for recording in side] for side in lines]
-    if not any(len(one) > 1 for side in points for one in side):
+    if not any(len(line) > 1 for side in points for line in side):
         return ""
 
     def draw(axes: Axes) -> None:
@@ -128,11 +132,11 @@ def _over_time(
                 axes.plot(*_columns(known), color=colour, alpha=0.3, linewidth=1.0)
                 measured = _points(replace(recording, samples=recording.measured), pick)
                 axes.plot(*_columns(measured), color=colour, alpha=0.9, linewidth=1.8, label="" if number else side)
-                held = [one for one in recording.samples if one.slowed]
+                held = [sample for sample in recording.samples if sample.slowed]
                 slowed += _points(replace(recording, samples=tuple(held)), pick)
         if slowed and marks:
             axes.plot(*_columns(slowed), linestyle="", marker="x", markersize=5, color=_BAD, label="clocks held down")
-        most = max(value for side in points for one in side for _, value in one)
+        most = max(value for side in points for line in side for _, value in line)
         axes.set_ylim(0, 104 if label.endswith("(%)") else most * 1.1 or 1)
         axes.set_xlim(left=0)
         axes.set_xlabel("since the process started (s); strong: while it measured")
@@ -142,7 +146,7 @@ def _over_time(
 
 
 def _points(recording: Recording, pick: Callable[[CardSample], float | None]) -> list[tuple[float, float]]:
-    return [(one.seconds, float(value)) for one in recording.samples if (value := pick(one)) is not None]
+    return [(sample.seconds, float(value)) for sample in recording.samples if (value := pick(sample)) is not None]
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:

@@ -52,7 +52,7 @@ class Effects:
         for node in _functions(tree):
             self._functions.setdefault(node.name, []).append(node)
         self._definitions = {name for node in ast.walk(tree) if _defines(node) for name in bound(node)}  # type: ignore[arg-type]
-        at_top = {name for one in tree.body if not _defines(one) for name in bound(one)}
+        at_top = {name for statement in tree.body if not _defines(statement) for name in bound(statement)}
         self._objects = stored(tree) - self._definitions
         self._aliases = _aliases(tree, self._definitions)
         self._learning: set[str] = set()
@@ -65,7 +65,11 @@ class Effects:
         while True:
             learning = self._named(self._learns)
             reach = {
-                name: {one for node in nodes for one in self._reached(node, at_top if name in learning else None)}
+                name: {
+                    name_reached
+                    for node in nodes
+                    for name_reached in self._reached(node, at_top if name in learning else None)
+                }
                 for name, nodes in self._functions.items()
             }
             touching = self._named(self._touches_arguments)
@@ -79,7 +83,7 @@ class Effects:
     def _touches_arguments(self, function: _Function) -> bool:
         if any(isinstance(node, ast.Call) and _writes(node) for node in ast.walk(function)):
             return True
-        touched = {name for one in function.body for name in self._touched(one, False)}
+        touched = {name for statement in function.body for name in self._touched(statement, False)}
         touched |= {origin for name in touched for origin in self._aliases.get(name, ())}
         return not touched.isdisjoint(parameters(function.args))
 
@@ -96,8 +100,8 @@ class Effects:
         declared = {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
         if at_top is not None:
             return declared - at_top
-        changed = {name for one in function.body for name in self._touched(one, False)}
-        called = {name for one in function.body for name in self._reached_by(one)}
+        changed = {name for statement in function.body for name in self._touched(statement, False)}
+        called = {name for statement in function.body for name in self._reached_by(statement)}
         return declared | (changed & free(function)) | called
 
     def changed(self, statement: ast.stmt, *, everything: bool = False) -> set[str]:
@@ -106,8 +110,8 @@ class Effects:
         Arguments:
             everything: count calls, too, that are made for what they show, write or learn.
         """
-        found = self._touched(statement, everything) | self._reached_by(statement)
-        return found | {origin for name in found for origin in self._aliases.get(name, ())}
+        names = self._touched(statement, everything) | self._reached_by(statement)
+        return names | {origin for name in names for origin in self._aliases.get(name, ())}
 
     def _reached_by(self, statement: ast.stmt) -> set[str]:
         calls = (
@@ -116,20 +120,20 @@ class Effects:
         return {name for call in calls for name in self._reach.get(_called(call), ())}
 
     def _touched(self, statement: ast.stmt, everything: bool) -> set[str]:
-        found: set[str] = set()
+        names: set[str] = set()
         for node in _executed(statement):
             if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-                found |= roots(node)
+                names |= roots(node)
             elif isinstance(node, ast.AugAssign):
-                found |= roots(node.target)
+                names |= roots(node.target)
             elif isinstance(node, ast.Call):
-                found |= roots(node.func) if _called(node) in _TAKING else set()
-                found |= _arguments(node) if _writes(node) else set()
+                names |= roots(node.func) if _called(node) in _TAKING else set()
+                names |= _arguments(node) if _writes(node) else set()
             elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                found |= self._handed(node.value) if everything or not self._is_aside(node.value) else set()
+                names |= self._handed(node.value) if everything or not self._is_aside(node.value) else set()
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            found |= self._built(statement.value)
-        return found
+            names |= self._built(statement.value)
+        return names
 
     def only_shows(self, statement: ast.stmt) -> bool:
         """Whether a statement is a call that shows or writes something which is there already."""
@@ -222,13 +226,13 @@ def _origins(value: ast.expr) -> set[str]:
 
 
 def _reachable(name: str, direct: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     queue = [name]
     while queue:
-        new = direct.get(queue.pop(), set()) - found
-        found |= new
+        new = direct.get(queue.pop(), set()) - names
+        names |= new
         queue += new
-    return found
+    return names
 
 
 def _executed(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -244,11 +248,11 @@ def _executed(statement: ast.stmt) -> Iterator[ast.AST]:
 def _arguments(call: ast.Call) -> set[str]:
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     plain = [value.value if isinstance(value, ast.Starred) else value for value in values]
-    return {one.id for one in plain if isinstance(one, ast.Name)}
+    return {argument.id for argument in plain if isinstance(argument, ast.Name)}
 
 
 def _writes(call: ast.Call) -> bool:
-    modes = [one.value for one in call.args[1:2] if isinstance(one, ast.Constant)]
+    modes = [arg.value for arg in call.args[1:2] if isinstance(arg, ast.Constant)]
     is_opened = _called(call) == "open" and any(str(mode)[:1] in ("w", "a", "x") for mode in modes)
     return is_opened or _called(call) in _WRITING
 

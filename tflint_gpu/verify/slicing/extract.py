@@ -188,11 +188,11 @@ class _Cut:
         self.called, self.call = self._call(start.function)
         self._collect()
         entry_part = self.files[entry.source.path]
-        replaced = {one.file.code(one.node) for one in experiment.probes if one.where == "replace"}
+        replaced = {probe.file.code(probe.node) for probe in experiment.probes if probe.where == "replace"}
         self.undefined = undefined_names(entry_part.tree, entry_part.dropped, replaced)
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             self._check_change(change)
-        reads = any(one.reads for part in self.files.values() for one in part.readers)
+        reads = any(reader.reads for part in self.files.values() for reader in part.readers)
         for part in self.files.values():
             check_sources(part, is_answered=reads)
         self.old_keras = old_keras or self._sign_of_old_keras()
@@ -228,12 +228,12 @@ class _Cut:
             part = self.files[path] = self._sliced(file, names)
             if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
-            for found in imported_files(self.entry.project, file, part.tree, part.dropped):
-                self.roots |= {found.root} if found.root is not None else set()
-                known = wanted.setdefault(found.file.source.path, set())
-                if found.file.source.path not in self.files or not found.names <= known:
-                    known |= found.names
-                    queue.append(found.file)
+            for imported_file in imported_files(self.entry.project, file, part.tree, part.dropped):
+                self.roots |= {imported_file.root} if imported_file.root is not None else set()
+                known = wanted.setdefault(imported_file.file.source.path, set())
+                if imported_file.file.source.path not in self.files or not imported_file.names <= known:
+                    known |= imported_file.names
+                    queue.append(imported_file.file)
 
     def _sliced(self, file: File, names: set[str]) -> Part:
         replaced, tree, effects = self.readings.of(file, is_entry=file is self.entry.file)
@@ -280,7 +280,7 @@ class _Cut:
         """Whether something of the program may have to be made up."""
         if self.call.lines or self.undefined.lines or any(part.readers for part in self.files.values()):
             return True
-        texts = [one.text for part in self.files.values() for one in part.stands]
+        texts = [stand.text for part in self.files.values() for stand in part.stands]
         return any(module in text for text in texts for module in MODULES)
 
     @property
@@ -358,16 +358,20 @@ class _Cut:
     def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
-        pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
+        pieces = [replacing(stand.start, stand.end, stand.text) for stand in part.stands]
         changed = {change.node for change in (*experiment.probes, *edits)}
         pieces += shortened_fits(self.entry, file, changed)
         pieces += shortened_loops(file, {*changed, *experiment.keeps, *(stop.node for stop in self.route)})
-        for one in part.readers:
-            pieces += wrapping(*file.span(one.call.func), one.opening, ")")
-        pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
-        pieces += [of_change(one, measures=False) for one in edits if one.file is file]
-        probes = [one for one in experiment.probes if one.file is file and (part.holds(one.node) or not one.optional)]
-        pieces += [of_change(one, measures=True) for one in probes]
+        for reader in part.readers:
+            pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")
+        pieces = [piece for piece in pieces if file.source.row(piece.around[0]) not in part.dropped]
+        pieces += [of_change(edit, measures=False) for edit in edits if edit.file is file]
+        probes = [
+            probe
+            for probe in experiment.probes
+            if probe.file is file and (part.holds(probe.node) or not probe.optional)
+        ]
+        pieces += [of_change(probe, measures=True) for probe in probes]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         if file is self.entry.file and self.call.lines:
             text = "\n".join([text.rstrip(), *self.call.lines, ""])

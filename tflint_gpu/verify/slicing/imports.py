@@ -35,10 +35,12 @@ def imported_files(project: Project, file: File, tree: ast.Module, dropped: Cont
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and node.lineno not in dropped:
             for alias in node.names:
-                found = project.imported(file, alias.name)
-                if found is not None:
-                    names = {found[1]} if found[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
-                    yield Imported(found[0], frozenset(names), _root(found[0].source.path, alias.name))
+                imported = project.imported(file, alias.name)
+                if imported is not None:
+                    names = (
+                        {imported[1]} if imported[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
+                    )
+                    yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
         elif isinstance(node, ast.ImportFrom) and node.lineno not in dropped:
             yield from _from_imports(project, file, tree, dropped, node)
 
@@ -52,12 +54,12 @@ def _from_imports(
             dotted = package
         else:
             dotted = package + ("" if package.endswith(".") else ".") + alias.name
-        found = project.imported(file, dotted)
-        if found is None:
+        imported = project.imported(file, dotted)
+        if imported is None:
             continue
-        names = {found[1]} if found[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
-        root = None if node.level else _root(found[0].source.path, dotted)
-        yield Imported(found[0], frozenset({"*"} if alias.name == "*" else names), root)
+        names = {imported[1]} if imported[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
+        root = None if node.level else _root(imported[0].source.path, dotted)
+        yield Imported(imported[0], frozenset({"*"} if alias.name == "*" else names), root)
 
 
 def is_relative(tree: ast.Module, dropped: Container[int]) -> bool:
@@ -87,11 +89,11 @@ def _root(path: Path, dotted: str) -> Path | None:
 def _attributes_read(tree: ast.Module, dropped: Container[int], module: str) -> set[str]:
     """What a file reads of a module that it imports: the names after the dot; "*" where it hands the module on."""
     read = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Name) and n.lineno not in dropped]
-    found: set[str] = set()
+    names: set[str] = set()
     after_dots: set[int] = set()
     for node in read:
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == module:
-            found.add(node.attr)
-            after_dots |= {id(one) for one in ast.walk(node.value)}
+            names.add(node.attr)
+            after_dots |= {id(inner) for inner in ast.walk(node.value)}
     is_handed_on = any(isinstance(n, ast.Name) and n.id == module and id(n) not in after_dots for n in read)
-    return {"*"} if is_handed_on else found
+    return {"*"} if is_handed_on else names

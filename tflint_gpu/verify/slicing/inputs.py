@@ -47,9 +47,9 @@ def stands(file: File, harness: str) -> Iterator[Stand]:
     said = list(_commented(file, harness)) if "tflint-gpu:" in file.source.text else []
     yield from said
     replaced = (Stand(*file.span(call.func), text) for call, text in replaced_functions(file))
-    for one in (*_datasets(file, harness), *replaced, *_weights(file)):
-        if not any(other.start <= one.start and one.end <= other.end for other in said):
-            yield one
+    for stub in (*_datasets(file, harness), *replaced, *_weights(file)):
+        if not any(other.start <= stub.start and stub.end <= other.end for other in said):
+            yield stub
 
 
 def _datasets(file: File, harness: str) -> Iterator[Stand]:
@@ -65,10 +65,10 @@ def _commented(file: File, harness: str) -> Iterator[Stand]:
     spans = [(*file.span(value), value) for value in values]
     for row, is_alone, match in _comments(source):
         rows = (row, row + 1) if is_alone else (row,)
-        at_row = [one for one in spans if source.row(one[0]) in rows or source.row(one[1]) == row]
+        at_row = [span for span in spans if source.row(span[0]) in rows or source.row(span[1]) == row]
         if not at_row:
             raise InputError(f"{source.name}:{row}: there is no assignment at `{match[0]}`: put it after one")
-        start, end, value = max(at_row, key=lambda one: one[0])
+        start, end, value = max(at_row, key=lambda comment: comment[0])
         arrays = f"{harness}.synthetic({_specs(match['specs'], source.name, row)})"
         yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(file, value) else arrays)
 
@@ -119,11 +119,11 @@ def _dataset_of(arrays: str, harness: str) -> str:
 
 def _specs(text: str, filename: str, row: int) -> str:
     """The arguments of `synthetic` for what the comment says."""
-    found, position = [], 0
+    specs, position = [], 0
     while match := _SPEC.match(text, position):
         shape = tuple(int(side) for side in re.findall(r"\d+", match["shape"]))
-        found.append(f'({shape}, "{match["dtype"] or "float32"}")')
+        specs.append(f'({shape}, "{match["dtype"] or "float32"}")')
         position = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
-    if not found or position < len(text):
+    if not specs or position < len(text):
         raise InputError(f"{filename}:{row}: cannot read `input={text}`: write it as `input=(32, 128) float32`")
-    return ", ".join(found)
+    return ", ".join(specs)

@@ -31,8 +31,8 @@ def needed_modules(program: Program) -> frozenset[str]:
     own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
     # What is laid next to the program imports more only for programs that do so, too.
     texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)]
-    found = {name for text in texts for name in _imported(ast.parse(text))}
-    return frozenset(found - own - set(sys.stdlib_module_names))
+    names = {name for text in texts for name in _imported(ast.parse(text))}
+    return frozenset(names - own - set(sys.stdlib_module_names))
 
 
 def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
@@ -59,7 +59,7 @@ def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
-    guarded = {id(one) for node in ast.walk(tree) if isinstance(node, ast.Try) for one in _walk(node.body)}
+    guarded = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in _walk(node.body)}
     for node in ast.walk(tree):
         if id(node) in guarded:
             continue
@@ -70,4 +70,4 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    return (one for node in nodes for one in ast.walk(node))
+    return (inner for node in nodes for inner in ast.walk(node))

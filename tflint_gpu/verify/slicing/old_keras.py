@@ -86,7 +86,10 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
     for bindings in file.tree.root.bindings.values():
         for binding in bindings:
             name = canonical(binding.target) if binding.kind == "import" else ""
-            if any(name == one or (one.endswith(".*") and f"{name}.".startswith(one[:-1])) for one in _NAMES):
+            if any(
+                name == old_name or (old_name.endswith(".*") and f"{name}.".startswith(old_name[:-1]))
+                for old_name in _NAMES
+            ):
                 yield binding.node, name
     for call in file.calls(*_NAMES):
         yield call, file.code(call.func)

@@ -57,7 +57,9 @@ class Readings:
             replaced = tuple(stands(file, HARNESS))
             if is_entry and "..." in file.source.code:
                 replaced += tuple(_filled_in(file))
-            tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
+            tree = ast.parse(
+                masked(file.source, [(edit.start, edit.end) for edit in replaced if edit.end > edit.start])
+            )
             self._known[file, is_entry] = replaced, tree, Effects(tree)
         return self._known[file, is_entry]
 
@@ -78,13 +80,19 @@ class Part:
     @cached_property
     def readers(self) -> tuple[Around, ...]:
         """The calls that stay and read what may not be here."""
-        return tuple(one for one in read_elsewhere(self.file) if self.holds(one.call) and not self.stood_for(one.call))
+        return tuple(
+            reader
+            for reader in read_elsewhere(self.file)
+            if self.holds(reader.call) and not self.stood_for(reader.call)
+        )
 
     def stood_for(self, node: Node) -> bool:
         """Whether something stands for an expression, or for the function that it calls."""
         start, end = self.file.span(node)
         inner = self.file.span(node.func) if isinstance(node, cst.Call) else (start, end)
-        return any((one.start <= start and end <= one.end) or (one.start, one.end) == inner for one in self.stands)
+        return any(
+            (stand.start <= start and end <= stand.end) or (stand.start, stand.end) == inner for stand in self.stands
+        )
 
 
 def check_sources(part: Part, *, is_answered: bool) -> None:
@@ -98,7 +106,7 @@ def check_sources(part: Part, *, is_answered: bool) -> None:
     """
     file = part.file
     for call in file.calls(*_DOWNLOADS):
-        has_stand_in = part.stood_for(call) or any(one.call is call for one in part.readers)
+        has_stand_in = part.stood_for(call) or any(reader.call is call for reader in part.readers)
         if part.holds(call) and not has_stand_in:
             if (file.name(call.func) or "").startswith(_STARTING):
                 what = f"starts another program (`{file.code(call.func)}`), which verify does not do"

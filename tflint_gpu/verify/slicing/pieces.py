@@ -106,7 +106,7 @@ def with_opening(text: str, opening: str) -> str:
         is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
         if not (is_docstring or is_future):
-            row = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+            row = min([statement.lineno, *(decorator.lineno for decorator in getattr(statement, "decorator_list", ()))])
             break
         row = (statement.end_lineno or row) + 1
     lines = list(io.StringIO(text, newline=""))

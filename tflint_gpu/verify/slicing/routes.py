@@ -52,7 +52,7 @@ def find_roots(file: File, node: Node, entry: Model) -> dict[cst.FunctionDef, Ro
 
     Each by the function that is to be called, in which its first stop lies; what is outside of it is not run.
     """
-    found: dict[cst.FunctionDef, Route] = {}
+    routes: dict[cst.FunctionDef, Route] = {}
     queue: list[Route] = [(Stop(file, node),)]
     seen: set[Node] = set()
     while queue:
@@ -63,17 +63,17 @@ def find_roots(file: File, node: Node, entry: Model) -> dict[cst.FunctionDef, Ro
         if not isinstance(function, cst.FunctionDef | cst.Lambda):
             continue
         if isinstance(function, cst.FunctionDef) and first.file is entry.file and _is_reachable(first.file, function):
-            found.setdefault(function, route[:-1] if isinstance(node, cst.FunctionDef | cst.Lambda) else route)
+            routes.setdefault(function, route[:-1] if isinstance(node, cst.FunctionDef | cst.Lambda) else route)
         for stop in _before(entry, first.file, function) if len(route) < _LONGEST else ():
             if stop.node not in seen:
                 seen.add(stop.node)
                 queue.append((replace(stop, forward=stop.forward or first.forward), *route))
-    return found
+    return routes
 
 
 def _is_reachable(file: File, function: cst.FunctionDef) -> bool:
     """Whether a function is one of the module's own, or a method of one of its own classes."""
-    around = [one for one in file.tree.ancestors(function) if isinstance(one, cst.FunctionDef | cst.ClassDef)]
+    around = [parent for parent in file.tree.ancestors(function) if isinstance(parent, cst.FunctionDef | cst.ClassDef)]
     return not around or (len(around) == 1 and isinstance(around[0], cst.ClassDef))
 
 
@@ -122,8 +122,8 @@ def _constructions(entry: Model, cls: Class) -> Iterator[Stop]:
     definitions = entry.inference.definitions
     for file in dict.fromkeys((cls.file, entry.file)):
         for call in file.tree.calls:
-            found = definitions.class_named(file, call.func)
-            if found is not None and cls in definitions.lineage(found):
+            class_named = definitions.class_named(file, call.func)
+            if class_named is not None and cls in definitions.lineage(class_named):
                 yield Stop(file, call, forward=True)
 
 

@@ -27,6 +27,6 @@ def shortened_loops(file: File, places: Iterable[Node]) -> Iterator[Piece]:
     within = file.tree.within
     known = [place for place in places if place in file.tree.parents]
     updates = list(file.method_calls(*_UPDATES))
-    for loop in dict.fromkeys(one for call in updates for one in file.tree.ancestors(call)):
+    for loop in dict.fromkeys(parent for call in updates for parent in file.tree.ancestors(call)):
         if isinstance(loop, cst.For) and not any(within(place, loop) for place in known):
             yield from wrapping(*file.span(loop.iter), f"{HARNESS}.few(", ")")

@@ -70,7 +70,7 @@ def slice_file(
     around = [(_function_around(tree, way.row), way) for way in ways]
     inside = {function: way for function, way in around if function is not None}
     for function in reversed(inside):
-        several = [way for one, way in (*around, *kept_around) if one is function]
+        several = [way for owner, way in (*around, *kept_around) if owner is function]
         cut.trim(function.body, several, set())
     outside = [way for function, way in around if function is None]
     cut.trim(tree.body, [*outside[:1], *(way for function, way in kept_around if function is None)], needed)
@@ -88,8 +88,8 @@ class _Cut:
 
     def dropped_rows(self) -> frozenset[int]:
         """The rows of what goes that nothing which stays shares."""
-        kept = {row for one in self._kept(self._tree.body) for row in _head_rows(one)}
-        return frozenset(row for one in self._dropped for row in _rows(one) if row not in kept)
+        kept = {row for statement in self._kept(self._tree.body) for row in _head_rows(statement)}
+        return frozenset(row for statement in self._dropped for row in _rows(statement) if row not in kept)
 
     def _kept(self, block: Block) -> Iterator[ast.stmt]:
         """All statements at every depth that are neither dropped nor within a dropped one."""
@@ -112,8 +112,8 @@ class _Cut:
             levels += [block for block in inner if block not in levels]
         for block in levels if wanted else ():
             if block not in self._repeated:
-                last = max(i for i, one in enumerate(block) if one in wanted)
-                self._dropped.update(one for one in block[last + 1 :] if _first_row(one) > _last_row(block[last]))
+                last = max(i for i, inner in enumerate(block) if inner in wanted)
+                self._dropped.update(inner for inner in block[last + 1 :] if _first_row(inner) > _last_row(block[last]))
         self._close(levels, wanted, needed)
 
     def _reach(self, body: Block, way: Way, wanted: set[ast.stmt], needed: set[str]) -> list[Block]:
@@ -151,8 +151,10 @@ class _Cut:
 
     def _close(self, levels: list[Block], wanted: set[ast.stmt], needed: set[str]) -> None:
         """Keep what binds or changes a needed name, until nothing more is needed; drop the rest."""
-        candidates = [one for block in levels for one in block if one not in wanted and one not in self._dropped]
-        rows = {row for one in wanted for row in _head_rows(one)}
+        candidates = [
+            inner for block in levels for inner in block if inner not in wanted and inner not in self._dropped
+        ]
+        rows = {row for statement in wanted for row in _head_rows(statement)}
         kept: set[ast.stmt] = set()
         grew = True
         while grew:
@@ -163,7 +165,7 @@ class _Cut:
                     rows |= set(_rows(statement))
                     needed |= free(statement, self._dropped)
                     grew = True
-        self._dropped.update(one for one in candidates if one not in kept)
+        self._dropped.update(candidate for candidate in candidates if candidate not in kept)
 
     def _matters(self, statement: ast.stmt, needed: set[str]) -> bool:
         if isinstance(statement, ast.ImportFrom):
@@ -180,14 +182,14 @@ class _Cut:
 
 def _function_around(tree: ast.Module, row: int) -> Definition | None:
     """The innermost function whose body holds the row."""
-    found = None
+    innermost = None
     for node in ast.walk(tree):
         if isinstance(node, Definition):
             first = node.body[0].lineno
             inside = min(first, node.lineno + 1) <= row <= _last_row(node)
-            if inside and (found is None or node.lineno > found.lineno):
-                found = node
-    return found
+            if inside and (innermost is None or node.lineno > innermost.lineno):
+                innermost = node
+    return innermost
 
 
 def _descent(body: Block, row: int) -> Iterator[tuple[ast.stmt, Block]]:
@@ -205,13 +207,13 @@ def _descent(body: Block, row: int) -> Iterator[tuple[ast.stmt, Block]]:
 
 def _passed_before(way: Sequence[tuple[ast.stmt, Block]]) -> list[Block]:
     """The blocks on a way that may be gone through before the place is reached: in a loop, it under a condition."""
-    loops = [i for i, (one, _) in enumerate(way) if isinstance(one, ast.For | ast.AsyncFor | ast.While)]
-    conditions = [i for i, (one, _) in enumerate(way) if isinstance(one, ast.If | ast.Match | ast.Try)]
+    loops = [i for i, (inner, _) in enumerate(way) if isinstance(inner, ast.For | ast.AsyncFor | ast.While)]
+    conditions = [i for i, (inner, _) in enumerate(way) if isinstance(inner, ast.If | ast.Match | ast.Try)]
     return [block for _, block in way[loops[0] : conditions[-1]]] if loops and conditions else []
 
 
 def _holding(block: Block, row: int) -> ast.stmt | None:
-    return next((one for one in block if _first_row(one) <= row <= _last_row(one)), None)
+    return next((statement for statement in block if _first_row(statement) <= row <= _last_row(statement)), None)
 
 
 def _prepares_base(statement: ast.stmt) -> bool:
@@ -234,7 +236,7 @@ def _rows(statement: ast.stmt) -> range:
 
 def _head_rows(statement: ast.stmt) -> Iterable[int]:
     """The rows of a statement without those of the statements in its blocks."""
-    starts = [_first_row(one) for block in blocks(statement) for one in block]
+    starts = [_first_row(inner) for block in blocks(statement) for inner in block]
     if not starts:
         return _rows(statement)
     return range(_first_row(statement), max(min(starts), statement.lineno + 1))

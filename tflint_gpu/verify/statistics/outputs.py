@@ -63,29 +63,29 @@ def compare_outputs(before: Nested, after: Nested, dtype: str) -> Difference | N
     relative, absolute = TOLERANCES.get(dtype, (0.0, 0.0))
     worst: tuple[float, Difference] | None = None
     count = total = 0
-    for place, one, other in _pairs(before, after, ()):
-        if _is_part(one) or _is_part(other):
-            return Difference(place, _shape(one), _shape(other))
+    for place, value, other in _pairs(before, after, ()):
+        if _is_part(value) or _is_part(other):
+            return Difference(place, _shape(value), _shape(other))
         total += 1
-        distance = _distance(one, other)
-        if distance == 0 or distance <= absolute + relative * _magnitude(one, other):
+        distance = _distance(value, other)
+        if distance == 0 or distance <= absolute + relative * _magnitude(value, other):
             continue
         count += 1
         if worst is None or distance > worst[0]:
-            worst = distance, Difference(place, _leaf(one), _leaf(other))
+            worst = distance, Difference(place, _leaf(value), _leaf(other))
     if worst is None:
         return None
-    found = worst[1]
-    return Difference(found.place, found.before, found.after, count, total)
+    difference = worst[1]
+    return Difference(difference.place, difference.before, difference.after, count, total)
 
 
-def _pairs(one: Nested, other: Nested, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Nested, Nested]]:
+def _pairs(nested: Nested, other: Nested, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Nested, Nested]]:
     """The numbers at the same place; where the shapes differ, the two parts as they are."""
-    if _is_part(one) and _is_part(other) and len(one) == len(other):  # type: ignore[arg-type]
-        for index, (left, right) in enumerate(zip(one, other, strict=True)):  # type: ignore[arg-type]
+    if _is_part(nested) and _is_part(other) and len(nested) == len(other):  # type: ignore[arg-type]
+        for index, (left, right) in enumerate(zip(nested, other, strict=True)):  # type: ignore[arg-type]
             yield from _pairs(left, right, (*place, index))
     else:
-        yield place, one, other
+        yield place, nested, other
 
 
 def _is_part(value: Nested) -> bool:
@@ -100,18 +100,18 @@ def _shape(value: Nested) -> str:
     return f"{len(value)} elements" if _is_part(value) else "one number"  # type: ignore[arg-type]
 
 
-def _distance(one: Nested, other: Nested) -> float:
+def _distance(nested: Nested, other: Nested) -> float:
     """0 for the same, infinity for what no tolerance covers."""
-    if one == other:
+    if nested == other:
         return 0.0
-    if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):
+    if not isinstance(nested, (int, float)) or not isinstance(other, (int, float)):
         return math.inf
-    if math.isnan(one) and math.isnan(other):
+    if math.isnan(nested) and math.isnan(other):
         return 0.0
-    return abs(one - other) if math.isfinite(one) and math.isfinite(other) else math.inf
+    return abs(nested - other) if math.isfinite(nested) and math.isfinite(other) else math.inf
 
 
-def _magnitude(one: Nested, other: Nested) -> float:
+def _magnitude(nested: Nested, other: Nested) -> float:
     """What a relative tolerance is taken of; 0 where there is no such thing."""
-    numbers = (abs(value) for value in (one, other) if isinstance(value, (int, float)) and math.isfinite(value))
+    numbers = (abs(value) for value in (nested, other) if isinstance(value, (int, float)) and math.isfinite(value))
     return max(numbers, default=0.0)

@@ -21,7 +21,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 FEWEST_FOR_INTERVAL = 3
 _MOST_FOR_STUDENT = 5
@@ -70,13 +70,22 @@ def round_ratio(before: Sequence[float], after: Sequence[float]) -> Ratio:
         before: seconds of a step in each block, positive; at least one.
         after: likewise; the blocks of one index were measured one after the other.
     """
-    logarithms = [math.log(one) - math.log(other) for one, other in zip(before, after, strict=False)]
+    logarithms = [math.log(time) - math.log(other) for time, other in zip(before, after, strict=False)]
     middle = statistics.median(logarithms)
     if len(logarithms) < FEWEST_PAIRS_OF_BLOCKS:
         return Ratio(middle, 1)
-    deviation = statistics.median(abs(one - middle) for one in logarithms)
+    deviation = statistics.median(abs(logarithm - middle) for logarithm in logarithms)
     doubt = _OF_MEDIAN * _OF_DEVIATION * deviation / math.sqrt(len(logarithms))
     return Ratio(middle, 1 if doubt > _MOST_DOUBT else 2 if doubt > _MOST_DOUBT / 2 else 3)
+
+
+def drift(rounds: Sequence[Ratio]) -> float:
+    """How much the ratio changes from one round to the next, as a median of logarithms; 0 for one round.
+
+    Both programs of a round run side by side, so this is what the machine's own drift leaves in a ratio.
+    """
+    changes = [abs(later.logarithm - earlier.logarithm) for earlier, later in pairwise(rounds)]
+    return statistics.median(changes) if changes else 0.0
 
 
 def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Interval:
@@ -102,8 +111,8 @@ def fixed_interval(rounds: Sequence[Ratio]) -> Interval:
     if len(rounds) <= _MOST_FOR_STUDENT:
         return _around(rounds, *_by_students_t(rounds))
     chances = {0: 1.0}
-    for one in rounds:
-        chances = _tossed(chances, one.weight)
+    for round in rounds:
+        chances = _tossed(chances, round.weight)
     return _around(rounds, *_by_signs(rounds, _largest_sum(chances, (1 - _CONFIDENCE_OF_SIGNS) / 2)))
 
 
@@ -124,8 +133,8 @@ def sequential_interval(rounds: Sequence[Ratio]) -> Interval:
     walk = {0: 1.0}  # the chance of each sum that no bound has ended
     spent = 0.0
     bound = -1
-    for number, one in enumerate(rounds, start=1):
-        walk = _tossed(walk, one.weight)
+    for number, pair in enumerate(rounds, start=1):
+        walk = _tossed(walk, pair.weight)
         bound = _largest_sum(walk, _allowed(number) - spent)
         spent += sum(chance for total, chance in walk.items() if total <= bound)
         walk = {total: chance for total, chance in walk.items() if total > bound}
@@ -144,11 +153,11 @@ def _allowed(number: int) -> float:
 
 def _tossed(chances: dict[int, float], weight: int) -> dict[int, float]:
     """The chances of each sum after one more coin, that adds a weight or nothing."""
-    found: dict[int, float] = {}
+    floats: dict[int, float] = {}
     for total, chance in chances.items():
-        found[total] = found.get(total, 0.0) + chance / 2
-        found[total + weight] = found.get(total + weight, 0.0) + chance / 2
-    return found
+        floats[total] = floats.get(total, 0.0) + chance / 2
+        floats[total + weight] = floats.get(total + weight, 0.0) + chance / 2
+    return floats
 
 
 def _largest_sum(chances: dict[int, float], allowed: float) -> int:
@@ -160,21 +169,21 @@ def _largest_sum(chances: dict[int, float], allowed: float) -> int:
 
 def _by_signs(rounds: Sequence[Ratio], bound: int) -> tuple[float, float]:
     """The logarithms beyond which no more than a weight lies."""
-    ordered = sorted(rounds, key=lambda one: one.logarithm)
+    ordered = sorted(rounds, key=lambda pair: pair.logarithm)
     low = _first_beyond(ordered, bound)
     return low, _first_beyond(ordered[::-1], bound)
 
 
 def _first_beyond(ordered: Sequence[Ratio], bound: int) -> float:
-    sums = accumulate(one.weight for one in ordered)
-    return next(one.logarithm for one, total in zip(ordered, sums, strict=True) if total > bound)
+    sums = accumulate(pair.weight for pair in ordered)
+    return next(pair.logarithm for pair, total in zip(ordered, sums, strict=True) if total > bound)
 
 
 def _by_students_t(rounds: Sequence[Ratio]) -> tuple[float, float]:
     count = len(rounds)
     if count < FEWEST_FOR_INTERVAL:
         return -math.inf, math.inf
-    numbers = [one.logarithm for one in rounds]
+    numbers = [round.logarithm for round in rounds]
     reach = _student_quantile(_CONFIDENCE_OF_FEW, count - 1) * statistics.stdev(numbers) / math.sqrt(count)
     return statistics.fmean(numbers) - reach, statistics.fmean(numbers) + reach
 
@@ -202,16 +211,16 @@ def _student_inside(reach: float, freedom: int) -> float:
 
 def _around(rounds: Sequence[Ratio], low: float, high: float) -> Interval:
     """The weighted median, and the bounds, of which neither may lie on its other side."""
-    ordered = sorted(rounds, key=lambda one: one.logarithm)
-    half = sum(one.weight for one in ordered) / 2
+    ordered = sorted(rounds, key=lambda pair: pair.logarithm)
+    half = sum(pair.weight for pair in ordered) / 2
     # Both from below and from above, so that swapping the variants inverts it.
     middle = (_first_reaching(ordered, half) + _first_reaching(ordered[::-1], half)) / 2
     return Interval(math.exp(middle), math.exp(min(low, middle)), math.exp(max(high, middle)))
 
 
 def _first_reaching(ordered: Sequence[Ratio], weight: float) -> float:
-    sums = accumulate(one.weight for one in ordered)
-    return next(one.logarithm for one, total in zip(ordered, sums, strict=True) if total >= weight)
+    sums = accumulate(pair.weight for pair in ordered)
+    return next(pair.logarithm for pair, total in zip(ordered, sums, strict=True) if total >= weight)
 
 
 def is_positive(number: float) -> bool:

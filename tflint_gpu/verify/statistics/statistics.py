@@ -6,7 +6,8 @@ usable rounds, none of something that happens or not by fewer than `MINIMUM_REPE
 rounds; no usable round at all is `not run`. Times and amounts are judged by the interval of their ratio (`ratios`):
 that for a number of rounds that was fixed, or the one for somebody who goes on until it decides.
 
-slowdown: confirmed when the interval of before/after lies above `SMALLEST_SLOWDOWN`, refuted when it lies below.
+slowdown: confirmed when the interval of before/after lies above `SMALLEST_SLOWDOWN`, and above 1 by more than the
+ratio itself drifts from one round to the next, refuted when it lies below `SMALLEST_SLOWDOWN`.
 
 no-effect: confirmed when the interval lies within 1/`SAME` to `SAME`, refuted when it lies wholly outside.
 
@@ -41,6 +42,7 @@ from tflint_gpu.verify.statistics.outputs import compare_outputs
 from tflint_gpu.verify.statistics.ratios import (
     Interval,
     Ratio,
+    drift,
     fixed_interval,
     is_positive,
     paired_ratio,
@@ -120,6 +122,11 @@ def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided:
     text = f"the flagged code takes {interval} times as long in {len(ratios)} rounds"
     judge_one = _judge_slowdown if prediction.kind == "slowdown" else _judge_no_effect
     name, more = judge_one(prediction, interval)
+    if prediction.kind == "slowdown" and name in CONFIRMED and math.log(interval.low) <= (change := drift(ratios)):
+        name, more = (
+            "inconclusive",
+            f": rounds differ by more, by {math.exp(change):.3g} times from one to the next",
+        )
     return _with_interval(name, f"{text}{more}{_remarks(rounds)}", interval)
 
 
@@ -257,10 +264,10 @@ def _has_result(item: Round) -> bool:
     return both or item.before.wrong is not None
 
 
-def _outputs_differ(one: Run, other: Run) -> str | None:
-    if one.outputs is None or other.outputs is None:
+def _outputs_differ(findings: Run, other: Run) -> str | None:
+    if findings.outputs is None or other.outputs is None:
         return None
-    difference = compare_outputs(one.outputs.values, other.outputs.values, one.outputs.dtype)
+    difference = compare_outputs(findings.outputs.values, other.outputs.values, findings.outputs.dtype)
     return None if difference is None else str(difference)
 
 
@@ -288,8 +295,8 @@ def _remarks(rounds: Sequence[Round]) -> str:
 
 def _difference(rounds: Sequence[Round]) -> str:
     """Where the two variants compute something else, for what is meant to compute the same."""
-    found = next((text for item in rounds if (text := _outputs_differ(item.before, item.after))), None)
-    return "" if found is None else f"; {found}"
+    difference = next((text for item in rounds if (text := _outputs_differ(item.before, item.after))), None)
+    return "" if difference is None else f"; {difference}"
 
 
 def _by_range(name: VerdictName, interval: Interval, prediction: Prediction) -> VerdictName:

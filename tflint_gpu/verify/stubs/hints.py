@@ -93,7 +93,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     """What the files of a program say, the one that is run first."""
     reader = _Reader(entry)
     dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
-    separator, fields = next((found for file in files for found in _fields(file)), ("", 0))
+    separator, fields = next((field for file in files for field in _fields(file)), ("", 0))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
     return Hints(
         inputs=next((shape for file in files for shape in reader.input_shapes(file)), ()),
@@ -206,7 +206,7 @@ def _fields(file: File) -> Iterator[tuple[str, int]]:
 
 def _texts(value: cst.BaseExpression) -> Iterator[str]:
     listed = [e.value for e in value.elements] if isinstance(value, cst.List | cst.Tuple) else [value]
-    for one in listed:
-        text = one.evaluated_value if isinstance(one, cst.SimpleString) else None
+    for item in listed:
+        text = item.evaluated_value if isinstance(item, cst.SimpleString) else None
         if isinstance(text, str) and text:
             yield text

@@ -50,7 +50,7 @@ def undefined_names(tree: ast.Module, dropped: Collection[int], replaced: Collec
         replaced: names for which something else will stand.
     """
     kept = [statement for statement in tree.body if statement.lineno not in dropped]
-    if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(tree)):
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
         return Supplement((), ())
     known = (
         {name for statement in tree.body for name in bound(statement)}
@@ -66,10 +66,10 @@ def undefined_names(tree: ast.Module, dropped: Collection[int], replaced: Collec
         if name in _USUAL_IMPORTS:
             lines.insert(0, _USUAL_IMPORTS[name])
             continue
-        found = role(name, kept)
-        if found is not None:
-            lines.append(f"{name} = {found.text}")
-            made_up.append(f"`{name}`: {found.what}")
+        stub = role(name, kept)
+        if stub is not None:
+            lines.append(f"{name} = {stub.text}")
+            made_up.append(f"`{name}`: {stub.what}")
     return Supplement(tuple(lines), tuple(made_up))
 
 
@@ -83,9 +83,9 @@ def left_open(tree: ast.Module) -> Iterator[tuple[ast.expr, Stub]]:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             value = statement.value
             if isinstance(value, ast.Constant) and value.value is ...:
-                found = role(statement.targets[0].id, [one for one in tree.body if one is not statement])
-                if found is not None:
-                    yield value, found
+                stub = role(statement.targets[0].id, [other for other in tree.body if other is not statement])
+                if stub is not None:
+                    yield value, stub
 
 
 def call_of(tree: ast.Module, row: int) -> tuple[str, Supplement]:
@@ -108,7 +108,9 @@ def call_of(tree: ast.Module, row: int) -> tuple[str, Supplement]:
 
 
 def _call_of_method(owner: ast.ClassDef, method: _Function) -> Supplement:
-    constructor = next((one for one in owner.body if isinstance(one, _Function) and one.name == "__init__"), None)
+    constructor = next(
+        (member for member in owner.body if isinstance(member, _Function) and member.name == "__init__"), None
+    )
     given, made_up = _arguments(constructor, is_method=True) if constructor is not None else ("", [])
     made = f"{owner.name}({given})"
     if method.name == "__init__":
@@ -129,16 +131,16 @@ def _arguments(function: _Function, *, is_method: bool = False) -> tuple[str, li
     parameters = parameters[: len(parameters) - len(function.args.defaults)]
     parameters = parameters[1:] if is_method else parameters
     required = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    parameters += [one for one, default in required if default is None]
+    parameters += [parameter_name for parameter_name, default in required if default is None]
     texts: list[str] = []
     made_up: list[str] = []
     for parameter in parameters:
-        found = role(parameter.arg, function.body, parameter.annotation)
-        if found is None:
+        stub = role(parameter.arg, function.body, parameter.annotation)
+        if stub is None:
             raise UnknownName(parameter.arg)
         positional = parameter in function.args.posonlyargs
-        texts.append(found.text if positional else f"{parameter.arg}={found.text}")
-        made_up.append(f"`{parameter.arg}` of `{function.name}`: {found.what}")
+        texts.append(stub.text if positional else f"{parameter.arg}={stub.text}")
+        made_up.append(f"`{parameter.arg}` of `{function.name}`: {stub.what}")
     return ", ".join(texts), made_up
 
 

@@ -109,18 +109,18 @@ def role(name: str, places: Sequence[ast.AST], annotation: ast.expr | None = Non
     """
     if annotation is not None:
         written = ast.unparse(annotation).strip("'\"")
-        for pattern, found in _ANNOTATIONS:
+        for pattern, stub in _ANNOTATIONS:
             if re.search(pattern, written):
-                return found
+                return stub
     uses = _Uses(name, places)
     return next(uses.surely(), None) or _by_name(name, uses.is_array) or next(uses.perhaps(), None)
 
 
 def _by_name(name: str, is_array: bool) -> Stub | None:
-    found = next((stub for pattern, stub in _NAMES if re.search(pattern, name)), None)
-    if is_array and found in (_TENSOR, _TARGETS):
-        return _INPUTS if found is _TENSOR else _LABELS
-    return found
+    named = next((stub for pattern, stub in _NAMES if re.search(pattern, name)), None)
+    if is_array and named in (_TENSOR, _TARGETS):
+        return _INPUTS if named is _TENSOR else _LABELS
+    return named
 
 
 class _Uses:
@@ -218,7 +218,7 @@ class _Uses:
         return self._is(iterated)
 
     def _is_argument(self, call: ast.Call) -> bool:
-        return any(self._is(one) for one in call.args)
+        return any(self._is(arg) for arg in call.args)
 
     def _is(self, node: ast.AST | None) -> bool:
         return isinstance(node, ast.Name) and node.id == self._name

@@ -14,6 +14,7 @@ from tflint_gpu.model.interpreter.values import Arguments, External
 from tflint_gpu.model.networks.construction import arrays
 from tflint_gpu.model.networks.construction.arrays import Array
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, dotted_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inference import Inference
@@ -99,6 +100,23 @@ class NumpyArrays:
                 return None
             smallest = array if smallest is None or array.bytes < smallest.bytes else smallest
         return smallest
+
+    def is_loaded(self, file: File, expr: Expression, context: Context | None = None, depth: int = 0) -> bool:
+        """Whether an array is, or is computed from, one of the data sets that Keras loads."""
+        if depth > ARRAY_STEPS.limit:
+            return False
+        return any(
+            (
+                isinstance(origin.node, cst.Call)
+                and (origin.file.name(origin.node.func) or "").startswith("keras.datasets.")
+            )
+            or any(
+                self.is_loaded(origin.file, name, origin.context, depth + 1)
+                for name in walk(origin.node)
+                if isinstance(name, cst.Name) and name is not expr
+            )
+            for origin in self.inference.of(file, expr, context)
+        )
 
     def _of_origin(self, origin: Origin, depth: int) -> NumpyArray | None:
         node = origin.node

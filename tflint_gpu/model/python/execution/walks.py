@@ -106,15 +106,15 @@ def walk(inference: Inference, own: Iterable[Invocation], route: Route) -> Itera
         invocation = waiting.popleft()
         yield invocation
         inner: list[Invocation] = []
-        for one in route.entered(invocation):
-            function = one.callee.function
+        for entered_function in route.entered(invocation):
+            function = entered_function.callee.function
             if function.node in entered:
                 continue
             if len(invocation.path) >= WALK_CALLS.limit:
                 inference.meet(WALK_CALLS)
                 break
             entered.add(function.node)
-            inner += _calls_of(invocation, one, route)
+            inner += _calls_of(invocation, entered_function, route)
         if route.in_order:
             waiting.extendleft(reversed(inner))
         else:

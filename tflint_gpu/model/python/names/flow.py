@@ -67,9 +67,9 @@ class Flow:
             known = self._known[key] = self._find(name, at, None)
         return known
 
-    def is_cut(self, found: list[Binding]) -> bool:
+    def is_cut(self, bindings: list[Binding]) -> bool:
         """Whether what `lookup` gave are all bindings of a name, since too many of them may hold there."""
-        return found[0] in self._cut
+        return bindings[0] in self._cut
 
     def _find(self, name: str, at: Node, decide: Decide | None) -> list[Binding]:
         scope: Scope | None = self.tree.scope(at)

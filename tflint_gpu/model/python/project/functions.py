@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.bounds import ALIASES, LINEAGE, Bound, Meet
+from tflint_gpu.model.python.project.decorators import Decorators, function_of, is_decorated
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.scopes import Path
@@ -24,14 +25,6 @@ _RECORDS = frozenset(
     ["dataclasses.dataclass", "dataclass", "attr.s", "attr.attrs", "attr.dataclass", "flax.struct.dataclass"]
 )
 _RECORD_BASES = frozenset(["typing.NamedTuple", "NamedTuple"])
-# Decorators that leave a function what it is, by the last part of their names.
-_TRANSPARENT_DECORATORS = frozenset(
-    (
-        "function property cached_property staticmethod classmethod abstractmethod override configurable "
-        "with_name_scope do_not_convert default lru_cache cache wraps register_keras_serializable deprecated "
-        "contextmanager no_type_check typechecked beartype"
-    ).split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +101,8 @@ class Definitions:
         self._attributes: dict[File, dict[Node, dict[str, list[Attribute]]]] = project.kept("attributes")
         self._named: dict[Node, Class | None] = project.kept("named classes")
         self._lineages: dict[Node, tuple[Class, ...]] = project.kept("lineages")
+        self._added: dict[File, dict[Node, Class]] = project.kept("added methods")
+        self.decorators = Decorators(self._function_named)
 
     def _meet(self, bound: Bound) -> None:
         self._met += 1  # what was cut off is not kept: the next file that meets the bound is to tell it
@@ -115,8 +110,31 @@ class Definitions:
 
     def function(self, file: File, node: FunctionNode) -> Function:
         """A function of a file, with its class where it is a method."""
-        owner = file.tree.class_of(node)
-        return Function(file, node, Class(file, owner) if owner is not None else None)
+        return Function(file, node, self.owner(file, node))
+
+    def owner(self, file: File, function: FunctionNode) -> Class | None:
+        """The class whose method a function is: by its place, or by `Net.step = step` and its like."""
+        owner = file.tree.class_of(function)
+        return Class(file, owner) if owner is not None else self._added_to_classes(file).get(function)
+
+    def _added_to_classes(self, file: File) -> dict[Node, Class]:
+        """The functions of a file that are put into a class after its body."""
+        if file not in self._added:
+            added = self._added[file] = {}
+            for assignment in file.tree.attribute_assignments:
+                value, name = assignment.value, assignment.target.value
+                function = self._function_named(file, value) if isinstance(value, cst.Name) else None
+                cls = self.class_named(file, name) if function is not None and function[0] is file else None
+                if function is not None and cls is not None and file.tree.class_of(function[1]) is None:
+                    added[function[1]] = cls
+            for decorated in file.tree.functions:
+                for decorator in decorated.decorators if isinstance(decorated, cst.FunctionDef) else ():
+                    expr = decorator.decorator
+                    cls = self.class_named(file, expr.value) if isinstance(expr, cst.Attribute) else None
+                    method = self._function_named(file, expr) if cls is not None else None
+                    if cls is not None and method is not None and _sets_attribute(*method):
+                        added[decorated] = cls
+        return self._added[file]
 
     def class_named(self, file: File, expr: Node | None) -> Class | None:
         """The project's class that an expression names, in this file or in another, also by `Model = models.Model`."""
@@ -152,6 +170,22 @@ class Definitions:
                 return self._class_named(definition.file, alias, depth + 1)
             self._meet(ALIASES)
         return None
+
+    def _function_named(self, file: File, expr: Expression) -> tuple[File, cst.FunctionDef] | None:
+        """The project's function, or the method of a class, that an expression names."""
+        if isinstance(expr, cst.Attribute):
+            cls = self.class_named(file, expr.value)
+            method = self.method(cls, expr.attr.value) if cls is not None else None
+            if method is not None and isinstance(method.node, cst.FunctionDef):
+                return method.file, method.node
+        elif isinstance(expr, cst.Name):
+            bindings = file.flow.lookup(expr.value, expr)
+            if len(bindings) == 1 and isinstance(bindings[0].node, cst.FunctionDef):
+                return file, bindings[0].node
+        dotted = file.name(expr)
+        definition = self.project.definition(file, dotted, True, self._meet) if dotted is not None else None
+        node = definition.binding.node if definition is not None else None
+        return (definition.file, node) if definition is not None and isinstance(node, cst.FunctionDef) else None
 
     def enclosing(self, file: File, node: Node) -> Class | None:
         """The class in one of whose methods `node` lies."""
@@ -197,6 +231,9 @@ class Definitions:
             if readers:
                 node = readers[-1].node
                 return Function(current.file, node, current) if isinstance(node, cst.FunctionDef) else None
+            for node, owner in self._added_to_classes(current.file).items():
+                if owner.node is current.node and isinstance(node, cst.FunctionDef) and node.name.value == name:
+                    return Function(current.file, node, current)
         return None
 
     def own_methods(self, cls: Class) -> Iterator[Function]:
@@ -219,9 +256,8 @@ class Definitions:
         function = file.tree.parents[file.tree.parents[parameter]]
         if not isinstance(function, cst.FunctionDef) or is_static(function):
             return None
-        owner = file.tree.class_of(function)
         first = positional_parameters(function)[:1]
-        return Class(file, owner) if owner is not None and first and first[0] is parameter else None
+        return self.owner(file, function) if first and first[0] is parameter else None
 
     def attributes(self, cls: Class, name: str) -> list[Attribute]:
         """All assignments to an attribute of a class, in its bodies and methods and those of its bases."""
@@ -248,7 +284,7 @@ class Definitions:
     def fields(self, cls: Class) -> tuple[str, ...]:
         """The fields of a dataclass or NamedTuple, in the order of its constructor's arguments; else none."""
         is_record = any(cls.file.name(base.value) in _RECORD_BASES for base in cls.node.bases) or any(
-            (dotted_name(_function_of(d)) or "") in _RECORDS or cls.file.name(_function_of(d)) in _RECORDS
+            (dotted_name(function_of(d)) or "") in _RECORDS or cls.file.name(function_of(d)) in _RECORDS
             for d in cls.node.decorators
         )
         if not is_record:
@@ -278,18 +314,6 @@ class Definitions:
                 yield positional[index], arg.value
 
 
-def may_be_replaced(file: File, function: FunctionNode) -> bool:
-    """Whether a decorator that is not known may run something else, or run the function elsewhere."""
-    if not isinstance(function, cst.FunctionDef):
-        return False
-    for decorator in function.decorators:
-        expr = _function_of(decorator)
-        name = file.name(expr) or dotted_name(expr) or ""
-        if name.rpartition(".")[2] not in _TRANSPARENT_DECORATORS and not name.endswith((".setter", ".getter")):
-            return True
-    return False
-
-
 def is_static(function: FunctionNode) -> bool:
     """Whether a function is a `@staticmethod`, and so has no `self`."""
     return is_decorated(function, "staticmethod")
@@ -300,12 +324,10 @@ def is_property(function: FunctionNode) -> bool:
     return is_decorated(function, "property", "cached_property")
 
 
-def is_decorated(function: Node, *names: str) -> bool:
-    """Whether a function has a decorator whose last name is one of these."""
-    return isinstance(function, cst.FunctionDef) and any(
-        (dotted_name(_function_of(d)) or "").rpartition(".")[2] in names for d in function.decorators
+def _sets_attribute(file: File, method: cst.FunctionDef) -> bool:
+    """Whether a class method puts the function that it gets into its class: `setattr(cls, f.__name__, f)`."""
+    names = [parameter.name.value for parameter in positional_parameters(method)]
+    calls = (call for call in file.calls_in.get(method, ()) if file.names.is_builtin(call.func, "setattr"))
+    return len(names) == 2 and any(
+        len(call.args) == 3 and [dotted_name(call.args[i].value) for i in (0, 2)] == names for call in calls
     )
-
-
-def _function_of(decorator: cst.Decorator) -> Expression:
-    return decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator

@@ -109,6 +109,14 @@ class Project:
             self._kept_characters += len(source.text) - (0 if stale is None else len(stale.source.text))
         return known
 
+    def supposed(self, source: SourceFile) -> File:
+        """A file as it would be with another text; nothing else of the project sees it.
+
+        Raises:
+            UnreadableSource: it does not parse.
+        """
+        return self._parsed(source)
+
     def let_go(self) -> None:
         """Let all files go at once: what is known of one rests on others, so none may outlive another."""
         for file in self._files.values():

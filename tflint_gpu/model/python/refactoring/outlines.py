@@ -1,19 +1,18 @@
-"""A training step, or a call, moved into a function of its own under `tf.function`: what a user would do by hand."""
+"""A training step moved into a function of its own under `tf.function`: what a user would do by hand."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
-from keyword import iskeyword
+from itertools import chain
 
 import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.free_names import blocks, bound, free, free_of_block, stored
 from tflint_gpu.model.python.syntax.children import children
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
 
 _STEP = ("train_step", "traced_step", "traced_train_step")
 
@@ -25,6 +24,7 @@ class Outline:
     Arguments:
         definition: the lines of the `def` with its body, to insert above the loop.
         call: the statements that replace `first` to `last`: the call, and what is printed in the step.
+        name: of the function.
         printed: the rows of what is printed: it stays outside of the function, which would print once a trace.
     """
 
@@ -32,17 +32,30 @@ class Outline:
     call: str
     first: Node
     last: Node
+    name: str = ""
     printed: frozenset[int] = frozenset()
 
 
-def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline | None:
-    """The statements from a tape to the update of the weights as a function; None where they are not in one block.
+class NotMovable(Exception):
+    """A step that cannot become a function; the text says why, as part of a sentence."""
+
+
+def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline:
+    """The statements from a tape to the update of the weights as a function.
 
     Arguments:
         updates: the methods that update weights.
+
+    Raises:
+        NotMovable: they are not in one block, or something among them leaves it.
     """
     region = step_region(file, loop, tape, updates)
-    return _written(file, loop, region) if region else None
+    if not region:
+        if not file.tree.within(file.tree.block(file.tree.statement(tape)), loop):
+            raise NotMovable("the tape is in another function than the loop")
+        names = ", ".join(f"`{name}`" for name in sorted(updates))
+        raise NotMovable(f"none of {names} comes after the tape in the block that begins with it")
+    return _written(file, loop, region)
 
 
 def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
@@ -60,19 +73,19 @@ def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
     return any(file.tree.within(call, statement) for call in file.method_calls(*methods))
 
 
-def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | None:
+def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline:
     first, last = _rows(file, region[0])[0], _rows(file, region[-1])[1]
     try:
         tree = ast.parse(file.source.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # what only libcst takes for Python
-        return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotMovable("only libcst takes the file for Python") from error
     inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
-    if any(isinstance(node, _UNMOVABLE) for statement in inside for node in ast.walk(statement)):
-        return None
     around = next((n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0]), None)
-    if around is None:  # rows that Python counts in another way
-        return None
+    if around is None:
+        raise NotMovable("Python counts the file's rows in another way")
     moved = [statement for statement in inside if statement.lineno in {_rows(file, node)[0] for node in region}]
+    if (leaving := next((node for statement in moved for node in _leaving(statement)), None)) is not None:
+        raise NotMovable(f"the `{_WORDS[type(leaving)]}` in row {leaving.lineno} would leave that function")
     printed = _printed(file, moved)
     moved = [statement for statement in moved if statement not in printed]
     read = _read_after(tree, first, last, frozenset(inside)) | free_of_block(printed)
@@ -85,12 +98,12 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | No
     body, inner = _moved_out(text, inner, outer, moved)
     end = f"\n{inner}return {returned}" if returned else ""
     name = file.names.free(*_STEP)
-    definition = _set_apart(file, loop, f"{outer}@{spelled}\n{outer}def {name}({given}):\n{body}{end}\n", outer)
+    definition = set_apart(file, loop, f"{outer}@{spelled}\n{outer}def {name}({given}):\n{body}{end}\n", outer)
     call = f"{returned} = {name}({given})" if returned else f"{name}({given})"
     rows = [_rows_of(statement) for statement in printed]
     said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
     call = f"\n{file.indentation(region[0])}".join((call, *said))
-    return Outline(definition, call, region[0], region[-1], frozenset(chain(*rows)))
+    return Outline(definition, call, region[0], region[-1], name, frozenset(chain(*rows)))
 
 
 def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
@@ -128,48 +141,6 @@ def _rows_of(statement: ast.stmt) -> range:
     return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class CallOutline:
-    """A function under `tf.function` that makes a call, and what replaces the call.
-
-    Arguments:
-        above: the statement of the module above which the function goes.
-        definition: the lines of the `def` with its body, to insert above that statement.
-        name: of the function, which is called instead.
-        receiver: the text of what is called in it, its first argument.
-    """
-
-    above: Node
-    definition: str
-    name: str
-    receiver: str
-
-
-def call_outline(file: File, called: Expression, arguments: Sequence[cst.Arg]) -> CallOutline | None:
-    """A function at the top of a file that calls something with some arguments; None where they cannot be handed on.
-
-    What is called is a parameter, so that each model is traced once, whoever calls the function how often.
-    """
-    above = next((statement for statement in file.tree.module.body if file.tree.within(called, statement)), None)
-    spelled = None if above is None else file.names.spelled("tf.function", above)
-    is_made = any(file.tree.within(call, called) for call in file.tree.calls)
-    if above is None or spelled is None or is_made or any(arg.star for arg in arguments):
-        return None
-    own = (dotted_name(called) or "model").rpartition(".")[2]
-    own = "model" if own == "self" else own
-    parameters, given = [own], []
-    for arg in arguments:
-        named = arg.value.value if isinstance(arg.value, cst.Name) else ""
-        named = "inputs" if not named or iskeyword(named) else named  # to libcst `None` is a name
-        parameter = _unlike(arg.keyword.value if arg.keyword is not None else named, parameters)
-        parameters.append(parameter)
-        given.append(parameter if arg.keyword is None else f"{arg.keyword.value}={parameter}")
-    name = file.names.free(f"traced_{own.lstrip('_')}", f"call_{own.lstrip('_')}", f"traced_call_of_{own}")
-    body = f"    return {own}({', '.join(given)})"
-    definition = _set_apart(file, above, f"@{spelled}\ndef {name}({', '.join(parameters)}):\n{body}\n", "")
-    return CallOutline(above, definition, name, file.code(called))
-
-
 def _moved_out(text: str, inner: str, outer: str, block: list[ast.stmt]) -> tuple[str, str]:
     """A block's text with a function body's indentation, and that; as it is where a string has lines of its own."""
     strings = [n for statement in block for n in ast.walk(statement) if isinstance(n, ast.JoinedStr | ast.Constant)]
@@ -180,19 +151,13 @@ def _moved_out(text: str, inner: str, outer: str, block: list[ast.stmt]) -> tupl
     return "\n".join(lines), usual
 
 
-def _set_apart(file: File, statement: Node, definition: str, indentation: str) -> str:
+def set_apart(file: File, statement: Node, definition: str, indentation: str) -> str:
     """A function's lines with empty ones around them, as many as usual."""
     usual = 1 if indentation else 2
     first_line = file.source.row(file.source.above(file.span(statement)[0]))
     gap = next((i for i in range(usual) if file.source.line(first_line - 1 - i).strip()), usual)
     opens_a_block = indentation and file.source.line(first_line - 1).rstrip().endswith(":")
     return ("" if opens_a_block else "\n" * (usual - gap)) + definition + "\n" * usual
-
-
-def _unlike(name: str, taken: Sequence[str]) -> str:
-    """The name, with a number after it where it is taken."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return next(candidate for candidate in chain((name,), numbered) if candidate not in taken)
 
 
 def _rows(file: File, node: Node) -> tuple[int, int]:
@@ -245,7 +210,25 @@ def _end(block: list[ast.stmt]) -> int:
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_UNMOVABLE = (
-    ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
-    ast.Nonlocal,
-)  # fmt: skip
+_OF_A_LOOP = (ast.Break, ast.Continue)
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Break: "break", ast.Continue: "continue", ast.Return: "return", ast.Yield: "yield", ast.YieldFrom: "yield from",
+    ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with", ast.Global: "global",
+    ast.Nonlocal: "nonlocal",
+}  # fmt: skip
+
+
+def _leaving(node: ast.AST, in_loop: bool = False) -> Iterator[ast.stmt | ast.expr]:
+    """What in some code means the function or the loop around it, and would mean another one elsewhere.
+
+    Arguments:
+        in_loop: the loop that `break` means is part of the code.
+    """
+    if isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+        return
+    is_of_code = in_loop and isinstance(node, _OF_A_LOOP)
+    if isinstance(node, ast.stmt | ast.expr) and type(node) in _WORDS and not is_of_code:
+        yield node
+    body = node.body if isinstance(node, _LOOPS) else []
+    for child in ast.iter_child_nodes(node):
+        yield from _leaving(child, in_loop or child in body)

@@ -71,11 +71,11 @@ class Inference:
         """Remember that a bound cut something off: what lies behind it is not known."""
         self.bounds_met.add(bound)
 
-    def first(self, bound: bounds.Bound, found: Sequence[_T]) -> Sequence[_T]:
+    def first(self, bound: bounds.Bound, values: Sequence[_T]) -> Sequence[_T]:
         """The first of some things, as many as a bound allows."""
-        if len(found) > bound.limit:
+        if len(values) > bound.limit:
             self.meet(bound)
-        return found[: bound.limit]
+        return values[: bound.limit]
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
         """The places that an expression's value may come from; never more than a few, and at least one.

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.bounds import CONSTRUCTORS, OVERRIDES, SUBCLASSES
-from tflint_gpu.model.python.project.functions import Class, Function, is_decorated
+from tflint_gpu.model.python.project.decorators import is_decorated
+from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import dotted_name, method_name
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 

@@ -30,7 +30,7 @@ class Resolver(Protocol):
     def meet(self, bound: bounds.Bound) -> None:
         """Remember that a bound cut something off."""
 
-    def first(self, bound: bounds.Bound, found: Sequence[_T]) -> Sequence[_T]:
+    def first(self, bound: bounds.Bound, values: Sequence[_T]) -> Sequence[_T]:
         """The first of some things, as many as a bound allows."""
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin, Origins
@@ -19,7 +19,7 @@ def of_call(
 ) -> Iterator[Origin]:
     """What a call returns that runs a function of the project: the call itself where that is not known."""
     function = callee.function
-    replaced = may_be_replaced(function.file, function.node)
+    replaced = resolver.definitions.decorators.may_replace(function.file, function.node)
     inside = resolver.enter(file, call, context, callee) if not replaced else None
     if inside is None or function.file.yields_of.get(function.node):
         yield Origin(file, call, context)

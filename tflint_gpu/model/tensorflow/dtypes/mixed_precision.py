@@ -96,7 +96,7 @@ class MixedPrecision(Analysis):
         """Whether the policy must be set before a place runs."""
         if self.policy is None:
             return False
-        set_by = {(one.file, one.function, one.node) for one in ways(self.inference, RunSite(*self.policy))}
+        set_by = {(site.file, site.function, site.node) for site in ways(self.inference, RunSite(*self.policy))}
         at_top = {at for at, within, _ in set_by if within is None}
         decide = partial(self._comes_after, set_by)
         # What nothing is seen to call runs later than what is at the top of its own file.

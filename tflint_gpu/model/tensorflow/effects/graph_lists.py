@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.project.decorators import is_decorated
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import is_decorated
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin

@@ -12,7 +12,6 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
@@ -127,7 +126,7 @@ class MappedCode(Analysis):
         has_tensors = not any(called.name in _NESTING for chain in chains for called in chain.operations)
         for callee in self.inference.callables(self.file, given):
             function = callee.function
-            if may_be_replaced(function.file, function.node):
+            if self.inference.definitions.decorators.may_replace(function.file, function.node):
                 continue
             seeds: dict[Node, Carry] = dict.fromkeys(self._elements(callee), Carry.TENSOR) if has_tensors else {}
             tensors = Tensors(self.inference, self.kinds, function, seeds)

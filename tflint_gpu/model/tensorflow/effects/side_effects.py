@@ -32,8 +32,11 @@ _COLLECTIONS = frozenset(
     ["collections.deque", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"]
 )
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
-# Words by which code says that it is there to show when Python runs.
-_ABOUT_TRACING = re.compile(r"trac(?:e|es|ed|ing|er)(?![a-z])|compil|eager|python|graph", re.IGNORECASE)
+# Words by which code says that it is there to show when Python runs; "trace" in the languages of TensorFlow's guides.
+_ABOUT_TRACING = re.compile(
+    r"trac(?:e|es|ed|ing|er)(?![a-z])|compil|eager|python|graph|traç|traz|rastre|追踪|跟踪|追蹤|トレース|추적|трасс",
+    re.IGNORECASE,
+)
 _STATIC = frozenset(["shape", "dtype", "get_shape", "ndim", "rank", "name"])
 
 
@@ -91,7 +94,9 @@ class SideEffects(Analysis):
         return self.code.runs_once(file, node) or _precedes_failure(file, node)
 
     def _is_about_tracing(self, file: File, call: cst.Call) -> bool:
-        """Whether a print is there to show when Python runs."""
+        """Whether a print is there to show when Python runs: it says so, or `tf.print` is next to it."""
+        if any(file.name(other.func) == "tf.print" for other in file.calls_in.get(file.tree.function(call), ())):
+            return True
         texts = (
             p for arg in call.args for p in walk(arg.value) if isinstance(p, cst.SimpleString | cst.FormattedString)
         )

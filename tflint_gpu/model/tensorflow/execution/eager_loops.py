@@ -39,11 +39,11 @@ class EagerLoops(Analysis):
     @cached_property
     def seen(self) -> list[tuple[File, LoopNode]]:
         """The loops of this file, and those of functions in other files that it calls, with what these call there."""
-        found = [(self.file, loop) for loop in self.file.tree.all_loops]
+        loops = [(self.file, loop) for loop in self.file.tree.all_loops]
         for function in called_elsewhere(self.inference, self.file, _calls_that_stay):
             tree = function.file.tree
-            found += [(function.file, loop) for loop in tree.all_loops if tree.function(loop) is function.node]
-        return found
+            loops += [(function.file, loop) for loop in tree.all_loops if tree.function(loop) is function.node]
+        return loops
 
     def is_no_place(self, file: File, loop: LoopNode) -> bool:
         """Whether speed does not matter in a loop, or nothing in it is eager: short, for debugging, traced, a graph."""
@@ -88,7 +88,7 @@ class EagerLoops(Analysis):
         if any(method_name(call) in _ONLY_EAGER for call in function.calls):
             return True
         sites = list(callers(self.inference, site))
-        if not sites or any(self._is_of_any_subclass(function, one.file, one.node) for one in sites):
+        if not sites or any(self._is_of_any_subclass(function, site.file, site.node) for site in sites):
             return False
         return all(map(self._shows_eager, sites))
 

@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -67,7 +67,7 @@ class ForwardPasses(Analysis):
     @cached_property
     def eager(self) -> list[EagerForward]:
         """The model calls that loops over batches run without tf.function and without gradients."""
-        found: dict[Node, EagerForward] = {}
+        forwards: dict[Node, EagerForward] = {}
         innermost: dict[cst.Call, LoopNode] = {}
         for file, loop in self.loops.seen:
             batches = self.data.batches(file, loop) if self.may_run_model(file, loop) else None
@@ -83,9 +83,9 @@ class ForwardPasses(Analysis):
                 if self._is_forward(run, file, loop, batches) and self.loops.is_eager(run):
                     innermost[run.call] = loop
                     kept = EagerForward(run.file, run.call, file, loop, self._use(run), self.shown_by(run), run.path)
-                    found.setdefault(loop, kept)
+                    forwards.setdefault(loop, kept)
                     break
-        return [forward for forward in found.values() if innermost[forward.call] is forward.loop]
+        return [forward for forward in forwards.values() if innermost[forward.call] is forward.loop]
 
     def may_run_model(self, file: File, loop: LoopNode) -> bool:
         """Whether something in a loop is called with arguments that may be a model, or a function that calls one."""
@@ -194,16 +194,18 @@ class ForwardPasses(Analysis):
         method = self._method_of(run)
         if method is None:
             return False
-        if self.tracing.is_wrapped(method.file, method.node) or may_be_replaced(method.file, method.node):
+        if self.tracing.is_wrapped(method.file, method.node) or self.inference.definitions.decorators.may_replace(
+            method.file, method.node
+        ):
             return True
         callees = [c.function for call in method.calls for c in self.inference.callees(method.file, call)]
-        return any(one.node in self.tracing.wrapped(one.file) for one in callees)
+        return any(callee.node in self.tracing.wrapped(callee.file) for callee in callees)
 
     def _holds_loaded(self, origin: Origin) -> bool:
         """`Sequential([hub.KerasLayer(...)])`: what is loaded is traced already."""
         call = origin.call
         file = origin.file
-        return call is not None and any(file.tree.within(one, call) for one in file.calls("tensorflow_hub.*"))
+        return call is not None and any(file.tree.within(loaded, call) for loaded in file.calls("tensorflow_hub.*"))
 
     def _takes_gradients_itself(self, run: Invocation) -> bool:
         method = self._method_of(run)
@@ -258,8 +260,8 @@ class ForwardPasses(Analysis):
         func = called_model(run.call)
         if self.kinds.must_be(run.file, func, "model", "module", context=run.context):
             return None
-        found = self.kinds.usage(run.file, func, "model")
-        return found.node if found is not None and found.node is not run.call else None
+        usage = self.kinds.usage(run.file, func, "model")
+        return usage.node if usage is not None and usage.node is not run.call else None
 
 
 def _counts(test: Expression) -> bool:

@@ -27,6 +27,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 )
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.loop_flow import is_occasional
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -77,7 +78,7 @@ class FunctionObjects(Analysis):
                 if fate == "kept":
                     continue
                 around = self._loops_around(file, node, loop, fate)
-                near = next((found for found in around if self.file in (found[0], file)), None)
+                near = next((pair for pair in around if self.file in (pair[0], file)), None)
                 if near is None or self._is_meant(file, place, node) or self._holds_state_of(file, place, traced):
                     continue
                 seen.add(node)
@@ -116,16 +117,16 @@ class FunctionObjects(Analysis):
             return "dies" if not is_returned else "returned" if is_function else "kept"
         function = place if is_function else file.tree.function(place)
         fate: Fate = "dies"
-        for one in file.tree.uses.get(name, ()):
-            parent = file.tree.parents[one]
+        for use in file.tree.uses.get(name, ()):
+            parent = file.tree.parents[use]
             if isinstance(parent, cst.AssignTarget | cst.FunctionDef):
                 continue
-            is_here = file.tree.within(one, place)
-            inner = file.tree.function(one)
+            is_here = file.tree.within(use, place)
+            inner = file.tree.function(use)
             if inner is not function:
                 if not is_here:
                     continue
-                if not self._only_calls(inner, file, one, node):
+                if not self._only_calls(inner, file, use, node):
                     return "kept"  # another function may carry it away
                 held = self._fate(file, place, inner, inner.name.value)
                 if held == "kept":
@@ -133,7 +134,7 @@ class FunctionObjects(Analysis):
                 fate = held if fate == "dies" else fate
             elif is_here and is_function and isinstance(parent, cst.Return):
                 fate = "returned"
-            elif not (is_here and isinstance(parent, cst.Call) and parent.func is one):
+            elif not (is_here and isinstance(parent, cst.Call) and parent.func is use):
                 return "kept"
         return fate
 
@@ -243,7 +244,10 @@ class FunctionObjects(Analysis):
     def _calling_loops(
         self, made: RunSite, maker: cst.FunctionDef, fate: Fate
     ) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
-        function = self.inference.definitions.function(made.file, maker)
+        definitions = self.inference.definitions
+        if definitions.decorators.keep_results(made.file, maker):
+            return
+        function = definitions.function(made.file, maker)
         for site in callers(self.inference, made):
             call = site.node
             assert isinstance(call, cst.Call)
@@ -257,7 +261,7 @@ class FunctionObjects(Analysis):
             ):
                 continue
             if loop is not None:
-                if there == "dies" and self._goes_on(site.file, loop):
+                if there == "dies" and self._goes_on(site.file, loop) and not is_occasional(site.file, call, loop):
                     yield site.file, loop, site.path
             elif there != "kept":
                 yield from self._callers(site, there)
@@ -293,14 +297,19 @@ class FunctionObjects(Analysis):
             return True
         calls = file.calls_below.get(place, ())
         called = [c.function for call in calls for c in self.inference.callees(file, call)]
-        for where, region in [(file, place), *((one.file, one.node) for one in called if one != factory)]:
+        for where, region in [
+            (file, place),
+            *((call_site.file, call_site.node) for call_site in called if call_site != factory),
+        ]:
             for assignment in where.tree.attribute_assignments:
                 if where.tree.within(assignment.target, region):
                     path = (dotted_name(assignment.target) or "").split(".")
                     if path[0] in used or attributes.intersection(path[1:]):
                         return True
-            for one in where.tree.nodes(cst.Global):
-                if where.tree.within(one, region) and used.intersection(item.name.value for item in one.names):
+            for declaration in where.tree.nodes(cst.Global):
+                if where.tree.within(declaration, region) and used.intersection(
+                    item.name.value for item in declaration.names
+                ):
                     return True
         return any(file.name(call.func) in _CLEARING for call in calls)
 

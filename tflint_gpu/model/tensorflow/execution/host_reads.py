@@ -51,15 +51,15 @@ class HostReads(Analysis):
     @cached_property
     def in_steps(self) -> list[StepReads]:
         """The loops whose every iteration is one step and reads something that the host does not need for the next."""
-        found: list[StepReads] = []
+        in_steps: list[StepReads] = []
         for loop in self.file.tree.loops:
             assert isinstance(loop, cst.For | cst.While)
             steps = self.steps_of(loop)
             if steps and not self.data.is_at_most(self.file, loop, FEW):
                 reads = tuple(self._reads_within(loop, steps)) or tuple(self._reads(loop, steps))
-                if reads and not any(reads == known.reads for known in found):
-                    found.append(StepReads(loop, reads))
-        return found
+                if reads and not any(reads == known.reads for known in in_steps):
+                    in_steps.append(StepReads(loop, reads))
+        return in_steps
 
     def results_of(self, loop: cst.For | cst.While) -> IterationFlow | None:
         """What the step of every iteration of a loop gives, as long as it is on the device; None without a step."""
@@ -78,8 +78,8 @@ class HostReads(Analysis):
         function = self._function_of(loop)
         if not training.takes_gradients(file, loop) or (function and self.tracing.is_traced(file, function)):
             return frozenset()
-        inner = [one for one in file.tree.all_loops if one is not loop]
-        if any(file.tree.within(one, loop) and training.takes_gradients(file, one) for one in inner):
+        inner = [inner_loop for inner_loop in file.tree.all_loops if inner_loop is not loop]
+        if any(file.tree.within(other, loop) and training.takes_gradients(file, other) for other in inner):
             return frozenset()
         steps: set[Node] = set()
         for call in file.calls_below.get(loop, ()):
@@ -186,8 +186,8 @@ class HostReads(Analysis):
 
     def _tests(self, loop: _Region) -> list[Expression]:
         tree = self.file.tree
-        tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.IfExp)]
-        tests += [one.test for one in tree.nodes(cst.While)] + [one.test for one in tree.nodes(cst.Assert)]
+        tests = [node.test for node in tree.nodes(cst.If)] + [node.test for node in tree.nodes(cst.IfExp)]
+        tests += [node.test for node in tree.nodes(cst.While)] + [node.test for node in tree.nodes(cst.Assert)]
         return [test for test in tests if tree.within(test, loop)]
 
     def _tested(self, loop: _Region) -> Iterator[Node]:

@@ -12,7 +12,7 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import LoopNode, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
@@ -65,7 +65,7 @@ class Invocations(Analysis):
             if not self._leads_to(invocation, substrings):
                 return
             for callee in self.inference.callees(invocation.file, invocation.call, invocation.context):
-                if not may_be_replaced(callee.function.file, callee.function.node):
+                if not self.inference.definitions.decorators.may_replace(callee.function.file, callee.function.node):
                     yield self._entered(invocation, callee)
 
         return walk(self.inference, self._own(file, loop), Route(entered))
@@ -146,6 +146,8 @@ class Invocations(Analysis):
 
     def _is_plainly_eager(self, function: Function, invocation: Invocation) -> bool:
         """Whether nothing can have put the function under tf.function: no wrapper, no unknown decorator."""
-        if not isinstance(function.node, cst.FunctionDef) or may_be_replaced(function.file, function.node):
+        if not isinstance(function.node, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
+            function.file, function.node
+        ):
             return False
         return not any(self.tracing.is_wrapped(file, function.node) for file in (invocation.file, function.file))

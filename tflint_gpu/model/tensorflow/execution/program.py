@@ -90,10 +90,10 @@ class Program(Analysis):
         direct = self._trains_at_top_level()
         if direct is not None:
             return direct
-        found = self._first_of(frozenset())
-        if found is None and self.inference.project.program_mentions(self.file.source, (b"functools",)):
-            found = self._first_of(_KEEPING)
-        return found
+        first = self._first_of(frozenset())
+        if first is None and self.inference.project.program_mentions(self.file.source, (b"functools",)):
+            first = self._first_of(_KEEPING)
+        return first
 
     def _first_of(self, running: frozenset[str]) -> FirstTraining | None:
         """The first training among what calls run; those of some functions, too, that only keep what they are given."""
@@ -104,10 +104,10 @@ class Program(Analysis):
             if node is None or self._runs_elsewhere(file, call):
                 continue
             place = node if file is self.file else self._own_call(invocation).func
-            found = self._first(place, file, node, call, invocation.entry)
+            first = self._first(place, file, node, call, invocation.entry)
             if method_name(call) not in FORWARD_METHODS:
-                return found
-            weaker = weaker or found
+                return first
+            weaker = weaker or first
         return weaker
 
     def _first(self, place: Node, file: File, node: Node, call: cst.Call, entry: cst.Call) -> FirstTraining:

@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -28,6 +28,7 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
 _SHAPING = frozenset("expand_dims reshape array asarray constant convert_to_tensor astype".split())
 # A loop that waits for something to come in: nobody can hand its inputs over in one piece.
 _WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
+_UPLOADS = re.compile(r"(?:file_?|files\.)upload(?:er)?\b|\brequest\.files\b", re.IGNORECASE)
 _WAITED_FOR = re.compile(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
 
 
@@ -46,15 +47,17 @@ class Repetitions(Analysis):
     def of_methods(self, *methods: str) -> list[Invocation]:
         """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""
         substrings = tuple(f".{method}(".encode() for method in methods)
-        found: dict[cst.Call, Invocation] = {}
+        invocations: dict[cst.Call, Invocation] = {}
         for file, loop in self.loops(substrings):
             if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
                 continue
-            for one in self.invocations.all(file, loop, substrings):
-                known = found.get(one.call)
-                if method_name(one.call) in methods and (known is None or len(one.path) <= len(known.path)):
-                    found[one.call] = one
-        return [one for one in found.values() if not self._is_occasional(one)]
+            for invocation in self.invocations.all(file, loop, substrings):
+                known = invocations.get(invocation.call)
+                if method_name(invocation.call) in methods and (
+                    known is None or len(invocation.path) <= len(known.path)
+                ):
+                    invocations[invocation.call] = invocation
+        return [run for run in invocations.values() if not self._is_occasional(run)]
 
     def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
@@ -75,52 +78,56 @@ class Repetitions(Analysis):
         functions = called_elsewhere(self.inference, self.file, lambda function: function.calls)
         return [(function.file, function.node) for function in functions]
 
-    def _is_occasional(self, one: Invocation) -> bool:
+    def _is_occasional(self, invocation: Invocation) -> bool:
         """Whether the call runs in some iterations only: `if step % 100 == 0`, `if i == 0`."""
-        return any(is_occasional(file, node, one.loop) for file, node in one.places)
+        return any(is_occasional(file, node, invocation.loop) for file, node in invocation.places)
 
-    def is_conditional(self, one: Invocation) -> bool:
+    def is_conditional(self, invocation: Invocation) -> bool:
         """Whether a test decides in each iteration if the call runs; one of how much was collected soon holds."""
-        for file, node in one.places:
+        for file, node in invocation.places:
             child = node
             for parent in file.tree.ancestors(node):
-                if parent is one.root or isinstance(parent, cst.FunctionDef):
+                if parent is invocation.root or isinstance(parent, cst.FunctionDef):
                     break
                 if isinstance(parent, cst.If) and child is not parent.test and not _asks_for_length(file, parent.test):
                     return True
                 child = parent
         return False
 
-    def varies(self, one: Invocation, exprs: list[Expression]) -> bool:
+    def varies(self, invocation: Invocation, exprs: list[Expression]) -> bool:
         """Whether something in the loop changes what expressions of its own function mean between iterations."""
-        changed = changed_in(one.root_file, one.loop)
+        changed = changed_in(invocation.root_file, invocation.loop)
         return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
 
-    def stays(self, one: Invocation) -> bool:
+    def stays(self, invocation: Invocation) -> bool:
         """Whether a call in the loop must get the same in all iterations: nothing else there has its row or model."""
-        file, tree = one.root_file, one.root_file.tree
-        row: Expression | None = one.entry.args[0].value if one.entry.args and not one.path else None
+        file, tree = invocation.root_file, invocation.root_file.tree
+        row: Expression | None = (
+            invocation.entry.args[0].value if invocation.entry.args and not invocation.path else None
+        )
         while isinstance(row, cst.Call | cst.Subscript):
             row = row.value if isinstance(row, cst.Subscript) else _shaped(file, row)
-        if not isinstance(row, cst.Name) or row.value in file.changed or self.varies(one, [one.entry]):
+        if not isinstance(row, cst.Name) or row.value in file.changed or self.varies(invocation, [invocation.entry]):
             return False
-        names = {row.value, root_name(one.entry.func)}
+        names = {row.value, root_name(invocation.entry.func)}
         uses = (use for name in names if name is not None for use in tree.uses.get(name, ()))
-        return not any(tree.within(use, one.loop) and not tree.within(use, one.entry) for use in uses) and not any(
-            binding.remote for binding in file.flow.lookup(row.value, row)
-        )
+        return not any(
+            tree.within(use, invocation.loop) and not tree.within(use, invocation.entry) for use in uses
+        ) and not any(binding.remote for binding in file.flow.lookup(row.value, row))
 
-    def has_loop_carried_input(self, one: Invocation) -> bool:
+    def has_loop_carried_input(self, invocation: Invocation) -> bool:
         """Whether what the call gives in one iteration decides what it gets in the next: an agent that acts, text."""
-        file, loop = one.root_file, one.loop
-        flow = IterationFlow(file, loop, frozenset([one.entry]))
-        return any(flow.comes_back(arg.value) for arg in one.entry.args)
+        file, loop = invocation.root_file, invocation.loop
+        flow = IterationFlow(file, loop, frozenset([invocation.entry]))
+        return any(flow.comes_back(arg.value) for arg in invocation.entry.args)
 
-    def waits(self, one: Invocation) -> bool:
-        """Whether the loop waits for requests, messages or a user's input."""
-        file, data = one.root_file, iterable(one.loop)
+    def waits(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop waits for requests, messages or a user's input."""
+        data = iterable(loop)
         source = dotted_name(data.func if isinstance(data, cst.Call) else data)
         if source is not None and _WAITED_FOR.search(source):
+            return True
+        if data is not None and _is_uploaded(file, data):
             return True
         return any(
             file.names.is_builtin(call.func, "input")
@@ -131,8 +138,15 @@ class Repetitions(Analysis):
                 and isinstance(call.func, cst.Attribute)
                 and _WAITED_FOR.search(dotted_name(call.func.value) or "") is not None
             )
-            for call in file.calls_below.get(one.loop, ())
+            for call in file.calls_below.get(loop, ())
         )
+
+
+def _is_uploaded(file: File, data: Expression) -> bool:
+    """`files.upload()`, or what a widget for uploads holds: a few pictures that somebody chooses by hand."""
+    names = [node for node in walk(data) if isinstance(node, cst.Name)]
+    bound = (binding.value for name in names for binding in file.flow.lookup(name.value, name))
+    return any(_UPLOADS.search(spelling(node)) for node in (data, *bound) if node is not None)
 
 
 def _shaped(file: File, call: cst.Call) -> Expression | None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import TRACED_ARGUMENT_SITES
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
@@ -54,13 +55,18 @@ class Traceability(Analysis):
         if not self._may_be_decorated(function):
             return Blocker(function.file, function.node)
         assumed = self.model.assuming(function)
-        found = [
-            *self._told(assumed, function),
-            *self.effects.of(function, assumed.once(TracedFunctions)),
-            *self._arguments(assumed, function),
-        ]
-        named = [one for one in found if one.text]
-        return next(iter([*named, *found]), None)
+        blockers = [*self._effects(assumed, function), *self._arguments(assumed, function)]
+        named = [blocker for blocker in blockers if blocker.text]
+        return next(iter([*named, *blockers]), None)
+
+    def effect_of(self, function: Function) -> Blocker | None:
+        """What in a function, or in what it calls, would certainly be another thing if it were traced."""
+        effects = self._effects(self.model.assuming(function), function)
+        return next((effect for effect in effects if effect.text), None)
+
+    def _effects(self, assumed: Model, function: Function) -> Iterator[Blocker]:
+        yield from self._told(assumed, function)
+        yield from self.effects.of(function, assumed.once(TracedFunctions))
 
     def _may_be_decorated(self, function: Function) -> bool:
         """Whether it is a plain function or method that is made once, and not one that Keras or Python calls."""
@@ -77,7 +83,7 @@ class Traceability(Analysis):
         if around is None:
             return True
         sites = self.inference.call_sites(self.inference.definitions.function(file, around))
-        return not any(_loops_around(where, call) for where, call in sites)
+        return not any(any(loops_around(where, call)) for where, call in sites)
 
     def _told(self, assumed: Model, function: Function) -> Iterator[Blocker]:
         """What would be wrong in it for sure."""
@@ -86,11 +92,11 @@ class Traceability(Analysis):
         def is_own(traced: Traced) -> bool:
             return entry(traced)[1] in entries
 
-        for effect in (one for group in assumed.once(SideEffects).all for one in group):
+        for effect in (item for group in assumed.once(SideEffects).all for item in group):
             if is_own(effect.traced) and effect.kind != "shape":
                 text = _EFFECTS[effect.kind].format(target=effect.target)
                 yield Blocker(effect.traced.file, effect.node, text)
-        for created in (one for group in assumed.once(CreatedState).in_every_call for one in group):
+        for created in (state for group in assumed.once(CreatedState).in_every_call for state in group):
             if is_own(created.traced):
                 file = created.traced.file
                 yield Blocker(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
@@ -144,25 +150,14 @@ class Traceability(Analysis):
         root: Node = value
         while isinstance(root, cst.Attribute):
             root = root.value
-        loops = _loops_around(file, call)
+        loops = list(loops_around(file, call))
         bindings = file.flow.lookup(root.value, root) if isinstance(root, cst.Name) else []
         return bool(bindings) and not any(file.tree.within(b.node, loop) for b in bindings for loop in loops)
 
     def _is_data(self, file: File, call: cst.Call, value: Expression) -> bool:
         """Whether an argument is what a loop gets from a dataset."""
-        found = (self.data.batches(file, loop) for loop in _loops_around(file, call))
+        of_loops = (self.data.batches(file, loop) for loop in loops_around(file, call))
         return any(
             batches is not None and batches.is_certain and not batches.sources and self.data.holds(file, batches, value)
-            for batches in found
+            for batches in of_loops
         )
-
-
-def _loops_around(file: File, node: Node) -> list[cst.For | cst.While]:
-    """The loops around a node in its own function."""
-    found: list[cst.For | cst.While] = []
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.For | cst.While):
-            found.append(parent)
-        elif isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):
-            break
-    return found

@@ -13,7 +13,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.refactoring.outlines import outline, step_region
+from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, step_region
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -87,23 +87,23 @@ class TrainingSteps(Analysis):
             return False
         function = run.file.tree.function(run.call)
         around = [(run.file, call) for call in run.file.calls_in.get(function, ())] if run.functions else []
-        for one in run.functions:
-            around += [(one.file, call) for call in one.calls]
+        for entered in run.functions:
+            around += [(entered.file, call) for call in entered.calls]
         around += [(file, call) for call in file.calls_below.get(loop, ())]
-        if not any(self._updates(one, call) for one, call in around):
+        if not any(self._updates(where, call) for where, call in around):
             return False
         return is_read(run.file, run.call, for_weights=True) and not self._only_traced(run)
 
     def _only_traced(self, run: Invocation) -> bool:
         """Whether all that the tape records is done by functions under `tf.function`: little runs eagerly."""
-        block = next((one for one in run.file.tree.ancestors(run.call) if isinstance(one, cst.With)), None)
+        block = next((parent for parent in run.file.tree.ancestors(run.call) if isinstance(parent, cst.With)), None)
         if block is None:
             return False
         within = run.file.tree.within
         inside = [call for call in run.file.calls_below.get(block, ()) if within(call, block.body)]
         recorded = [call for call in inside if method_name(call) not in (*TAKES, "apply_gradients", "watch")]
         traced = [call for call in recorded if self._is_traced(run, call.func)]
-        return bool(traced) and all(any(within(call, one) for one in traced) for call in recorded)
+        return bool(traced) and all(any(within(call, call_site) for call_site in traced) for call in recorded)
 
     def _is_traced(self, run: Invocation, func: Expression) -> bool:
         """Whether all functions that an expression may mean are under `tf.function`."""
@@ -134,11 +134,11 @@ class TrainingSteps(Analysis):
         """Whether what is assigned to is something of which gradients are taken, not a sum or mean of them."""
         assert isinstance(call.func, cst.Attribute)
         known: set[Origin] = set()
-        for one in taken:
-            sources = argument(one, 1, "sources")
-            found = self.inference.of(file, sources) if sources is not None else ()
-            known.update(found)
-            for origin in found:
+        for gradient in taken:
+            sources = argument(gradient, 1, "sources")
+            origins = self.inference.of(file, sources) if sources is not None else ()
+            known.update(origins)
+            for origin in origins:
                 known.update(self.inference.elements(origin), self.inference.item(origin, None))
         return any(origin in known for origin in self.inference.of(file, call.func.value))
 
@@ -151,9 +151,11 @@ class TrainingSteps(Analysis):
             return
         region = step_region(file, loop, run.call, UPDATES) or (loop,)
         reads = [call for call in file.calls_below.get(loop, ()) if _reads_a_value(call)]
-        reads = [call for call in reads if any(file.tree.within(call, one) for one in region)]
-        made = outline(file, loop, run.call, UPDATES) if reads else None
-        printed = made.printed if made is not None else ()
+        reads = [call for call in reads if any(file.tree.within(call, statement) for statement in region)]
+        try:
+            printed = outline(file, loop, run.call, UPDATES).printed if reads else frozenset()
+        except NotMovable:
+            printed = frozenset()
         yield from (call for call in reads if file.source.row(file.span(call)[0]) not in printed)
 
 

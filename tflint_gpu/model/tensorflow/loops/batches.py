@@ -9,7 +9,9 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import (
@@ -22,7 +24,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     method_name,
 )
 from tflint_gpu.model.python.value_flow import results
-from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
@@ -33,7 +35,10 @@ _GIVES_BATCH = re.compile(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
 _COPIES = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor"])
+_OF_ROWS = _COPIES | frozenset(["tf.cast", "tf.expand_dims", "tf.one_hot", "keras.utils.to_categorical"])
 _SEQUENCES = ("list", "tuple", "sorted", "reversed")
+# Of these nobody makes many batches: `crops + flips` joins lists.
+_NO_DATA = (cst.SimpleString, cst.Integer, cst.Dict, cst.BinaryOperation)
 _VIEWS = frozenset(["keys", "values", "items"])
 _SINGLE_ROW = frozenset(["tf.expand_dims", "numpy.expand_dims", "keras.ops.expand_dims"])
 
@@ -59,6 +64,7 @@ class LoopData(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.pipelines = model.once(Pipelines)
+        self.arrays = NumpyArrays(self.inference, self.constants)
         self._lengths: dict[Node, int | None] = {}
 
     def batches(self, file: File, loop: LoopNode) -> Batches | None:
@@ -99,14 +105,17 @@ class LoopData(Analysis):
         length = self._length(file, data)
         return length is not None and length <= FEW and file.tree.function(loop) is None
 
+    def length(self, file: File, loop: LoopNode) -> int | None:
+        """How many iterations a `for` makes; None where that is not known."""
+        data = iterable(loop)
+        is_nested = isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None
+        return self._length(file, data) if data is not None and not is_nested else None
+
     def is_at_most(self, file: File, loop: LoopNode, limit: int) -> bool:
         """Whether a loop is known to make no more than some iterations."""
         if isinstance(loop, cst.While):
             return self._counts_few(file, loop, limit)
-        if isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None:
-            return False
-        data = iterable(loop)
-        length = self._length(file, data) if data is not None else None
+        length = self.length(file, loop)
         return length is not None and length <= limit
 
     def counts(self, file: File, data: Expression) -> bool:
@@ -246,12 +255,32 @@ class LoopData(Analysis):
         return all(self._may_be_data(origin) for origin in self.inference.of(file, expr))
 
     def _holds_few(self, chain: Chain) -> bool:
-        """`from_tensor_slices([1, 2, 3, 4])`: a dataset of a few elements that are written out, not repeated."""
-        if chain.made is None or chain.made.name != "from_tensor_slices" or not chain.made.call.args:
+        """`from_tensor_slices([1, 2, 3, 4])`, or one of Keras's data sets in a few batches; not repeated."""
+        made = chain.made
+        if made is None or made.name != "from_tensor_slices" or not made.call.args:
             return False
         if any(operation.name == "repeat" for operation in chain.operations):
             return False
-        return self._written_out(chain.made.file, chain.made.call.args[0].value)
+        data, batching = made.call.args[0].value, chain.batching
+        size = batching.argument(0, "batch_size") if batching is not None else 1
+        rows = self._rows(made.file, data, made.context) if isinstance(size, int) else None
+        return (rows is not None and rows <= FEW * size) or self._written_out(made.file, data)
+
+    def _rows(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> int | None:
+        """How many rows an array of one of Keras's data sets has, or a display's first; others stand for more."""
+        array = self.arrays.of(file, expr, context)
+        if array is not None or depth >= ARRAY_STEPS.limit:
+            is_known = array is not None and array.shape and self.arrays.is_loaded(file, expr, context)
+            return array.shape[0] if array is not None and is_known else None
+        origins = self.inference.of(file, expr, context)
+        if len(origins) != 1 or origins[0].access_path:
+            return None
+        node, inner = origins[0].node, None
+        if isinstance(node, cst.Tuple | cst.Dict) and node.elements:
+            inner = node.elements[0].value
+        elif isinstance(node, cst.Call) and origins[0].made_by in _OF_ROWS and node.args:
+            inner = node.args[0].value
+        return self._rows(origins[0].file, inner, origins[0].context, depth + 1) if inner is not None else None
 
     def _written_out(self, file: File, expr: Expression) -> bool:
         def is_few(origin: Origin) -> bool:
@@ -270,7 +299,7 @@ class LoopData(Analysis):
             return False
         call = origin.call
         if call is None:
-            return bool(origin.access_path) or not isinstance(node, cst.SimpleString | cst.Integer | cst.Dict)
+            return bool(origin.access_path) or not isinstance(node, _NO_DATA)
         name = origin.made_by or ""
         if method_name(call) == "keys":
             return False

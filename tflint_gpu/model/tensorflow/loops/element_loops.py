@@ -10,10 +10,11 @@ import libcst as cst
 
 from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, names_of
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -65,6 +66,7 @@ _METHODS = frozenset(
     "astype copy reshape mean std var sum max min clip round flatten ravel transpose squeeze numpy item".split()
 )
 _BUILTINS = ("float", "int", "abs", "min", "max", "sum", "len", "range", "enumerate", "zip", "round", "tuple", "list")
+_MANY = 10**6
 _STACKING = frozenset("numpy.stack numpy.array numpy.asarray tf.stack tf.convert_to_tensor keras.ops.stack".split())
 _PARTS_OF_MODELS = re.compile(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
 _FLOW = (cst.Break, cst.Continue, cst.Return, cst.Raise, cst.Yield, cst.Await, cst.Del, cst.Global, cst.Nonlocal)
@@ -142,9 +144,34 @@ class ElementLoops:
             work = self._computes(file, call, 0)
             if work is None:
                 return None
+            if holds and self._gets_fixed_array(file, call, elements) and not self._is_grid(file, loop):
+                return None
             if work and holds and first is None:
                 first = ElementLoop(file, loop, call, work)
         return first
+
+    def _gets_fixed_array(self, file: File, call: cst.Call, elements: IterationFlow) -> bool:
+        """Whether a call also gets an array that no iteration changes: one call for all may make a huge one."""
+        return any(
+            not self.inference.must_be(file, leaf, self._is_small)
+            for arg in call.args
+            if arg.keyword is None
+            for leaf in _leaves(arg.value, elements)
+        )
+
+    def _is_small(self, origin: Origin) -> bool:
+        """A number, something of a library, or what a reduction gives, which has an element's shape at most."""
+        if isinstance(origin.node, cst.BaseNumber | cst.BaseString | cst.UnaryOperation) or origin.name is not None:
+            return True
+        short = (origin.made_by or "").partition(".")[2] or (method_name(origin.call) if origin.call else None)
+        return short in _REDUCING
+
+    def _is_grid(self, file: File, loop: LoopNode) -> bool:
+        """Whether loops in each other count to known numbers: so many elements that small calls take long."""
+        loops = [loop, *(inner for inner in walk(loop) if isinstance(inner, cst.For) and inner is not loop)]
+        return len(loops) > 1 and all(
+            self.data.is_at_most(file, each, _MANY) and not self.data.is_at_most(file, each, FEW) for each in loops
+        )
 
     def _computes(self, file: File, call: cst.Call, depth: int) -> str | None:
         """The name of what a call computes, "" if it only shapes; None for one that may do something else."""
@@ -187,7 +214,7 @@ class ElementLoops:
     def _computed_by(self, function: Function, depth: int) -> str | None:
         """The same for a function of the project that is nothing but such calls."""
         node, file = function.node, function.file
-        if may_be_replaced(file, node) or file.yields_of.get(node):
+        if self.inference.definitions.decorators.may_replace(file, node) or file.yields_of.get(node):
             return None
         if isinstance(node, cst.FunctionDef) and not _is_straight(file, node, returns=True):
             return None
@@ -225,6 +252,15 @@ class ElementLoops:
             and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
             for call in calls
         )
+
+
+def _leaves(expr: Expression, elements: IterationFlow) -> Iterator[Expression]:
+    """The names and attributes that are operands of an argument as they are, whichever the iteration is."""
+    if isinstance(expr, cst.BinaryOperation):
+        yield from _leaves(expr.left, elements)
+        yield from _leaves(expr.right, elements)
+    elif isinstance(expr, cst.Name | cst.Attribute) and not elements.holds(expr):
+        yield expr
 
 
 def _stores_all(file: File, loop: LoopNode) -> bool:

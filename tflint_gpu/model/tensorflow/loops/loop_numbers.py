@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import NUMBER_CALLS, NUMBER_SITES, NUMBER_STEPS
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, walk
@@ -184,7 +185,7 @@ class LoopNumbers(Analysis):
 
     def _loop_around(self, file: File, node: Node) -> tuple[ChangingLoop, ...]:
         """The innermost loop of more than a few iterations that runs a statement in most of them."""
-        for loop in _loops_around(file, node):
+        for loop in loops_around(file, node):
             return (
                 (ChangingLoop(file, loop),) if self.is_long(file, loop) and not is_occasional(file, node, loop) else ()
             )
@@ -224,7 +225,7 @@ class LoopNumbers(Analysis):
                 continue
             is_number = True
             step = Frame(site, call, f"calls `{function.name}`")
-            near = [one for one in number.changed_by if len(one.path) < NUMBER_CALLS.limit]
+            near = [change for change in number.changed_by if len(change.path) < NUMBER_CALLS.limit]
             if len(near) < len(number.changed_by):
                 self.inference.meet(NUMBER_CALLS)
             changed += [replace(changing_loop, path=(*changing_loop.path, step)) for changing_loop in near]
@@ -356,7 +357,7 @@ class LoopNumbers(Analysis):
             yield from number.changed_by
             return
         names = names_in(expr)
-        for loop in _loops_around(file, expr):
+        for loop in loops_around(file, expr):
             if names & self.data.spread(file, loop, set(names_of(loop))):
                 if self.is_long(file, loop):
                     yield ChangingLoop(file, loop)
@@ -389,14 +390,3 @@ def _builds_on(value: Expression, name: str) -> bool:
         and any(isinstance(part, cst.Name) and part.value == name for part in walk(node))
         for node in walk(value)
     )
-
-
-def _loops_around(file: File, node: Node) -> Iterator[LoopNode]:
-    """The loops of its own function whose iterations run a place, innermost first."""
-    child = node
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):
-            return
-        if isinstance(parent, cst.For | cst.While) and child is parent.body:
-            yield parent
-        child = parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,12 +106,23 @@ class Runtime(Analysis):
         """Whether the file chooses a Keras backend that is not TensorFlow."""
         return _OTHER_BACKEND.search(self._file.source.text) is not None
 
-    def places_strictly(self) -> bool:
-        """Whether the file turns soft placement off, so that a missing device is an error."""
-        return any(
-            self.constants.of(self._file, argument(call, 0, "enabled")) is False
-            for call in self._file.calls("tf.config.set_soft_device_placement")
-        )
+    def soft_placement(self, node: Node, depth: int = 0) -> bool | None:
+        """Whether a missing device gives way to the CPU at a place of the file, as it does by default.
+
+        None where the file has a switch that may or may not have come before.
+        """
+        file, order = self._file, self._file.tree.order
+        function, around = file.tree.function(node), {file.tree.module, *file.tree.ancestors(node)}
+        switches = list(file.calls("tf.config.set_soft_device_placement"))
+        before = [call for call in switches if file.tree.function(call) is function and order[call] < order[node]]
+        if before:
+            is_on = self.constants.of(file, argument(before[-1], 0, "enabled"))
+            return is_on if isinstance(is_on, bool) and not self._may_not_run(file, before[-1], around) else None
+        if not isinstance(function, cst.FunctionDef):
+            return None if any(file.tree.function(call) is not function for call in switches) else True
+        sites: list[Node] = [call for site, call in self._sites(file, function, depth) if site is file]
+        known = {self.soft_placement(call, depth + 1) for call in sites or [file.tree.module.body[-1]]}
+        return known.pop() if len(known) == 1 else None
 
     def is_graph_program(self, file: File) -> bool:
         """Whether a file is one for TensorFlow 1 as a whole, or turns eager execution off: nothing runs eagerly."""
@@ -214,15 +225,19 @@ class Runtime(Analysis):
         """
         if not isinstance(function, cst.FunctionDef):
             return None
-        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-        if depth >= INITIALISER_CALLERS.limit:
-            if sites:
-                self.inference.meet(INITIALISER_CALLERS)
-            return None
+        sites = self._sites(file, function, depth)
         if any(site is not file for site, _ in sites):
             sites = tuple((site, call) for site, call in sites if site is not file or not _is_in_main_block(file, call))
         initialisers = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
         return initialisers[0] if initialisers and all(initialisers) else None
+
+    def _sites(self, file: File, function: cst.FunctionDef, depth: int) -> Sequence[tuple[File, cst.Call]]:
+        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+        if depth < INITIALISER_CALLERS.limit:
+            return sites
+        if sites:
+            self.inference.meet(INITIALISER_CALLERS)
+        return ()
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""

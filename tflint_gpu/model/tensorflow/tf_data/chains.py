@@ -81,6 +81,15 @@ class Chain:
         return sum(chain.width for chain in self.inputs) or 1
 
     @property
+    def paths(self) -> tuple[Chain, ...]:
+        """The chain from each source to the consumer: the operations of what a zip joins, then those after the zip."""
+        return tuple(
+            replace(path, operations=(*path.operations, *self.operations), certain=self.certain)
+            for joined in self.inputs
+            for path in joined.paths
+        ) or (self,)
+
+    @property
     def batching(self) -> Operation | None:
         """The operation that forms the batches that the consumer gets; None where that is not known."""
         for operation in reversed(self.operations):

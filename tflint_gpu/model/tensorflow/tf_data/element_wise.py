@@ -9,7 +9,6 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee
@@ -105,7 +104,7 @@ class ElementWise:
         node, file = self.function.node, self.function.file
         if not self.components or node.params.star_kwarg is not None or isinstance(node.params.star_arg, cst.Param):
             return False
-        if may_be_replaced(file, node) or file.yields_of.get(node):
+        if self.inference.definitions.decorators.may_replace(file, node) or file.yields_of.get(node):
             return False
         returned = [self._expression(file, value, self.context) for value in file.returned(node)]
         if not returned or not all(v and v.parts == frozenset(self.components) and not v.is_number for v in returned):
@@ -362,11 +361,11 @@ def _combined(values: Iterable[_Value | None]) -> _Value | None:
     shapes = {value.shape for value in known if value is not None and value.shape is not None}
     if not known or len(shapes) > 1 or any(value is None or value.is_structure for value in known):
         return None
-    found = [value for value in known if value is not None]
-    is_image, has_vector = any(value.is_image for value in found), any(value.is_vector for value in found)
+    needs = [value for value in known if value is not None]
+    is_image, has_vector = any(value.is_image for value in needs), any(value.is_vector for value in needs)
     if shapes and has_vector and not is_image:
         return None
-    parts = frozenset().union(*(value.parts for value in found))
+    parts = frozenset().union(*(value.parts for value in needs))
     return _Value(parts, shapes.pop() if shapes else None, is_image=is_image, is_vector=has_vector and not parts)
 
 

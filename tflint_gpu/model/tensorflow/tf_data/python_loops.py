@@ -10,7 +10,7 @@ import libcst as cst
 from tflint_gpu.bounds import LOCKED_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
@@ -80,7 +80,7 @@ class PythonLoops(Analysis):
             if function.node in seen:
                 continue
             seen[function.node] = function
-            if may_be_replaced(function.file, function.node):
+            if self.inference.definitions.decorators.may_replace(function.file, function.node):
                 return None
             for call in function.calls:
                 called = self.inference.callees(function.file, call)

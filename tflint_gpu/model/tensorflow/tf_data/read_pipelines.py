@@ -42,8 +42,7 @@ class ReadPipelines(Analysis):
             wanted += [c for c in self.pipelines.chains(self.file, call) if c.certain and call not in shown]
         for chain in wanted:
             if not self.lengths.is_demonstration(chain):
-                yield chain
-                yield from (joined for joined in chain.inputs if not self.lengths.is_demonstration(joined))
+                yield from (path for path in chain.paths if not self.lengths.is_demonstration(path))
 
     def _is_in_a_graph(self, item: Consumption) -> bool:
         """Whether `get_next()` only makes a node of a graph of TensorFlow 1, which a session reads elsewhere."""

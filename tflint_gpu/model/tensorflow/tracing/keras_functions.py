@@ -10,7 +10,6 @@ import libcst as cst
 
 from tflint_gpu.bounds import LISTED_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -74,6 +73,11 @@ class KerasFunctions(Analysis):
             for keyword, position in _METRICS:
                 yield from self._given(call, keyword, position, "the metric", 2)
 
+    def given_to(self, compilation: cst.Call) -> Iterator[GivenFunction]:
+        """The losses and metrics that a call of `compile` is given, traced or not."""
+        for keyword, position in (("loss", 1), *_METRICS):
+            yield from self._given(compilation, keyword, position, "", 2)
+
     @cached_property
     def evaluated(self) -> frozenset[Node]:
         """The functions and classes of the losses and metrics of models that this file trains or evaluates."""
@@ -89,8 +93,8 @@ class KerasFunctions(Analysis):
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else call
             if not any((origin.file, origin.node) in models for origin in self.inference.of(self.file, receiver)):
                 continue
+            evaluated.update(given.callee.function.node for given in self.given_to(call))
             for keyword, position in (("loss", 1), *_METRICS):
-                evaluated.update(given.callee.function.node for given in self._given(call, keyword, position, "", 0))
                 for origin in self._single(self._argument(call, keyword, position), 0):
                     cls = self.inference.instance_class(origin)
                     evaluated.update(
@@ -130,9 +134,9 @@ class KerasFunctions(Analysis):
             function = callee.function
             if function.is_method and callee.receiver is None:
                 continue
-            if may_be_replaced(function.file, function.node) and function.node not in self.tracing.wrapped(
-                function.file
-            ):
+            if self.inference.definitions.decorators.may_replace(
+                function.file, function.node
+            ) and function.node not in self.tracing.wrapped(function.file):
                 continue
             yield GivenFunction(callee, what, call, tensors)
 

@@ -13,18 +13,18 @@ from tflint_gpu.bounds import TRACED_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
+from tflint_gpu.model.tensorflow.tracing.once import asks_if_done, is_mode
 from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Reached, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_MODES = ("training", "is_training")
 _BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
 _CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
@@ -108,15 +108,17 @@ class TracedCode(Analysis):
                 queue.extend(self._called_from(traced))
             else:
                 cut.extend(self._called_from(traced))
-        cut = [one for one in cut if one.function.node not in self._given_away(one.file, ends)]
-        if any(one.function.node not in reached for one in cut):
+        cut = [
+            invocation for invocation in cut if invocation.function.node not in self._given_away(invocation.file, ends)
+        ]
+        if any(invocation.function.node not in reached for invocation in cut):
             self.inference.meet(TRACED_CALLS)
         return list(reached.values())
 
     def runs_once(self, file: File, node: Node) -> bool:
         """Whether code is written to run only at tracing, or only eagerly: under `is None`, `init_scope` or a test."""
         tests = self.guards.branches(file, node)
-        if any(_is_not_done(file, test, holds) or self._asks_for_tracing(file, test) for test, holds in tests):
+        if any(asks_if_done(file, test, holds) or self._asks_for_tracing(file, test) for test, holds in tests):
             return True
         if self.guards.keeps_tensors_out(file, node):
             return True
@@ -151,20 +153,22 @@ class TracedCode(Analysis):
                 break
         return all(
             isinstance(file.tree.parents[test], cst.While)
-            or (keras and (_is_training(test) is needed or _is_mode(file, test)))
+            or (keras and (_is_training(test) is needed or is_mode(file, test)))
             for test, needed in self.guards.choices(file, node)
         )
 
     def mode(self, file: File, node: Node) -> str:
         """The mode of its object in which code runs, as it is written: `not self.training`; empty for any mode."""
         for test, needed in self.guards.branches(file, node):
-            if _is_mode(file, test):
+            if is_mode(file, test):
                 return file.code(test) if needed else f"not {file.code(test)}"
         return ""
 
     def _is_plain(self, function: Function) -> bool:
         """Whether all decorators of a function are known, or put it under `tf.function`."""
-        if not isinstance(function.node, cst.FunctionDef) or not may_be_replaced(function.file, function.node):
+        if not isinstance(function.node, cst.FunctionDef) or not self.inference.definitions.decorators.may_replace(
+            function.file, function.node
+        ):
             return True
         wrapper = self.execution.tracing.wrapped(function.file).get(function.node)
         return isinstance(wrapper, cst.Decorator) and len(function.node.decorators) == 1
@@ -275,7 +279,9 @@ class TracedCode(Analysis):
 
     def _may_be_entered(self, function: Function) -> bool:
         """Whether the code that a call runs is certainly this: a layer's own `call` is traced for itself."""
-        if may_be_replaced(function.file, function.node) or function.file.yields_of.get(function.node):
+        if self.inference.definitions.decorators.may_replace(
+            function.file, function.node
+        ) or function.file.yields_of.get(function.node):
             return False
         if function.owner is None:
             return True
@@ -302,55 +308,9 @@ def _started(trace: Trace) -> Traced:
     return Traced(trace.function, trace.start, trace.path, trace, trace.context)
 
 
-def _is_not_done(file: File, test: cst.BaseExpression, holds: bool) -> bool:
-    """Whether a test says that something which outlives the call is not there yet.
-
-    `self.v is None`, `not self.built`, `not hasattr(self, "v")` that hold, or `self.v is not None` that does not.
-    """
-    if isinstance(test, cst.BooleanOperation):
-        return _is_not_done(file, test.left, holds) or _is_not_done(file, test.right, holds)
-    if isinstance(test, cst.Comparison):
-        absent = (cst.Is, cst.NotIn) if holds else (cst.IsNot, cst.In)
-        asks = any(isinstance(c.operator, absent) for c in test.comparisons)
-        return asks and any(_outlives(file, side) for side in (test.left, *(c.comparator for c in test.comparisons)))
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not) and holds:
-        flag = test.expression
-        if _is_mode(file, flag):
-            return False
-        is_setting = isinstance(flag, cst.Name) and flag.value not in file.tree.scope(flag).outer_names
-        return not is_setting and _outlives(file, flag)
-    return False
-
-
 def _is_training(test: cst.BaseExpression) -> bool | None:
     """What `training` is for a test that asks for it alone; `fit` makes it true."""
     value = True
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, value = test.expression, not value
     return value if isinstance(test, cst.Name) and test.value == "training" else None
-
-
-def _is_mode(file: File, test: cst.BaseExpression) -> bool:
-    """`self.training`, negated or not: in one mode every call comes here. A flag that the call itself sets is none."""
-    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        test = test.expression
-    if not isinstance(test, cst.Attribute) or test.attr.value not in _MODES:
-        return False
-    function = file.tree.function(test)
-    return not any(
-        assignment.target.attr.value == test.attr.value and file.tree.function(assignment.target) is function
-        for assignment in file.tree.attribute_assignments
-    )
-
-
-def _outlives(file: File, expr: cst.BaseExpression) -> bool:
-    if isinstance(expr, cst.Call):
-        return file.names.is_builtin(expr.func, "hasattr")
-    if isinstance(expr, cst.Name):
-        bindings = file.flow.lookup(expr.value, expr)
-        if any(binding.kind == "parameter" for binding in bindings):
-            return False
-        return any(
-            file.tree.function(binding.node) is not file.tree.function(expr) or binding.remote for binding in bindings
-        )
-    return isinstance(expr, cst.Attribute | cst.Subscript)

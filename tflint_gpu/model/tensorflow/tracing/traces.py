@@ -12,7 +12,7 @@ from tflint_gpu.bounds import TENSOR_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
@@ -213,7 +213,9 @@ class TracedFunctions(Analysis):
                 continue
             traced = {name: params for kind in kinds for name, params in TRACED_METHODS[kind].items()}
             for method in self.inference.definitions.own_methods(cls):
-                if method.name not in traced or may_be_replaced(self.file, method.node):
+                if method.name not in traced or self.inference.definitions.decorators.may_replace(
+                    self.file, method.node
+                ):
                     continue
                 seeds = self._seeds(method, traced[method.name])
                 occasions = _IN_TRAINING if kinds <= {"loss", "metric"} else _OCCASIONS[method.name]
@@ -344,7 +346,9 @@ class TracedFunctions(Analysis):
                 continue
             (callee,) = callees
             function = callee.function
-            if may_be_replaced(function.file, function.node) or self._is_keras_method(function):
+            if self.inference.definitions.decorators.may_replace(function.file, function.node) or self._is_keras_method(
+                function
+            ):
                 continue
             inside = self.inference.enter(file, call, trace.context, callee)
             if inside is None:

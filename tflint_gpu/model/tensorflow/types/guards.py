@@ -11,7 +11,6 @@ from tflint_gpu.bounds import DEVICE_STEPS, GUARD_CALLS, GUARD_SITES
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.names.branches import DEFINING
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
@@ -71,7 +70,9 @@ class Guards(Analysis):
         function = file.tree.function(node)
         if function is None:
             return True
-        if not isinstance(function, cst.FunctionDef) or may_be_replaced(file, function):
+        if not isinstance(function, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
+            file, function
+        ):
             return False
         return any(self.must_run(site, call, depth + 1) for site, call in self._callers(file, function, depth))
 

@@ -24,6 +24,7 @@ _JOINING = frozenset(
         "keras.ops.stack numpy.repeat tf.repeat"
     ).split()
 )
+_PACKING = frozenset(["numpy.concatenate", "numpy.hstack", "tf.concat", "keras.ops.concatenate"])
 _AXIS_THIRD = frozenset(["numpy.append", "numpy.repeat", "tf.repeat"])
 _PADDING = frozenset(["keras.utils.pad_sequences", "keras.preprocessing.sequence.pad_sequences"])
 _FILLING = frozenset(
@@ -150,7 +151,9 @@ class Rows(Analysis):
             return False
         if name in _EXPANDING:
             axis = self.constants.of(file, argument(call, 1, "axis"), origin.context)
-            return type(axis) is int and (axis == 0 or _lists_one(first) or self.is_single(file, first, origin.context))
+            if axis == 0:
+                return not self._packs(file, first, origin.context)
+            return type(axis) is int and (_lists_one(first) or self.is_single(file, first, origin.context))
         if name in _RESHAPING:
             shape = argument(call, 1, "shape") or argument(call, 1, "newshape")
             if isinstance(shape, cst.Tuple | cst.List):
@@ -193,6 +196,15 @@ class Rows(Analysis):
         alone = len(elements) == 1 and isinstance(first, cst.List | cst.Tuple) and not is_repeated
         return (joined_elsewhere or alone) and self.is_single(file, elements[0], context)
 
+    def _packs(self, file: File, expr: Expression, context: Context | None) -> bool:
+        """Whether several samples lie one after the other in a row: the atoms of all molecules of a batch."""
+        return any(
+            origin.made_by in _PACKING
+            and isinstance(origin.node, cst.Call)
+            and not isinstance(origin.node.args[0].value, cst.List | cst.Tuple)
+            for origin in self.inference.of(file, expr, context)
+        )
+
     def _starts_with_one(self, file: File, shape: Expression | None, origin: Origin) -> bool:
         if isinstance(shape, cst.BinaryOperation) and isinstance(shape.operator, cst.Add):  # `(1,) + x.shape`
             shape = shape.left
@@ -204,7 +216,7 @@ class Rows(Analysis):
         """`x[None]`, `x[np.newaxis, ...]`, `x[i:i + 1]`."""
         first = subscript.slice[0].slice
         if isinstance(first, cst.Index):
-            return file.is_new_axis(first.value)
+            return file.is_new_axis(first.value) and not self._packs(file, subscript.value, None)
         if not isinstance(first, cst.Slice):
             return False
         lower, upper = first.lower, first.upper

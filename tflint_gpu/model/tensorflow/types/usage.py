@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,11 @@ _GENERATOR_KEYWORDS = _FIT_KEYWORDS - {"validation_split"} | frozenset(
     ).split()
 )
 _COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])
+# Methods that hand `training` on: a model is called by a noun.
+_VERB = re.compile(
+    r"_*(?:(?:call|tokeni[sz]e|(?:pre|post)?process|augment|transform|encode|decode|embed|apply|forward|run|"
+    r"predict|sample|generate|parse|load|read|get|make|create|build|compute|calculate)(?:_|$))"
+)
 _DATASET_METHODS = frozenset(["map", "interleave", "batch", "padded_batch"])
 
 
@@ -88,7 +94,7 @@ def _found(file: File) -> Iterator[tuple[str, Usage]]:
         receiver = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
         if "training" in keywords and call.args[0].keyword is None:
             called = dotted_name(call.func)
-            if called is not None and method not in ("call", "__call__"):
+            if called is not None and not (method is not None and _VERB.match(method)):
                 yield called, Usage("model", call)
         if receiver is None:
             continue

@@ -1,0 +1,88 @@
+"""Pictures of sizes of their own, which a loop gives a model one after the other: `tf.function` traces each size."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from tflint_gpu.model import (
+    File,
+    Function,
+    Inference,
+    Invocation,
+    IterationFlow,
+    LoopNode,
+    argument,
+    changed_in,
+    method_name,
+    names_in,
+    names_of,
+)
+
+_RESIZING = re.compile(r"resiz|resampl|rescale|crop|pad|thumbnail|letterbox|preprocess")
+_SCALING = re.compile(r"resiz|resampl|rescale")
+_READING = (
+    "cv2.imread cv2.imdecode PIL.Image.open imageio. skimage.io.imread matplotlib.image.imread "
+    "matplotlib.pyplot.imread tf.image.decode_ tf.io.decode_image tf.io.decode_jpeg tf.io.decode_png "
+    "keras.utils.load_img keras.preprocessing.image.load_img"
+).split()
+
+
+def has_size_of_file(inference: Inference, run: Invocation) -> bool:
+    """Whether the model gets a picture as it was read from a file, which nothing brings to one size."""
+    file = run.file
+    region = run.loop if not run.path else file.tree.function(run.call)
+    if not isinstance(region, cst.For | cst.While | cst.BaseComp | cst.FunctionDef):
+        return False
+    calls = [call for call in file.calls_below.get(region, ()) if call is not run.call]
+    sources = frozenset(call for call in calls if _reads(inference, file, call))
+    ends = frozenset(call for call in calls if _RESIZING.search(_last_name(call).lower()))
+    flow = IterationFlow(file, region, sources, ends)
+    return any(flow.holds(arg.value) for arg in run.call.args)
+
+
+def _reads(inference: Inference, file: File, call: cst.Call) -> bool:
+    """Whether a call reads a picture, itself or in a function of the project that brings it to no size."""
+    if (file.name(call.func) or "").startswith(tuple(_READING)):
+        return argument(call, -1, "target_size") is None
+    functions = [callee.function for callee in inference.callees(file, call)]
+    return bool(functions) and all(_only_reads(function) for function in functions)
+
+
+def _only_reads(function: Function) -> bool:
+    names = [function.file.name(call.func) or "" for call in function.calls]
+    sized = any(_RESIZING.search(_last_name(call).lower()) for call in function.calls) or any(
+        argument(call, -1, "target_size") is not None for call in function.calls
+    )
+    return not sized and any(name.startswith(tuple(_READING)) for name in names)
+
+
+def has_size_of_iteration(file: File, loop: LoopNode, entry: cst.Call) -> bool:
+    """Whether a call gets what each iteration resizes to another size: scales of an image, each traced for itself."""
+    calls = [call for call in file.calls_below.get(loop, ()) if _SCALING.search(_last_name(call).lower())]
+    if not calls:
+        return False
+    names = names_of(loop) | _counted(file, loop)
+    uses = [node for name in names for node in file.tree.uses.get(name, ()) if file.tree.within(node, loop)]
+    sizes = IterationFlow(file, loop, frozenset(uses))
+    resized = frozenset(
+        call
+        for call in calls
+        for arg in call.args[1:]
+        if isinstance(arg.value, cst.Tuple | cst.List)
+        if sizes.holds(arg.value)
+    )
+    return any(IterationFlow(file, loop, resized).holds(arg.value) for arg in entry.args)
+
+
+def _last_name(call: cst.Call) -> str:
+    return method_name(call) or (call.func.value if isinstance(call.func, cst.Name) else "")
+
+
+def _counted(file: File, loop: LoopNode) -> frozenset[str]:
+    """The names in the condition of a `while` that its iterations change."""
+    if not isinstance(loop, cst.While):
+        return frozenset()
+    asked = names_in(loop.test)
+    return frozenset(asked & changed_in(file, loop))

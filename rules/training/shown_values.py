@@ -1,0 +1,97 @@
+"""What a training loop shows of its steps: shown every hundred steps, it is read as seldom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import File, StepReads, children, method_name, names_in
+from tflint_gpu.rule import Edit, Fix
+
+_SHOWING = frozenset("print set_postfix set_postfix_str set_description set_description_str info debug".split())
+_EVERY = 100
+
+
+def shown_at_times(file: File, reads: StepReads) -> Fix | None:
+    """Show what is read every hundred steps; None where something else needs it, or nothing counts the steps."""
+    loop = reads.loop
+    lines: set[cst.SimpleStatementLine] = set()
+    for read in reads.reads:
+        line = file.tree.statement(read)
+        if not isinstance(line, cst.SimpleStatementLine) or not file.tree.within(line, loop):
+            return None
+        needed = _shown_with(file, line)
+        if needed is None:
+            return None
+        lines |= needed
+    counter = _counter(file, loop)
+    if counter is None or any(file.tree.function(line) is not file.tree.function(loop) for line in lines):
+        return None
+    name, counting = counter
+    edits = [edit for line in lines for edit in _guarded(file, line, lines, f"if {name} % {_EVERY} == 0:")]
+    return Fix(f"Read it every {_EVERY} steps", "unsafe", (*counting, *edits))
+
+
+def _shown_with(file: File, line: cst.SimpleStatementLine) -> set[cst.SimpleStatementLine] | None:
+    """A statement that shows something; or that binds it, with those of its block that show it, and no other use."""
+    if len(line.body) != 1:
+        return None
+    (small,) = line.body
+    if isinstance(small, cst.Expr):
+        return {line} if _shows(small.value) else None
+    if not isinstance(small, cst.Assign) or not all(isinstance(t.target, cst.Name) for t in small.targets):
+        return None
+    lines = {line}
+    for target in small.targets:
+        assert isinstance(target.target, cst.Name)
+        for use in file.tree.uses.get(target.target.value, ()):
+            other = file.tree.statement(use)
+            if other is line:
+                continue
+            if not isinstance(other, cst.SimpleStatementLine) or file.tree.block(other) is not file.tree.block(line):
+                return None
+            if len(other.body) != 1 or not isinstance(other.body[0], cst.Expr) or not _shows(other.body[0].value):
+                return None
+            lines.add(other)
+    return lines if len(lines) > 1 else None
+
+
+def _shows(value: cst.BaseExpression) -> bool:
+    if not isinstance(value, cst.Call):
+        return False
+    name = value.func.value if isinstance(value.func, cst.Name) else method_name(value)
+    return name in _SHOWING
+
+
+def _counter(file: File, loop: cst.For | cst.While) -> tuple[str, tuple[Edit, ...]] | None:
+    """The name that counts the iterations of a loop, and what makes it."""
+    if not isinstance(loop, cst.For):
+        return None
+    call, target = loop.iter, loop.target
+    if isinstance(call, cst.Call) and file.names.is_builtin(call.func, "range") and isinstance(target, cst.Name):
+        return target.value, ()
+    if isinstance(call, cst.Call) and file.names.is_builtin(call.func, "enumerate"):
+        first = target.elements[0].value if isinstance(target, cst.Tuple) else None
+        return (first.value, ()) if isinstance(first, cst.Name) and first.value != "_" else None
+    name = next((name for name in ("step", "batch_number", "iteration") if name not in file.tree.uses), None)
+    if name is None or "enumerate" in names_in(loop):
+        return None
+    code = file.code(target)
+    is_bare = isinstance(target, cst.Tuple) and file.span(target.elements[0].value)[0] == file.span(target)[0]
+    edits = (
+        Edit(target, f"{name}, ({code})" if is_bare else f"{name}, {code}"),
+        Edit(loop.iter, "enumerate(", "before"),
+        Edit(loop.iter, ")", "after"),
+    )
+    return name, edits
+
+
+def _guarded(
+    file: File, line: cst.SimpleStatementLine, lines: set[cst.SimpleStatementLine], guard: str
+) -> Iterator[Edit]:
+    """A statement under a test, together with those of the others that are right before it."""
+    siblings = list(children(file.tree.block(line)))
+    place = siblings.index(line)
+    follows = place > 0 and siblings[place - 1] in lines
+    yield Edit(line.body[0], "    " if follows else f"{guard}\n{file.indentation(line)}    ", "before")

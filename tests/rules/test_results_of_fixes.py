@@ -1,0 +1,628 @@
+"""What fixes change, run with TensorFlow: the program before and after gives the same, or what the rule promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checks import findings, fixed
+
+HEAD = """\
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(7)
+data = np.random.default_rng(0).normal(size=(24, 4)).astype("float32")  # the same in every run
+"""
+MODEL = """\
+model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh"), tf.keras.layers.Dropout(0.5)])
+dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5)
+"""
+
+
+def stable(code: str, folder: Path, rule: str) -> str:
+    """The text after a rule's fixes, when another pass changes nothing more; none of its findings may be left."""
+    for _ in range(5):
+        after = fixed(code, folder, rule)
+        if after == code:
+            break
+        code = after
+    compile(code, "fixed.py", "exec")
+    assert rule not in {found.code for found, _ in findings(code, folder)}
+    return code
+
+
+def results(code: str) -> list[Any]:
+    """What a program leaves in `result`."""
+    tf = pytest.importorskip("tensorflow")
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    try:
+        exec(compile(code, "program.py", "exec"), scope)
+    finally:
+        tf.keras.backend.clear_session()
+        tf.keras.backend.set_floatx("float32")
+        tf.keras.mixed_precision.set_global_policy("float32")
+    return list(scope["result"])
+
+
+def assert_same(before: str, after: str) -> None:
+    np = pytest.importorskip("numpy")
+    old, new = results(before), results(after)
+    assert len(old) == len(new)
+    for expected, value in zip(old, new, strict=True):
+        np.testing.assert_allclose(np.asarray(value), np.asarray(expected), rtol=1e-5, atol=1e-6)
+
+
+# Programs by what they are about: the rule, the program, and what must be in it when it is fixed.
+SAME = {
+    "metrics": (
+        "TFG207",
+        MODEL
+        + """
+error = tf.keras.metrics.MeanSquaredError()
+for x, y in dataset:  # all of them
+    error.update_state(y, model(x, training=False))
+result = [error.result()]
+""",
+        ["@tf.function\ndef traced_model(", "traced_model(model, x, training=False))", "# all of them"],
+    ),
+    "a model that a method calls": (
+        "TFG207",
+        MODEL
+        + """
+
+class Evaluation:
+    # what is evaluated
+    def __init__(self, net):
+        self.net = net
+
+    def outputs(self, batches):
+        found = []
+        for x, _ in batches:
+            found.append(self.net(x))  # no gradients
+        return found
+
+
+result = Evaluation(model).outputs(dataset)
+""",
+        [
+            "@tf.function\ndef traced_net(net, x):\n    return net(x)\n\n\nclass",
+            "traced_net(self.net, x))  # no gradients",
+        ],
+    ),
+    "two functions that call one model": (
+        "TFG207",
+        MODEL
+        + """
+
+def sums():
+    return [tf.reduce_sum(model(x)) for x, _ in dataset]
+
+
+def peaks():
+    peaks = []
+    for x, _ in dataset:
+        peaks.append(tf.reduce_max(model(x)))
+    return peaks
+
+
+result = sums() + peaks()
+""",
+        ["reduce_sum(traced_model(model, x))", "reduce_max(traced_model(model, x))"],
+    ),
+    "a name that is taken": (
+        "TFG207",
+        MODEL
+        + """
+traced_model = call_model = 1
+result = []
+for x, _ in dataset:
+    result.append(model(x))
+""",
+        ["def traced_model_2(model, x)", "traced_model_2(model, x))"],
+    ),
+    "rows": (
+        "TFG214",
+        MODEL
+        + """
+result = []
+for number in range(40):
+    row = np.full((1, 4), number / 40, "float32")
+    result.append(np.asarray(model(row, training=False)))
+""",
+        ["def traced_model(model, row, training)", "traced_model(model, row, training=False)"],
+    ),
+    "a text that grows": (
+        "TFG214",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4), tf.keras.layers.Dense(9)])
+text = np.array([[1, 2]])
+while text.shape[1] < 12:
+    scores = model(text)
+    text = np.concatenate([text, np.argmax(scores[:, -1:], -1)], 1)
+result = [text]
+""",
+        ["@tf.function(reduce_retracing=True)\ndef traced_model(model, text)", "scores = traced_model(model, text)"],
+    ),
+    "rows for predict": (
+        "TFG206",
+        MODEL + "result = [model.predict(np.expand_dims(row, 0), verbose=0)[0] for row in data]\n",
+        ["result = model.predict(np.stack(data), verbose=0)\n"],
+    ),
+    "rows that are used one by one": (
+        "TFG206",
+        MODEL
+        + """
+result = []
+for row in data:
+    result.append(
+        model.predict(
+            row[np.newaxis],  # one
+            batch_size=1,
+            verbose=0,
+        )
+    )
+""",
+        ["        model.predict_on_batch(\n            row[np.newaxis],  # one\n"],
+    ),
+    "a state that the answer decides": (
+        "TFG206",
+        MODEL
+        + """
+state = np.zeros(4)
+for step in range(30):
+    answer = model.predict(np.reshape(state, [1, 4]), verbose=0)[0]
+    state = np.append(answer, step % 3)
+result = [state]
+""",
+        ["answer = model.predict_on_batch(np.reshape(state, [1, 4]))[0]"],
+    ),
+    "a size that says nothing": (
+        "TFG315",
+        MODEL
+        + """
+model.compile("sgd", "mse")
+model.fit(
+    dataset,
+    batch_size=7,  # ignored
+    verbose=0,
+)
+result = model.get_weights()
+""",
+        ["    dataset,\n    # ignored\n    verbose=0,\n"],
+    ),
+    "a device that may not be there": (
+        "TFG501",
+        """
+with tf.device("/GPU:0"):
+    product = tf.linalg.matmul(data, data, transpose_b=True)
+result = [product]
+""",
+        ['with tf.device("/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"):'],
+    ),
+    "weights that follow": (
+        "TFG213",
+        MODEL
+        + """
+model.build((None, 4))
+target = tf.keras.models.clone_model(model)
+model.compile("sgd", "mse")
+for x, y in dataset:
+    model.train_on_batch(x, y)
+    target.set_weights(model.get_weights())  # follows
+result = target.get_weights()
+""",
+        ["    for mine, other in zip(target.weights, model.weights):\n        mine.assign(other)  # follows\n"],
+    ),
+    "a cell": (
+        "TFG601",
+        """
+layer = tf.keras.layers.RNN(tf.keras.layers.LSTMCell(3, use_bias=True), return_sequences=True)
+result = [layer(tf.ones((2, 5, 4)))]
+""",
+        ["layer = tf.keras.layers.LSTM(3, use_bias=True, return_sequences=True)"],
+    ),
+    "batches ahead": (
+        "TFG318",
+        """
+batches = tf.data.Dataset.from_tensor_slices(np.repeat(data, 9, 0)).batch(64).prefetch(64)  # ahead
+result = list(batches)
+""",
+        [".prefetch(tf.data.AUTOTUNE)  # ahead"],
+    ),
+    "a switch for debugging": (
+        "TFG205",
+        MODEL
+        + """
+model.compile("sgd", "mse", run_eagerly=True)
+model.fit(dataset, verbose=0)
+result = model.get_weights()
+""",
+        ['model.compile("sgd", "mse")'],
+    ),
+    "larger batches for validation": (
+        "TFG211",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh")])
+model.compile("sgd", "mse")
+history = model.fit(data, data[:, :3], batch_size=4, verbose=0, validation_data=(data, data[:, :3]))
+result = [*model.get_weights(), history.history["val_loss"]]
+""",
+        ["validation_data=(data, data[:, :3]), validation_batch_size=32)"],
+    ),
+    "rows that are joined": (
+        "TFG212",
+        MODEL
+        + """
+
+def scored(batches):
+    scores = tf.zeros([0, 3])
+    for x, _ in batches:
+        # each batch
+        scores = tf.concat([scores, model.predict_on_batch(x)], axis=0)  # and its rows
+    return scores
+
+
+result = [scored(dataset.repeat(9))]
+""",
+        [
+            "    scores_parts = [scores]\n    for x",
+            "        scores_parts.append(model.predict_on_batch(x))  # and its rows\n",
+            "\n    scores = tf.concat(scores_parts, axis=0)\n    return scores\n",
+        ],
+    ),
+    "a loss that is shown": (
+        "TFG209",
+        MODEL
+        + """
+model.build((None, 4))
+optimizer = tf.keras.optimizers.SGD()
+
+
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+
+for x, y in dataset.repeat(9):
+    loss = train_step(x, y)
+    shown = loss.numpy()
+    print(  # the loss
+        shown
+    )
+result = model.get_weights()
+""",
+        [
+            "for step, (x, y) in enumerate(dataset.repeat(9)):",
+            "    if step % 100 == 0:\n        shown = loss.numpy()\n        print(  # the loss\n",
+        ],
+    ),
+    "rows at once": (
+        "TFG109",
+        """
+
+@tf.function
+def computed(x):
+    scaled = tf.map_fn(fn=lambda row: 1 - tf.abs(row) * 2, elems=x)  # each
+    return scaled, tf.map_fn(lambda row: tf.reduce_max(row), x, fn_output_signature=tf.float32)
+
+
+result = computed(tf.constant(data))
+""",
+        ["scaled = (1 - tf.abs(x) * 2)  # each", "tf.vectorized_map(lambda row: tf.reduce_max(row), x)"],
+    ),
+    "a prefetch in the middle": (
+        "TFG302",
+        MODEL
+        + """
+model.compile("sgd", "mse")
+batches = tf.data.Dataset.from_tensor_slices((data, data[:, :3]))
+batches = batches.prefetch(2)
+rows = 24
+# in order
+batches = batches.batch(6)  # whole
+model.fit(batches, verbose=0)
+result = model.get_weights()
+""",
+        ["[:, :3]))\nrows = 24\n# in order\nbatches = batches.batch(6).prefetch(2)  # whole\n"],
+    ),
+    "a map of single elements": (
+        "TFG304",
+        """
+
+def scaled(x):
+    return tf.cast(x, tf.float32) / 255.0
+
+
+rows = tf.data.Dataset.from_tensor_slices(np.repeat(data, 9, 0))
+rows = rows.map(scaled)
+rows = rows.shuffle(300, seed=3)
+rows = (
+    rows
+    .batch(32)  # whole
+)
+result = list(rows)
+""",
+        ["(np.repeat(data, 9, 0))\nrows = rows.shuffle(300, seed=3)\n", "    .batch(32).map(scaled)  # whole\n"],
+    ),
+    "a pipeline without a prefetch": (
+        "TFG301",
+        """
+options = tf.data.Options()
+options.experimental_optimization.apply_default_optimizations = False
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((data, data[:, :1])).map(lambda x, y: (x * 2, y)).batch(4)
+rows = rows.with_options(options)
+model.fit(rows, verbose=0)
+result = model.get_weights()
+""",
+        ["rows = rows.with_options(options).prefetch(tf.data.AUTOTUNE)\n"],
+    ),
+    "a step among the statements of a loop": (
+        "TFG202",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD()
+
+
+def main():
+    for epoch in range(3):
+        # all batches
+        for step, (x, y) in enumerate(dataset):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x) - y))  # the loss
+            grads = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(grads, model.trainable_variables))
+            if step % 3 == 0:
+                print(epoch, step, float(loss))
+
+
+main()
+result = model.get_weights()
+""",
+        [
+            "def main():\n    @tf.function\n    def train_step(x, y):\n        with tf.GradientTape() as tape:",
+            "(model(x) - y))  # the loss\n",
+            "        return loss\n\n    for epoch in range(3):\n        # all batches\n",
+            "            loss = train_step(x, y)\n            if step % 3 == 0:",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "program", "parts"), SAME.values(), ids=SAME.keys())
+def test_the_results_are_the_same(rule: str, program: str, parts: list[str], tmp_path: Path) -> None:
+    """Protects what programs compute, their comments, and users from a second round."""
+    before = HEAD + program
+    after = stable(before, tmp_path, rule)
+    for part in parts:
+        assert part in after, after
+    assert before.count("#") == after.count("#")
+    assert_same(before, after)
+
+
+# What a fix gives that the program had not: the rule, the program, which says in `result` whether it is so, and a part.
+PROMISED = {
+    "epochs of their own": (
+        "TFG306",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((data, data[:, :1])).shuffle(24)
+rows = rows.cache()
+rows = rows.batch(4)
+model.fit(rows, epochs=2, verbose=0)
+first, second = (np.concatenate([x for x, _ in rows]) for _ in range(2))
+result = [not np.array_equal(first, second), np.isclose(first.sum(), second.sum())]
+""",
+        "(data, data[:, :1])).cache().shuffle(24)\nrows = rows.batch(4)\n",
+    ),
+    "samples that are mixed": (
+        "TFG307",
+        """
+numbers = np.arange(64, dtype="float32").reshape(64, 1)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((numbers, numbers))
+rows = rows.batch(8)
+rows = rows.shuffle(64)
+model.fit(rows, verbose=0)
+spans = [float(tf.reduce_max(x) - tf.reduce_min(x)) for x, _ in rows]
+result = [max(spans) > 7, sorted(np.concatenate([x for x, _ in rows])[:, 0].tolist()) == numbers[:, 0].tolist()]
+""",
+        "rows = rows.shuffle(64).batch(8)\n",
+    ),
+    "batches": (
+        "TFG316",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((np.random.rand(70, 4), np.zeros((70, 1)))).shuffle(70)  # samples
+try:
+    model.fit(rows, verbose=0)
+except ValueError:
+    pass
+result = [int(model.optimizer.iterations) == 3]
+""",
+        ".shuffle(70).batch(32)  # samples",
+    ),
+    "an order": (
+        "TFG317",
+        """
+numbers = tf.data.Dataset.range(99).shuffle(1)
+shuffled = [int(number) for number in numbers]
+result = [shuffled != sorted(shuffled), sorted(shuffled) == list(range(99))]
+""",
+        ".shuffle(1000)",
+    ),
+    "pairs": (
+        "TFG319",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+model.compile("sgd", "mse")
+images = tf.data.Dataset.from_tensor_slices(data)
+images = images.shuffle(24)
+labels = tf.data.Dataset.from_tensor_slices(data * 2).shuffle(24)
+pairs = tf.data.Dataset.zip((images, labels)).batch(8)
+model.fit(pairs, verbose=0)
+result = [all(np.allclose(2 * x, y) for x, y in pairs)]
+""",
+        "zip((images, labels)).shuffle(24).batch(8)",
+    ),
+    "an output that can be trained": (
+        "TFG604",
+        """
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+last = tf.keras.layers.Dense(1, activation="sigmoid", kernel_initializer=tf.keras.initializers.Constant(10.0))
+model = tf.keras.Sequential([tf.keras.layers.Input((1,)), last])
+model.compile(optimizer=tf.keras.optimizers.SGD(1.0), loss="binary_crossentropy")
+model.fit(tf.ones((1, 1)), tf.zeros((1, 1)), verbose=0)
+result = [float(last.kernel.numpy()[0, 0]) != 10.0]
+""",
+        'Constant(10.0), dtype="float32")',
+    ),
+    "batches of a usual size": (
+        "TFG201",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+model.compile("sgd", "mse")
+model.fit(data, data[:, :3], batch_size=1, verbose=0)
+result = [int(model.optimizer.iterations) == 1]
+""",
+        "batch_size=32",
+    ),
+    "noise of each step": (
+        "TFG102",
+        """
+
+@tf.function
+def noisy(x):
+    noise = np.random.normal(0.0, 2.0, size=(3,))  # of each step
+    return x + noise * np.random.uniform(high=2.0, low=1.0)
+
+
+drawn = np.stack([noisy(tf.zeros(3)) for _ in range(400)])
+result = [len(np.unique(drawn)) == drawn.size, 2.5 < drawn.std() < 3.5]
+""",
+        "noise = tf.random.normal([3], 0.0, 2.0)  # of each step\n    return x + noise * tf.random.uniform([], maxval=2.0, minval=1.0)",
+    ),
+    "a draw for each element": (
+        "TFG309",
+        """
+import random
+
+rows = tf.data.Dataset.range(50).map(lambda x: tf.cast(x, tf.float32) * 0.0 + random.gauss(1.0, sigma=2.0))
+drawn = np.stack(list(rows))
+result = [len(np.unique(drawn)) == 50, 1.0 < drawn.std() < 3.0]
+""",
+        "+ tf.random.normal([], 1.0, stddev=2.0))",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "program", "part"), PROMISED.values(), ids=PROMISED.keys())
+def test_what_the_fix_promises(rule: str, program: str, part: str, tmp_path: Path) -> None:
+    """Protects the promise of fixes that are to change results: what was wrong is right then, and nothing else is."""
+    before = HEAD + program
+    after = stable(before, tmp_path, rule)
+    assert part in after, after
+    assert before.count("#") == after.count("#")
+    assert not all(results(before))
+    assert all(results(after))
+
+
+UNFIXED = {
+    "a number that a loop changes": (
+        "TFG207",
+        MODEL.replace("model =", "inner =")
+        + """
+class Scaled(tf.keras.Model):
+    def call(self, x, scale):
+        return inner(x) * scale
+
+
+model = Scaled()
+found = [model(x, step) for step, (x, _) in enumerate(dataset)]
+""",
+    ),
+    "a model that prints": (
+        "TFG207",
+        MODEL.replace("model =", "inner =")
+        + """
+class Shown(tf.keras.Model):
+    def call(self, x):
+        print("a batch")
+        return inner(x)
+
+
+model = Shown()
+for x, _ in dataset:
+    print(model(x))
+""",
+    ),
+    "models that are built in their first call": (
+        "TFG207",
+        MODEL
+        + """
+
+class Judge:
+    def __init__(self):
+        self.net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+
+    def scores(self):
+        return [self.net(x) for x, _ in dataset]
+
+
+print(Judge().scores(), Judge().scores())
+""",
+    ),
+    "a tensor that begins as nothing": (
+        "TFG212",
+        MODEL
+        + """
+
+def scored(batches):
+    scores = None
+    for x, _ in batches:
+        batch = model.predict_on_batch(x)
+        if scores is None:
+            scores = batch
+        else:
+            scores = tf.concat([scores, batch], axis=0)
+    return scores
+
+
+print(scored(dataset.repeat(9)))
+""",
+    ),
+    "a draw that Python needs": (
+        "TFG102",
+        """
+
+@tf.function
+def flipped(x):
+    if np.random.rand() < 0.5:
+        x = -x
+    return x
+
+
+print(flipped(tf.constant(data)))
+""",
+    ),
+    "callbacks": (
+        "TFG206",
+        MODEL + "for row in data:\n    print(model.predict(row[None], callbacks=[tf.keras.callbacks.Callback()]))\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "program"), UNFIXED.values(), ids=UNFIXED.keys())
+def test_what_has_no_fix(rule: str, program: str, tmp_path: Path) -> None:
+    """Protects programs whose results a fix would change, or which it would not make faster."""
+    found = [finding for own, finding in findings(HEAD + program, tmp_path) if own.code == rule]
+    assert [finding.fix for finding in found] == [None]

@@ -1,0 +1,92 @@
+"""Options of the command line that stand for settings: lists of codes, `--config`, and what they override."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tflint_gpu.settings.options import Options, SettingsError, layered, parse_options
+
+_COMMAND_LINE = "the command line"
+
+
+def _codes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[str, ...] | None:
+    """Options that take a list: separated by commas, or given several times."""
+    parts = [part.strip() for value in values for part in value.split(",")]
+    return tuple(filter(None, parts)) if values else None
+
+
+def list_option(name: str, description: str, metavar: str = "CODES") -> Callable[[Any], Any]:
+    """An option that takes codes or the like: separated by commas, or given several times."""
+    return click.option(name, multiple=True, callback=_codes, metavar=metavar, help=description)
+
+
+def _config(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[str | None, dict[str, object]]:
+    """The settings file that `--config FILE` names, and the settings of `--config KEY=VALUE`."""
+    if not values:
+        return None, {}
+    from tflint_gpu.text.toml import TOMLDecodeError, loads
+
+    files = [value for value in values if "=" not in value or Path(value).is_file()]
+    table: dict[str, object] = {}
+    for pair in (value for value in values if value not in files):
+        try:
+            table |= loads(pair)
+        except TOMLDecodeError as error:
+            raise click.BadParameter(f"{pair!r} is no file, and no setting in TOML: {error}") from None
+    if len(files) > 1:
+        raise click.BadParameter(f"only one settings file can be read, not {' and '.join(files)}")
+    return (files[0] if files else None), table
+
+
+config_option = click.option(
+    "--config",
+    multiple=True,
+    callback=_config,
+    metavar="FILE|KEY=VALUE",
+    help="The only settings file to read, or a setting as in one: 'fail-on = \"error\"'.",
+)
+
+
+def refuse_isolated_config(given: dict[str, Any]) -> None:
+    """Raise UsageError where a settings file is named and none is to be read."""
+    if given["isolated"] and given["config"][0] is not None:
+        raise click.UsageError("--config FILE and --isolated exclude each other")
+
+
+def overrides(given: dict[str, Any]) -> Options:
+    """The options that are settings too, checked as a file's settings are; they beat those of `--config KEY=VALUE`."""
+    table: dict[str, object] = {}
+    for option in fields(Options):
+        value = given.get(option.name)
+        if value is None:
+            continue
+        if option.name == "per_file_ignores":
+            value = _pairs(value)
+        elif isinstance(value, tuple):
+            value = list(value)
+        table[option.name.replace("_", "-")] = value
+    return layered(parse_options(given["config"][1], "--config"), parse_options(table, _COMMAND_LINE))
+
+
+def settings_file(given: dict[str, Any], here: Path) -> Path | None:
+    """The settings file that `--config` names."""
+    name: str | None = given["config"][0]
+    return None if name is None else here / name
+
+
+def _pairs(parts: Sequence[str]) -> dict[str, list[str]]:
+    """`a.py:TFG1,TFG2,b/*:ALL` as patterns with codes."""
+    pairs: dict[str, list[str]] = {}
+    pattern = ""
+    for part in parts:
+        before, colon, code = part.rpartition(":")
+        pattern = before if colon else pattern
+        if not pattern or not code:
+            raise SettingsError(f"{_COMMAND_LINE}: `per-file-ignores` must be PATTERN:CODE, not {part!r}")
+        pairs.setdefault(pattern.strip(), []).append(code.strip())
+    return pairs

@@ -1,0 +1,109 @@
+"""Random numbers that Python or NumPy draws, written as operations of the graph, which draws again in each run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.names.imports import Spelling
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+
+_NORMAL, _UNIFORM = "tf.random.normal", "tf.random.uniform"
+# What draws: TensorFlow's function, and the parameters in their order, with TensorFlow's names.
+_NORMAL_OF_NUMPY = {"loc": "mean", "scale": "stddev", "size": "shape"}
+_UNIFORM_OF_NUMPY = {"low": "minval", "high": "maxval", "size": "shape"}
+_NORMAL_OF_PYTHON = {"mu": "mean", "sigma": "stddev"}
+_DRAWS: dict[str, tuple[str, dict[str, str]]] = {
+    "numpy.random.normal": (_NORMAL, _NORMAL_OF_NUMPY),
+    "numpy.random.standard_normal": (_NORMAL, {"size": "shape"}),
+    "numpy.random.uniform": (_UNIFORM, _UNIFORM_OF_NUMPY),
+    **dict.fromkeys(
+        (f"numpy.random.{name}" for name in ("random", "random_sample", "ranf", "sample")),
+        (_UNIFORM, {"size": "shape"}),
+    ),
+    "random.random": (_UNIFORM, {}),
+    "random.uniform": (_UNIFORM, {"a": "minval", "b": "maxval"}),
+    "random.gauss": (_NORMAL, _NORMAL_OF_PYTHON),
+    "random.normalvariate": (_NORMAL, _NORMAL_OF_PYTHON),
+}
+_BY_DIMENSIONS = {"numpy.random.rand": _UNIFORM, "numpy.random.randn": _NORMAL}
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDraw:
+    """TensorFlow's call of a draw: `tf.random.normal([], stddev=0.1)`."""
+
+    text: str
+    spelling: Spelling
+
+
+def graph_draw(file: File, call: cst.Call, name: str) -> GraphDraw | None:
+    """The call that draws in the graph; None where there is none alike, or where Python needs the number itself.
+
+    Arguments:
+        name: the canonical name of what is called.
+    """
+    function = _BY_DIMENSIONS.get(name) or _DRAWS.get(name, ("", {}))[0]
+    spelling = file.imports.spelling(function, call) if function else None
+    given = None if spelling is None else _arguments(file, call, name)
+    if spelling is None or given is None or not _takes_tensor(file, call):
+        return None
+    return GraphDraw(f"{spelling.text}({', '.join(given)})", spelling)
+
+
+def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
+    if any(arg.star for arg in call.args):
+        return None
+    if name in _BY_DIMENSIONS:
+        return [f"[{', '.join(file.code(arg.value) for arg in call.args)}]"]
+    parameters = _DRAWS[name][1]
+    shape, others = "[]", []
+    for index, arg in enumerate(call.args):
+        own = arg.keyword.value if arg.keyword is not None else [*parameters][index] if index < len(parameters) else ""
+        if own not in parameters:
+            return None
+        if parameters[own] != "shape":
+            text = file.code(arg.value)
+            others.append(text if arg.keyword is None else f"{parameters[own]}={text}")
+        elif isinstance(arg.value, cst.Integer):
+            shape = f"[{arg.value.value}]"
+        elif isinstance(arg.value, cst.Tuple | cst.List):
+            shape = f"[{', '.join(file.code(element.value) for element in arg.value.elements)}]"
+        else:
+            return None
+    return [shape, *others]
+
+
+def _takes_tensor(file: File, node: Expression, depth: int = 2) -> bool:
+    """Whether all that is done with a value can be done with a tensor: it is computed with, or given to TensorFlow."""
+    child: Node = node
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.Arg):
+            taker = file.tree.parents[parent]
+            return isinstance(taker, cst.Call) and (file.name(taker.func) or "").startswith(("tf.", "keras."))
+        if isinstance(parent, cst.Return):
+            return True
+        if isinstance(parent, cst.Lambda):
+            return child is parent.body
+        if isinstance(parent, cst.Assign | cst.AugAssign):
+            return _as_name(file, parent, depth)
+        if not isinstance(parent, cst.BinaryOperation | cst.UnaryOperation | cst.Tuple | cst.Element):
+            return False
+        child = parent
+    return False
+
+
+def _as_name(file: File, statement: cst.Assign | cst.AugAssign, depth: int) -> bool:
+    """Whether a tensor may be assigned there: all uses of the name take one."""
+    target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
+    if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
+        return False
+    function = file.tree.function(statement)
+    if not isinstance(target, cst.Name) or depth == 0 or function is None:
+        return False
+    order = file.tree.order
+    uses = [use for use in file.tree.uses.get(target.value, ()) if file.tree.function(use) is function]
+    later = [use for use in uses if order.get(use, 0) > order.get(target, 0) and use is not target]
+    return all(_takes_tensor(file, use, depth - 1) for use in later)

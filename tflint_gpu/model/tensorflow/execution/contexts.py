@@ -1,0 +1,149 @@
+"""Execution contexts: from where some code runs, inside which loops, how often, and whether eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+import libcst as cst
+
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite, callers
+from tflint_gpu.model.python.execution.walks import Frame
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, iterable, method_name
+from tflint_gpu.model.tensorflow.execution.construction import Construction
+from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.training import Training
+
+Iterated = Literal[
+    "configuration", "requests", "episodes", "steps of an environment", "frames", "epochs", "dataset", "batches",
+    "numbers", "elements", "a condition",
+]  # fmt: skip
+Mode = Literal["eager", "traced"]
+_PLAIN = ("numbers", "elements", "a condition")
+_WORDS = {
+    "dataset": "the dataset",
+    "configuration": "a configuration",
+    "steps of an environment": "an environment's steps",
+}
+_FRAMES = ("cv2.VideoCapture", "imageio.get_reader", "imutils.video.VideoStream", "imutils.video.FileVideoStream")
+_READS_FRAME = frozenset(["read", "retrieve", "grab", "get_next_data"])
+
+
+@dataclass(frozen=True, slots=True)
+class LoopContext:
+    """A loop around some code.
+
+    Arguments:
+        iterated: what it goes over; "numbers" and "elements" where nothing tells more.
+        length: how many iterations it makes; None where that is not known.
+    """
+
+    file: File
+    loop: LoopNode
+    iterated: Iterated
+    length: int | None
+
+    @property
+    def text(self) -> str:
+        """The loop in words: "the loop over epochs"."""
+        return (
+            f"the loop over {_WORDS.get(self.iterated, self.iterated)}" if self.iterated not in _PLAIN else "the loop"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionContext:
+    """One way on which some code is run.
+
+    Arguments:
+        path: the calls that lead to it, outermost first.
+        loops: the loops in whose iterations it runs on this way, outermost first.
+        mode: whether a function on the way is under `tf.function`, or traced by Keras or tf.data.
+    """
+
+    path: tuple[Frame, ...]
+    loops: tuple[LoopContext, ...]
+    mode: Mode
+
+    @property
+    def least_runs(self) -> int:
+        """How often it runs at least: the product of the lengths that are known."""
+        return prod(loop.length for loop in self.loops if loop.length is not None)
+
+
+class ExecutionContexts(Analysis):
+    """The ways on which code is run, as far as the program shows them."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.data = model.once(LoopData)
+        self.construction = model.once(Construction)
+        self.repetitions = model.once(Repetitions)
+        self.tracing = model.once(Tracing)
+        self.training = model.once(Training)
+        self._loops: dict[Node, LoopContext] = {}
+
+    def of(self, file: File, node: Node) -> list[ExecutionContext]:
+        """The ways on which a place is run; one of its own where nothing is seen to call its function."""
+        return list(self._ways(RunSite(file, node), (), "eager", frozenset()))
+
+    def _ways(
+        self, site: RunSite, inner: tuple[LoopContext, ...], mode: Mode, seen: frozenset[Node]
+    ) -> Iterator[ExecutionContext]:
+        around = tuple(self.of_loop(site.file, loop) for loop in site.loops())
+        loops = (*reversed(around), *inner)
+        function = site.function
+        outer = [caller for caller in callers(self.inference, site) if caller.function not in seen]
+        if function is not None and (
+            self.tracing.is_traced(site.file, function) if not outer else function in self.tracing.wrapped(site.file)
+        ):
+            mode = "traced"
+        if function is None or not outer:
+            yield ExecutionContext(site.path, loops, mode)
+            return
+        for caller in outer:
+            yield from self._ways(caller, loops, mode, seen | {function})
+
+    def of_loop(self, file: File, loop: LoopNode) -> LoopContext:
+        """What a loop goes over, and how often."""
+        if loop not in self._loops:
+            self._loops[loop] = LoopContext(file, loop, self._iterated(file, loop), self.data.length(file, loop))
+        return self._loops[loop]
+
+    def _iterated(self, file: File, loop: LoopNode) -> Iterated:
+        data = iterable(loop)
+        if self.construction.builds(file, loop):
+            return "configuration"
+        if self.repetitions.waits(file, loop):
+            return "requests"
+        methods = {method_name(call) for call in file.calls_below.get(loop, ())}
+        if "step" in methods and "reset" in methods:
+            return "episodes"
+        if self._reads_frames(file, loop):
+            return "frames"
+        if self.training.runs_epochs(file, loop):
+            return "epochs"
+        if data is not None and any(chain.certain for chain in self.data.pipelines.iterated(file, data)):
+            return "dataset"
+        batches = self.data.batches(file, loop)
+        if batches is not None and batches.is_certain:
+            return "batches"
+        if "step" in methods and not self.training.takes_gradients(file, loop):
+            return "steps of an environment"
+        if data is None:
+            return "a condition"
+        return "numbers" if self.data.counts(file, data) else "elements"
+
+    def _reads_frames(self, file: File, loop: LoopNode) -> bool:
+        return any(
+            method_name(call) in _READS_FRAME
+            and isinstance(call.func, cst.Attribute)
+            and self.inference.must_be(file, call.func.value, lambda origin: origin.made_by in _FRAMES)
+            for call in file.calls_below.get(loop, ())
+        )

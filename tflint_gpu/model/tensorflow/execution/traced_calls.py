@@ -1,0 +1,82 @@
+"""Model calls that may be made in a function under `tf.function`, and that function."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite, callers
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, call_outline
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
+from tflint_gpu.model.tensorflow.execution.invocations import Invocations
+from tflint_gpu.model.tensorflow.execution.traceability import Traceability
+from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+
+_NAMED_SINCE = (2, 9)
+_BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
+
+
+class TracedCalls(Analysis):
+    """Analysis of single calls of a file."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.numbers = model.once(LoopNumbers)
+        self.invocations = model.once(Invocations)
+        self.traceability = model.once(Traceability)
+
+    def outline(self, file: File, call: cst.Call, *, sizes_change: bool = False) -> CallOutline | None:
+        """The function that makes a call of a model; None where tracing it may change what it gives, or gain nothing.
+
+        Arguments:
+            sizes_change: whether its inputs have another shape from call to call.
+        """
+        called = called_model(call)
+        if not call.args or any(self._is_traced_again(file, arg.value) for arg in call.args):
+            return None
+        origins = self.inference.of(file, called)
+        unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
+        if len(unbuilt) > 1 or not all(map(self._is_made_once, unbuilt.values())):
+            return None  # a `tf.function` creates variables in its first call only
+        for origin in origins:
+            cls = self.inference.instance_class(origin)
+            method = self.invocations.forward_of(cls) if cls is not None else None
+            if method is not None and self.traceability.effect_of(method) is not None:
+                return None
+        own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
+        return call_outline(file, called, call.args, self._relaxed() if sizes_change else "", own)
+
+    def _is_unbuilt(self, origin: Origin) -> bool:
+        """Whether a model may get its variables when it is called for the first time."""
+        call = origin.call
+        if self.inference.instance_class(origin) is not None:
+            return True
+        is_sequential = (origin.made_by or "").rpartition(".")[2] == "Sequential"
+        return is_sequential and call is not None and not any(text in origin.file.code(call) for text in _BUILT)
+
+    def _is_made_once(self, origin: Origin) -> bool:
+        """Whether a program surely makes no second model where it makes this one."""
+        site, seen = RunSite(origin.file, origin.node), set[Node]()
+        while site.node not in seen:
+            seen.add(site.node)
+            in_comprehension = any(isinstance(node, cst.BaseComp) for node in site.file.tree.ancestors(site.node))
+            if in_comprehension or any(site.loops()):
+                return False
+            function, sites = site.function, list(callers(self.inference, site))
+            if len(sites) != 1:
+                is_of_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+                return not sites and not is_of_object
+            (site,) = sites
+        return False
+
+    def _relaxed(self) -> str:
+        name = "reduce_retracing" if self.target.tensorflow >= _NAMED_SINCE else "experimental_relax_shapes"
+        return f"{name}=True"
+
+    def _is_traced_again(self, file: File, value: Expression) -> bool:
+        """Whether an argument is, or holds, a Python number that a loop changes: each new one would be traced."""
+        numbers = (self.numbers.of(file, part) for part in displayed(value))
+        return any(number is not None and bool(number.changed_by) for number in numbers)

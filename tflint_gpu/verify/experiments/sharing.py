@@ -1,0 +1,36 @@
+"""Cases that run the same two programs for the same prediction: they are measured once, and the result is of all."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tflint_gpu.reports.locations import place
+from tflint_gpu.verify.experiments.verification import Case, Verification
+
+
+def measured_with(cases: Sequence[Case]) -> list[int]:
+    """For each case the number of the one that is measured for it: itself, or an earlier one with the same programs."""
+    first: dict[object, int] = {}
+    keys = [_key(case) for case in cases]
+    return [number if key is None else first.setdefault(key, number) for number, key in enumerate(keys)]
+
+
+def shared(result: Verification, case: Case) -> Verification:
+    """What was measured for another case, as a result of this one."""
+    if result.verdict.verdict == "not run":
+        return dataclasses.replace(result, case=case)
+    other = result.case.diagnostic
+    reason = f"{result.verdict.reason}; measured once, for {place(other.filename, other.location)} as well"
+    verdict = dataclasses.replace(result.verdict, reason=reason)
+    return dataclasses.replace(result, case=case, verdict=verdict, is_shared=True)
+
+
+def _key(case: Case) -> object:
+    """What decides over the result; None where there are no programs."""
+    pair, experiment = case.pair, case.experiment
+    if pair is None or experiment is None:
+        return None
+    programs = [(program.entry, frozenset(program.files.items())) for program in (pair.before, pair.after)]
+    how = (experiment.exceptions, experiment.requires, experiment.unit, experiment.calibrates, experiment.same_outputs)
+    return (*programs, pair.remarks, how, case.prediction)
