@@ -59,9 +59,11 @@ ADVICE = ("TFG401", "TFG603")
 """What a whole program gets beside the rule that a test is about."""
 
 
-def codes(code: str, folder: Path, *, ignore: tuple[str, ...] = ADVICE, target: Target = NEWEST) -> list[str]:
+def codes(
+    code: str, folder: Path, *, ignore: tuple[str, ...] = ADVICE, target: Target = NEWEST, name: str = "train.py"
+) -> list[str]:
     """The codes found, sorted, each as often as it was found."""
-    return sorted(rule.code for rule, _ in findings(code, folder, target=target) if rule.code not in ignore)
+    return sorted(rule.code for rule, _ in findings(code, folder, name, target) if rule.code not in ignore)
 
 
 def fixed(code: str, folder: Path, only: str) -> str:

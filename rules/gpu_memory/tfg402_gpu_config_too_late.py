@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import GROWTH, LOGICAL, VISIBLE, Kinds, Runtime, argument, dotted_name
+from tflint_gpu.model import GROWTH, LOGICAL, VISIBLE, Kinds, Runtime, argument, dotted_name, iterable, names_of
 from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import File, Initialiser, Model
+    from tflint_gpu.model import File, Initialiser, Model, Node
 
 _WHAT = {
     **dict.fromkeys(GROWTH, "Physical"),
     **dict.fromkeys(LOGICAL, "Virtual"),
     **dict.fromkeys(VISIBLE, "Visible"),
 }
+_ALL = "every GPU"
 _SETTINGS = (b"set_memory_growth", b"set_visible_devices", b"device_configuration")
 
 
@@ -129,22 +130,21 @@ def _too_late(file: File, call: cst.Call, before: Initialiser, machine: str) -> 
     )
 
 
-def _both_ways(model: Model, call: cst.Call) -> Iterator[Finding]:
-    """Growth on a device that also gets a logical configuration in the same function."""
-    device = dotted_name(argument(call, 0, "device")) or _subscript(model, argument(call, 0, "device"))
-    if device is None:
-        return
+def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:
+    """Growth on a device that gets a logical configuration, too, where neither is under another test."""
+    tree = model.file.tree
+    grown, place = _device(model, growth)
     for other in model.calls(*LOGICAL):
-        target = argument(other, 0, "device")
-        same = (dotted_name(target) or _subscript(model, target)) == device
-        if not same or model.file.tree.function(other) is not model.file.tree.function(call):
+        configured, other_place = _device(model, other)
+        all_grow = grown == _ALL and _is_gpu(model, other)
+        all_configured = configured == _ALL and _is_gpu(model, growth)
+        is_same = grown is not None and grown == configured
+        if not (is_same or all_grow or all_configured) or tree.block(place) is not tree.block(other_place):
             continue
-        if model.file.tree.block(other) is not model.file.tree.block(call):
-            continue
-        late = model.file.tree.order[other] < model.file.tree.order[call]
+        late = tree.order[other] < tree.order[growth]
         yield Finding(
             model.file,
-            call,
+            growth,
             "memory growth and a logical configuration on the same device: "
             + ("this raises ValueError on a machine with a GPU" if late else "the growth is ignored"),
             Prediction("crash" if late else "no-effect", ("gpu",), basis="tensorflow/python/eager/context.py"),
@@ -154,5 +154,18 @@ def _both_ways(model: Model, call: cst.Call) -> Iterator[Finding]:
         return
 
 
-def _subscript(model: Model, node: cst.BaseExpression | None) -> str | None:
-    return model.file.code(node) if isinstance(node, cst.Subscript) else None
+def _device(model: Model, call: cst.Call) -> tuple[str | None, Node]:
+    """How the device that a call configures is written, and the call; all GPUs and the loop where it goes over them."""
+    device = argument(call, 0, "device")
+    loop = next((p for p in model.file.tree.ancestors(call) if isinstance(p, cst.For | cst.BaseComp)), None)
+    if loop is not None and isinstance(device, cst.Name) and device.value in names_of(loop):
+        data = iterable(loop)
+        if data is not None and model.once(Kinds).is_gpu_list(model.file, data):
+            return _ALL, loop
+    return dotted_name(device) or (model.file.code(device) if isinstance(device, cst.Subscript) else None), call
+
+
+def _is_gpu(model: Model, call: cst.Call) -> bool:
+    """Whether a call configures what is at an index of the list of GPUs."""
+    device = argument(call, 0, "device")
+    return device is not None and model.once(Kinds).is_one_gpu(model.file, device)

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Precision, chooses_doubles
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+import libcst as cst
+
+from tflint_gpu.model import Precision, children, chooses_doubles
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    leave_out,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Double, DoubleKind, Model
+
+_DOUBLES = re.compile(r"float64|double", re.IGNORECASE)
+_OWN_COMPUTATION = re.compile(r"GradientTape|minimize\(|convert_to_tensor|tf\.(?:constant|cast|Variable|function)")
 
 
 class Float64Compute(Rule):
@@ -26,8 +42,8 @@ class Float64Compute(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because the data, constants and gradients next to it have to change their dtype together, or operations
-    raise.
+    Fix: unsafe: it changes the digits. There is none in a file that computes with tensors itself: what is computed with
+    the weights would have to change its dtype with them.
 
     Example:
         import tensorflow as tf
@@ -46,6 +62,7 @@ class Float64Compute(Rule):
     required_substrings = ((b"layers", b"floatx", b"olicy", b"cast(", b"call("),)
     nearby_substrings = (b"float64", b"double")
     prefilters = (chooses_doubles,)
+    fixable = "unsafe"
     skips_tests = True
     skips_other_backends = True
 
@@ -64,6 +81,7 @@ class Float64Compute(Rule):
                     "not measured on a GPU, whose factor depends on the card",
                 ),
                 help=_HELP[double.kind],
+                fix=_fix(double),
                 notes=tuple(Note(*note) for note in double.notes),
             )
 
@@ -86,6 +104,24 @@ _HELP: dict[DoubleKind, str] = {
     "layer": "leave `dtype` out: the layer casts what it gets",
     "product": "cast to the dtype of the other operand, or compute in float32",
 }
+
+
+def _fix(double: Double) -> Fix | None:
+    """Take it out where Keras, which casts what it is given, does all that the file computes."""
+    file, call = double.file, double.file.tree.parents.get(double.place)
+    if len(_DOUBLES.findall(file.source.text)) > 1 or _OWN_COMPUTATION.search(file.source.text):
+        return None
+    if double.kind == "layer" and isinstance(double.place, cst.Arg) and isinstance(call, cst.Call):
+        return leave_out(file, call, [double.place], "unsafe")
+    line = file.tree.statement(double.place)
+    if double.kind != "default" or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+        return None
+    block = list(children(file.tree.block(line)))
+    if not isinstance(line.body[0], cst.Expr) or len(block) == 1 or file.comment_after(line):
+        return None
+    return Fix("Keep float32", "unsafe", (Edit(line, "", "lines"),))
+
+
 _WORKLOAD = Workload(
     before="""
         import tensorflow as tf

@@ -55,6 +55,14 @@ _VALUES = (
     "tf.io. tf.image.decode_ tf.random. tf.constant tf.convert_to_tensor tf.zeros tf.ones tf.fill tf.audio. "
     "keras.utils.load_img keras.utils.img_to_array keras.preprocessing. keras.random."
 ).split()
+# What gives a tensor of a tensor, or a symbol of a symbol.
+_SHAPING = frozenset(
+    (
+        "tf.cast tf.expand_dims tf.squeeze tf.reshape tf.transpose tf.concat tf.stack tf.tile tf.identity "
+        "tf.clip_by_value tf.image.resize tf.image.convert_image_dtype tf.image.per_image_standardization"
+    ).split()
+)
+_SHAPED_STEPS = 6
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
 _AFTER_EPOCH = ("on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end")
 _READERS = ("float", "int", "bool", "print")
@@ -170,13 +178,24 @@ class InferenceSteps(Analysis):
         return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
 
     def _is_in_step(self, file: File, loop: LoopNode, run: Invocation) -> bool:
-        """Whether a training step that the loop runs eagerly is in the same function: it is traced with that one."""
+        """Whether a training step that the loop runs eagerly is in the same function: it is traced with that one.
+
+        An agent that acts in the loop that holds the tape is no part of the step: the host needs its answer before.
+        """
         function = run.file.tree.function(run.call)
         return any(
-            step.file is run.file and step.file.tree.function(step.tape) is function
+            step.file is run.file
+            and step.file.tree.function(step.tape) is function
+            and (bool(step.functions) or not self._is_read_before(run, loop, step.tape))
             for step in self.steps.eager
             if step.loop_file is file and (step.loop is loop or file.tree.within(step.loop, loop))
         )
+
+    def _is_read_before(self, run: Invocation, loop: LoopNode, tape: cst.Call) -> bool:
+        """Whether Python needs the answer as numbers, and not what a tape makes of it."""
+        recorded = next((parent for parent in run.file.tree.ancestors(tape) if isinstance(parent, cst.With)), tape)
+        calls = [call for call in run.file.calls_below.get(loop, ()) if call is not run.call]
+        return not run.file.tree.within(run.call, recorded) and self._is_read(run, loop, calls, recorded)
 
     def _reads_dataset(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop goes through a dataset or the project's own batches, whatever their number."""
@@ -233,10 +252,16 @@ class InferenceSteps(Analysis):
         bases = self.inference.definitions.external_bases(Class(file, owner)) if owner is not None else set()
         return any(base.startswith("keras.callbacks.") for base in bases)
 
-    def _is_read(self, run: Invocation, region: LoopNode | FunctionNode, calls: list[cst.Call]) -> bool:
-        """Whether Python needs the answer as numbers: it is printed, made NumPy's, or decides what comes next."""
+    def _is_read(
+        self, run: Invocation, region: LoopNode | FunctionNode, calls: list[cst.Call], past: Node | None = None
+    ) -> bool:
+        """Whether Python needs the answer as numbers: it is printed, made NumPy's, or decides what comes next.
+
+        Arguments:
+            past: a block through which it is not followed.
+        """
         tree = run.file.tree
-        ends = frozenset(node for node in tree.parents if _is_no_number(node))
+        ends = frozenset(n for n in tree.parents if _is_no_number(n) or (past is not None and tree.within(n, past)))
         answer = IterationFlow(run.file, region, frozenset([run.call]), ends)
         if any(any(answer.holds(read) for read in _read_by(run.file, c)) for c in calls):
             return True
@@ -249,9 +274,19 @@ class InferenceSteps(Analysis):
             return True
         return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, run.entry))
 
-    def _is_value(self, origin: Origin) -> bool:
-        name = origin.made_by
-        return name is not None and not origin.access_path and name.startswith(tuple(_VALUES))
+    def _is_value(self, origin: Origin, depth: int = 0) -> bool:
+        """Whether something is there while Python runs: what gives values made it, or it is made of such a value."""
+        call, node = origin.call, origin.node
+        if origin.access_path or depth > _SHAPED_STEPS:
+            return False
+        if call is not None and _gives_value(origin.file, call):
+            return True
+        made_of = [call.args[0].value] if call is not None and call.args and origin.made_by in _SHAPING else []
+        if isinstance(node, cst.BinaryOperation):
+            made_of = [node.left, node.right]
+        parts = [part for expr in made_of for part in displayed(expr)]
+        values = (o for part in parts for o in self.inference.of(origin.file, part, origin.context))
+        return any(self._is_value(value, depth + 1) for value in values)
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""

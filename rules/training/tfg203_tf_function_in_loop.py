@@ -18,9 +18,9 @@ class TfFunctionInLoop(Rule):
     Why: the graphs that `tf.function` traces belong to the object that it returns. Made once, it traces once for each
     kind of arguments; made in a loop, or in a function that a loop calls, it traces in every iteration and throws the
     graph away. Not reported: objects that are kept (returned, stored, passed on), those that close over a model, an
-    optimizer or a dataset of the same iteration (one for each fold or run), loops that set
-    `trainable` (a trace keeps the variables that it saw), loops over devices, loops of few iterations, and code that
-    is itself traced.
+    optimizer or a dataset of the same iteration (one for each fold or run), loops that freeze and thaw
+    layers (a trace keeps the variables that it saw), loops over devices, loops of few iterations, and code that is
+    itself traced.
 
     Measured: {evidence}
 
@@ -68,7 +68,8 @@ class TfFunctionInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the decorators and calls that make a `tf.function` in every iteration of a loop."""
-        for made in model.once(FunctionObjects).short_lived():
+        objects = model.once(FunctionObjects)
+        for made in objects.short_lived():
             notes = [Note(made.loop_file, made.loop, "in every iteration of this loop")]
             notes += [Note(step.file, step.node, step.text) for step in made.path]
             yield Finding(
@@ -76,7 +77,9 @@ class TfFunctionInLoop(Rule):
                 made.node,
                 "every iteration of a loop makes this `tf.function` again, and traces it again",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help="make it once, before the loop, and pass what changes as tensors",
+                help=_THAWING
+                if objects.thaws(made)
+                else "make it once, before the loop, and pass what changes as tensors",
                 notes=tuple(notes),
             )
 
@@ -85,6 +88,7 @@ class TfFunctionInLoop(Rule):
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
+_THAWING = "make it before the loop, and again only after `trainable` is set: a trace keeps the variables that it saw"
 _WORKLOAD = Workload(
     before="""
         import tensorflow as tf

@@ -74,7 +74,8 @@ class EagerInferenceLoop(Rule):
     least_tensorflow = (2, 0)
     required_substrings = ((b"for ", b"while "),)
     nearby_substrings = tuple(
-        b"Model( Model) Sequential( load_model model_from applications. clone_model Module) training= .predict(".split()
+        b"Model( Model) Sequential( load_model model_from applications clone_model Module) training= .predict( "
+        b"from_pretrained( from_preset(".split()
     )
     prefilters = (runs_models_again,)
     fixable = "unsafe"

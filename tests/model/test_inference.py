@@ -74,6 +74,10 @@ CALL = {
     "function given to a function": ("def each(g):\n    g(a())\ndef f(x):\n    pass\neach(reveal)", None),
     "closure": ("def outer(m):\n    def f():\n        reveal(m)\n    f()\nouter(a())", "a()"),
     "method": ("class T:\n    def f(self, x):\n        reveal(x)\nT().f(a())", "a()"),
+    "self that is called": (
+        "class T:\n    def __call__(self):\n        return a()\n    def f(self):\n        reveal(self())",
+        "a()",
+    ),
     "static method": ("class T:\n    @staticmethod\n    def f(x):\n        reveal(x)\nT.f(a())", "a()"),
     "method of a base class": (
         "class B:\n    def f(self, x):\n        reveal(x)\nclass T(B):\n    pass\nT().f(a())",
@@ -257,6 +261,23 @@ def test_values_of_other_files(tmp_path: Path) -> None:
     for code in ("from lib import VALUE as V", "from face import AGAIN as V", "import lib\nV = lib.VALUE"):
         assert revealed(model_of(f"{code}\nreveal(V)\n", tmp_path)) == {"a()"}
     assert revealed(model_of("from lib import *\nreveal(make(b()))\n", tmp_path)) == {"b()"}
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("x = a()\nif env():\n    x = b()\n", {"a()", "b()"}),
+        ("x = a()\nx = b()\n", {"b()"}),
+        ("if env():\n    x = a()\nelse:\n    x = b()\n", {"a()", "b()"}),
+        ("x = a()\nif __name__ == '__main__':\n    x = b()\n", {"a()"}),
+        ("x = a()\ndef change():\n    global x\n    x = b()\n", {"a()", "b()"}),
+    ],
+)
+def test_what_another_file_binds_when_it_is_imported(module: str, expected: set[str], tmp_path: Path) -> None:
+    """Protects settings that a module chooses: all that may hold after its last line, and not what it does as a program."""
+    (tmp_path / "settings.py").write_text(module)
+    assert revealed(model_of("from settings import x\nreveal(x)\n", tmp_path)) == expected
+    assert revealed(model_of("import settings\nreveal(settings.x)\n", tmp_path)) == expected
 
 
 def test_a_base_class_under_another_name(tmp_path: Path) -> None:

@@ -313,6 +313,27 @@ def test_both_policies_growth_first_is_told_as_ignored(tmp_path: Path) -> None:
     assert finding.prediction.kind == "no-effect"
 
 
+ON_ALL = {
+    "growth in a loop": (f"for g in gpus:\n    {GROW}(g, True)\n", True),
+    "growth in a comprehension": (f"[{GROW}(g, True) for g in gpus]\n", True),
+    "growth in a loop over another list of them": (
+        f"for g in tf.config.list_physical_devices('GPU'):\n    {GROW}(g, True)\n",
+        True,
+    ),
+    "growth in a loop over CPUs": (f"for g in tf.config.list_physical_devices('CPU'):\n    {GROW}(g, True)\n", False),
+    "growth under a test": (f"if grow:\n    for g in gpus:\n        {GROW}(g, True)\n", False),
+}
+
+
+@pytest.mark.parametrize(("code", "is_found"), ON_ALL.values(), ids=ON_ALL.keys())
+def test_growth_on_all_and_a_configuration_of_one(code: str, is_found: bool, tmp_path: Path) -> None:
+    """Protects TFG402: growth set on every GPU first is ignored, and raises after the configuration of one."""
+    limit = "tf.config.set_logical_device_configuration(gpus[0], [tf.config.LogicalDeviceConfiguration(512)])\n"
+    for before, after, kind in ((code, limit, "no-effect"), (limit, code, "crash")):
+        told = [f.prediction.kind for rule, f in findings(GPUS + before + after, tmp_path) if rule.code == "TFG402"]
+        assert told == ([kind] if is_found else [])
+
+
 @_table(PARTIAL)
 def test_growth_on_one_gpu_is_found(code: str, tmp_path: Path) -> None:
     """Protects recall of TFG403."""

@@ -522,6 +522,18 @@ result = [len(np.unique(drawn)) == 50, 1.0 < drawn.std() < 3.0]
 """,
         "+ tf.random.normal([], 1.0, stddev=2.0))",
     ),
+    "float32": (
+        "TFG602",
+        """
+tf.keras.backend.set_floatx("float64")
+# a model
+model = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+model.compile("sgd", "mse")
+model.fit(data, data[:, :3], verbose=0)
+result = [all(weights.dtype == np.float32 for weights in model.get_weights())]
+""",
+        "\n\n# a model\nmodel",
+    ),
 }
 
 

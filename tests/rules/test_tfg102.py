@@ -156,6 +156,15 @@ def test_a_function_that_another_file_makes_is_followed(tmp_path: Path) -> None:
     assert found(code, tmp_path) == {("TFG102 steps.py", 6)}
 
 
+def test_a_helper_that_knows_nothing_of_tensorflow_is_followed(tmp_path: Path) -> None:
+    """Protects helpers in files without a word of TensorFlow or NumPy."""
+    (tmp_path / "noise.py").write_text("import random\n\ndef louder(x):\n    return x * random.random()\n")
+    code = (
+        "import tensorflow as tf\nfrom noise import louder\n@tf.function\ndef step(x):\n    return tf.exp(louder(x))\n"
+    )
+    assert found(code, tmp_path) == {("TFG102 noise.py", 4)}
+
+
 def test_an_object_of_another_file_is_followed(tmp_path: Path) -> None:
     """Protects methods that a step, which a strategy runs in a `tf.function`, calls on an object that it is given."""
     (tmp_path / "warping.py").write_text(

@@ -143,7 +143,7 @@ def test_notebook(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert found(HEAD + NEEDLESS["division"], tmp_path, "test_map.py") == set()
+    assert found(HEAD + NEEDLESS["division"], tmp_path, "tests/map.py") == set()
 
 
 @pytest.mark.parametrize(

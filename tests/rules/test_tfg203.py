@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import found, notebook
+from checks import findings, found, notebook
 
 HEAD = """\
 import tensorflow as tf
@@ -71,6 +71,9 @@ DROPPED = {
     "while True:\n    make_step()(tf.ones(3))\n",
     "in a function that a loop calls": FACTORY
     + "def epoch():\n    step = make_step()\n    for x in data:\n        step(x)\nfor _ in range(50):\n    epoch()\n",
+    "in an epoch that gets a dataset of its own": FACTORY
+    + "def one(rows):\n    step = make_step()\n    for x in rows:\n        step(x)\nfor epoch in range(50):\n"
+    "    rows = tf.data.Dataset.range(9).batch(3)\n    one(rows)\n",
     "through another factory": FACTORY + "def make():\n    return make_step()\nfor x in data:\n    make()(x)\n",
     "the model as an argument": FACTORY.replace("make_step()", "make_step(model)")
     + "for x in data:\n    make_step(model)(x)\n",
@@ -94,9 +97,9 @@ BOTH = {
     ),
 }
 HELD = {
-    "a layer that thaws in an outer loop": FACTORY
-    + "def one():\n    step = make_step()\n    step(x)\nfor epoch in range(50):\n    if epoch == 9:\n"
-    "        model.layers[0].trainable = True\n    one()\n",
+    "a layer that freezes in some epochs": FACTORY
+    + "def one():\n    step = make_step()\n    step(x)\nfor epoch in range(50):\n    if epoch % 2:\n"
+    "        model.layers[0].trainable = True\n    else:\n        model.layers[0].trainable = False\n    one()\n",
     "layers that a function thaws": "def thaw(net):\n    for layer in net.layers:\n        layer.trainable = True\n"
     "for epoch in range(50):\n    thaw(model)\n    @tf.function\n    def forward(x):\n        return model(x)\n"
     "    forward(x)\n",
@@ -194,6 +197,19 @@ def test_what_a_factory_makes_for_one_turn_is_found(case: str, tmp_path: Path) -
     assert len(rows(case, tmp_path)) == 1
 
 
+@pytest.mark.parametrize(
+    "thaw", ["for layer in model.layers:\n            layer.trainable = True\n", "model.trainable = True\n"]
+)
+def test_layers_that_thaw_once_need_one_more_object(thaw: str, tmp_path: Path) -> None:
+    """Protects loops of epochs that unfreeze: an object for each epoch is traced in each, and two would do."""
+    code = (
+        FACTORY + "def one():\n    step = make_step()\n    for x in data:\n        step(x)\nfor epoch in range(50):\n"
+    )
+    code += f"    if epoch >= 9 and not thawed:\n        {thaw}        thawed = True\n    one()\n"
+    ((_, finding),) = [one for one in findings(HEAD + code, tmp_path) if one[0].code == "TFG203"]
+    assert "only after `trainable` is set" in (finding.help or "")
+
+
 @_table(BOTH)  # type: ignore[arg-type]
 def test_a_function_that_another_one_calls_lives_as_long(case: str, tmp_path: Path) -> None:
     assert len(rows(case, tmp_path)) == 2
@@ -205,7 +221,7 @@ def test_others_are_not_found(case: str, tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(MADE_AGAIN["wrapped in a loop"][0], tmp_path, "test_train.py") == []
+    assert rows(MADE_AGAIN["wrapped in a loop"][0], tmp_path, "tests/train.py") == []
 
 
 def test_a_function_of_another_file(tmp_path: Path) -> None:

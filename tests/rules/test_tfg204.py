@@ -169,7 +169,7 @@ def test_others_are_not_found(case: str, tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(CHANGED["an epoch"][0], tmp_path, "test_train.py") == []
+    assert rows(CHANGED["an epoch"][0], tmp_path, "tests/train.py") == []
 
 
 def test_a_function_of_another_file(tmp_path: Path) -> None:

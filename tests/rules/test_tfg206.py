@@ -368,7 +368,7 @@ def test_help_claims_only_what_the_loop_shows(body: str, expected: str, tmp_path
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
     """Protects test suites from advice about speed."""
-    assert found(HEAD + FOUND["slice"], tmp_path, name="test_model.py") == set()
+    assert found(HEAD + FOUND["slice"], tmp_path, name="tests/model.py") == set()
 
 
 def test_tensorflow_1_is_left_alone(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_it_does_not_say_that_clear_session_helps(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(DROPPED["while"][0], tmp_path, "test_train.py") == []
+    assert rows(DROPPED["while"][0], tmp_path, "tests/train.py") == []
 
 
 def test_a_notebook(tmp_path: Path) -> None:

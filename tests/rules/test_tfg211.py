@@ -88,7 +88,7 @@ def test_others_are_not_found(case: str, tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(SMALL["a number"][0], tmp_path, "test_train.py") == []
+    assert rows(SMALL["a number"][0], tmp_path, "tests/train.py") == []
 
 
 def test_programs_for_tensorflow_1_are_left_alone(tmp_path: Path) -> None:

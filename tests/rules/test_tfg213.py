@@ -131,7 +131,7 @@ def test_it_is_advice_with_a_note_at_the_loop(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(COPIES["a target network"][0], tmp_path, "test_train.py") == []
+    assert rows(COPIES["a target network"][0], tmp_path, "tests/train.py") == []
 
 
 def test_a_notebook(tmp_path: Path) -> None:

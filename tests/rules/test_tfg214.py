@@ -29,6 +29,12 @@ EAGER = {  # the row of the call, below HEAD
         "for path in paths:\n    image = cv2.resize(cv2.imread(path), (224, 224))\n    scores = model(np.expand_dims(image, 0))\n",
         3,
     ),
+    "a picture that functions shape": (
+        "def net(batch):\n    batch = tf.cast(batch, tf.float32) / 255.0\n    return model(batch)\ndef one(picture):\n"
+        "    return net(tf.expand_dims(tf.image.resize(picture, (64, 64)), 0))[0]\nfor path in paths:\n"
+        "    y = one(cv2.imread(path))\n",
+        3,
+    ),
     "a comprehension": ("found = [model(cv2.imread(path)[None]) for path in paths]\n", 1),
     "steps of diffusion": (
         "x = tf.random.normal((1, 64, 64, 3))\nfor t in range(1000):\n    noise = model([x, t])\n    x = x - 0.01 * noise\n",
@@ -98,6 +104,10 @@ EAGER = {  # the row of the call, below HEAD
     ),
 }
 QUIET = {
+    "a branch that a setting switches off": "KIND = 'h5'\ndef load():\n    if KIND == 'h5':\n        net = model\n"
+    "    elif KIND == 'rt':\n        net = tf.saved_model.load('d').signatures['serving']\n    return net\n"
+    "net = load()\nfor path in paths:\n    frame = np.expand_dims(cv2.imread(path), 0)\n    if KIND == 'rt':\n"
+    "        print(net(frame))\n",
     "a callback's text": (
         "class Text(tf.keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        text = self.start\n"
         "        for _ in range(50):\n            text += pick(self.model(vectorize([text])))\n"
@@ -269,12 +279,24 @@ def test_predict_is_another_finding(tmp_path: Path) -> None:
 
 
 def test_an_eager_training_step_is_another_finding(tmp_path: Path) -> None:
+    """Protects models whose answers only the step's tape gets: who traces the step traces them with it."""
+    code = (
+        "while True:\n    made = model(np.random.normal(size=(8, 4)))\n    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean(model(made))\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n    print(loss)\n"
+    )
+    assert codes(HEAD + code, tmp_path) == ["TFG202", "TFG209"]
+
+
+def test_an_agent_acts_in_the_loop_that_trains_it(tmp_path: Path) -> None:
+    """Protects the answers that the host needs before the step: a traced step leaves them eager."""
     code = (
         "state = env.reset()\nwhile not done:\n    action = np.argmax(model(state[None]))\n    state, done = env.step(action)\n"
         "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(state[None]))\n"
         "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
     )
-    assert codes(HEAD + code, tmp_path) == ["TFG202"]
+    assert codes(HEAD + code, tmp_path) == ["TFG202", "TFG214"]
+    assert rows(code, tmp_path) == [3]
 
 
 def test_an_agent_acts_beside_its_training(tmp_path: Path) -> None:
@@ -289,6 +311,20 @@ def test_an_agent_acts_beside_its_training(tmp_path: Path) -> None:
     )
     assert rows(code, tmp_path) == [3], "not `targets`, which is traced with the step"
     assert ("TFG202", HEAD.count("\n") + 6) in found(HEAD + code, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("made", "imported"),
+    [
+        ("TFGPT2LMHeadModel.from_pretrained('gpt2')", "transformers import TFGPT2LMHeadModel"),
+        ("VGG16(weights=None)", "tensorflow.keras.applications import VGG16"),
+    ],
+)
+def test_a_file_without_a_word_of_models(made: str, imported: str, tmp_path: Path) -> None:
+    """Protects files that name no class of Keras: their model comes from a package, or ready to use."""
+    code = f"import numpy as np\nimport tensorflow as tf\nfrom {imported}\nnet = {made}\n"
+    code += "ids = np.zeros((1, 1))\nwhile True:\n    ids = tf.concat([ids, tf.argmax(net(ids)[:, -1:], -1)], -1)\n"
+    assert ("TFG214", 7) in found(code, tmp_path)
 
 
 def test_one_finding_a_loop(tmp_path: Path) -> None:
@@ -332,7 +368,7 @@ def test_a_function_of_another_file(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(EAGER["a camera"][0], tmp_path, "test_watch.py") == []
+    assert rows(EAGER["a camera"][0], tmp_path, "tests/watch.py") == []
 
 
 def test_a_notebook(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ SEQUENTIAL = {
     "model.fit(rows.map(lambda x: tf.image.adjust_hue(x, rng.uniform([])) ).batch(8))",
     "generator object": "rng = tf.random.Generator.from_seed(1)\n"
     "model.fit(rows.map(lambda x: tf.image.adjust_hue(x, rng.uniform([])) ).batch(8))",
+    "OpenCV in a function that the function calls": "def picture(p):\n    return cv2.imread(p.decode()) / 255\n"
+    "def pair(p):\n    def both(p):\n        return picture(p), picture(p)\n"
+    "    return tf.numpy_function(both, [p], [tf.float64, tf.float64])\nmodel.fit(rows.map(pair).batch(8))",
     "OpenCV": "def load(p):\n    return cv2.imread(p.decode())\n"
     "model.fit(rows.map(lambda p: tf.numpy_function(load, [p], tf.uint8)).batch(8))",
     "numpy.load": "def load(p):\n    return np.load(p.numpy())\n"

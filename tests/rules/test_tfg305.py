@@ -141,7 +141,7 @@ def test_one_finding_a_map(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(LOOPING["a for"][0], tmp_path, "test_data.py") == []
+    assert rows(LOOPING["a for"][0], tmp_path, "tests/data.py") == []
 
 
 def test_a_function_of_another_file(tmp_path: Path) -> None:

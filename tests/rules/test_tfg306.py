@@ -76,6 +76,8 @@ FOUND = {
     "ds = source.map(augment).cache().batch(8)\nfor _ in range(9):\n    epoch(ds)",
 }
 SILENT = {
+    "cache before zip, random map after it": "model.fit(tf.data.Dataset.zip((source.cache(), source.cache()))"
+    ".map(lambda a, b: augment(*a)).batch(8), epochs=9)",
     "either by flags": MADE + "train = make(x, augmented=True)\nval = make(x, cached=True)\n"
     "model.fit(train, validation_data=val, epochs=9)\nmodel.fit(make(x, cached=True), epochs=9)",
     "cache first": "model.fit(source.cache().shuffle(99).map(augment).batch(8), epochs=9)",

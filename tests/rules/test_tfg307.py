@@ -116,7 +116,7 @@ def test_in_a_notebook(tmp_path: Path) -> None:
 
 def test_is_silent_in_tests(tmp_path: Path) -> None:
     """Protects tests, whose order of batches is nobody's concern."""
-    assert found(HEAD + FOUND["one expression"], tmp_path, name="test_train.py") == set()
+    assert found(HEAD + FOUND["one expression"], tmp_path, name="tests/train.py") == set()
 
 
 def test_notes_and_words(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_other_generators_are_not_found(case: str, tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(HANDED_ON["zipped"][0], tmp_path, "test_data.py") == []
+    assert rows(HANDED_ON["zipped"][0], tmp_path, "tests/data.py") == []
 
 
 def test_a_generator_of_another_file(tmp_path: Path) -> None:

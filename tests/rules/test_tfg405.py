@@ -111,7 +111,7 @@ def test_others_are_not_found(case: str, tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(KEPT["the loss"][0], tmp_path, "test_train.py") == []
+    assert rows(KEPT["the loss"][0], tmp_path, "tests/train.py") == []
 
 
 def test_it_runs_only_where_it_is_chosen(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_notebook_with_training_in_another_file(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert "TFG503" not in {name for name, _ in found(HIDDEN["the variable"][0], tmp_path, "test_x.py")}
+    assert "TFG503" not in {name for name, _ in found(HIDDEN["the variable"][0], tmp_path, "tests/x.py")}
 
 
 def test_the_truth_no_gpu_is_left() -> None:

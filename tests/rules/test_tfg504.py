@@ -106,7 +106,7 @@ def test_a_notebook(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert found(LATE["after a constant"][0], tmp_path, "test_x.py") == set()
+    assert found(LATE["after a constant"][0], tmp_path, "tests/x.py") == set()
 
 
 @pytest.mark.parametrize("name", ["after a constant", "after a variable", "after a dataset", "after an optimizer"])

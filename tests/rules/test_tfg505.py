@@ -227,7 +227,7 @@ def test_the_message_says_what_is_raised(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert found(HEAD + OUTSIDE["compiled inside"][0], tmp_path, "test_train.py") == set()
+    assert found(HEAD + OUTSIDE["compiled inside"][0], tmp_path, "tests/train.py") == set()
 
 
 def test_the_truth_scopes_of_two_strategies_do_not_nest() -> None:

@@ -141,7 +141,7 @@ def test_tensorflow_1_has_other_layers_for_it(tmp_path: Path) -> None:
 
 
 def test_tests_are_not_checked(tmp_path: Path) -> None:
-    assert found(HEAD + GENERIC["activation"], tmp_path, "test_rnn.py") == set()
+    assert found(HEAD + GENERIC["activation"], tmp_path, "tests/rnn.py") == set()
 
 
 def test_keras_has_these_conditions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def test_the_second_cast_of_a_product_is_a_note(tmp_path: Path) -> None:
 
 def test_tests_are_not_checked(tmp_path: Path) -> None:
     code = HEAD + "keras.backend.set_floatx('float64')"
-    assert found(code, tmp_path, "test_layers.py") == set()
+    assert found(code, tmp_path, "tests/layers.py") == set()
 
 
 def test_keras_computes_as_the_rule_says() -> None:

@@ -83,7 +83,7 @@ def test_a_notebook(tmp_path: Path) -> None:
 def test_older_tensorflow_and_tests_are_left_alone(tmp_path: Path) -> None:
     old = Target((2, 3), 2, "settings")
     assert "TFG603" not in {name for name, _ in found(TF + TRAIN, tmp_path, target=old)}
-    assert "TFG603" not in {name for name, _ in found(TF + TRAIN, tmp_path, "test_x.py")}
+    assert "TFG603" not in {name for name, _ in found(TF + TRAIN, tmp_path, "tests/x.py")}
 
 
 def test_the_truth_layers_compute_in_what_the_policy_says() -> None:

@@ -172,7 +172,7 @@ def test_a_notebook(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert found(HEAD + HALF["sigmoid"][0], tmp_path, "test_net.py") == set()
+    assert found(HEAD + HALF["sigmoid"][0], tmp_path, "tests/net.py") == set()
 
 
 @pytest.mark.parametrize(("dtype", "learns"), [("mixed_float16", False), ("float32", True)])

@@ -228,7 +228,7 @@ def test_a_notebook(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert "TFG606" not in {code for code, _ in found(HEAD + SET + MODEL + STEP, tmp_path, "test_step.py")}
+    assert "TFG606" not in {code for code, _ in found(HEAD + SET + MODEL + STEP, tmp_path, "tests/step.py")}
 
 
 def test_the_truth_small_gradients_are_lost_and_unscaled_ones_divided() -> None:

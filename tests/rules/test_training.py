@@ -274,14 +274,25 @@ EAGER = {
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])\n"
     "for _ in range(99):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
-}
-NOT_EAGER = {
     "an image that the tape is told to watch": "image = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
     "an image named as weights are": "variables = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(variables)\n        loss = tf.reduce_mean(model(variables))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, variables), variables)])",
+    "gradients of an image": "image = tf.zeros((1, 2))\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as t:\n        t.watch(image)\n        l = tf.reduce_mean(model(image))\n"
+    "    image = image + 0.01 * t.gradient(l, image)",
+    "an image by a function that gives the next one": "def climb(image, rate):\n    with tf.GradientTape() as t:\n"
+    "        t.watch(image)\n        l = tf.reduce_mean(model(image))\n    return l, image + rate * t.gradient(l, image)\n"
+    "image = tf.zeros((1, 2))\nfor _ in range(99):\n    loss, image = climb(image, 0.01)",
+    "a line that is no variable": "w, b = tf.zeros((2, 1)), tf.zeros(1)\nfor _ in range(99):\n    with tf.GradientTape() as t:\n"
+    "        t.watch([w, b])\n        l = tf.reduce_mean((x @ w + b - y) ** 2)\n    dw, db = t.gradient(l, [w, b])\n"
+    "    w -= 0.1 * dw\n    b -= 0.1 * db",
+}
+NOT_EAGER = {
+    "an image for each of several": "for image in images:\n    with tf.GradientTape() as t:\n        t.watch(image)\n"
+    "        l = tf.reduce_mean(model(image))\n    image = image + 0.01 * t.gradient(l, image)\n    made.append(image)",
     "a tape that only shares its name with one that is read": "for x, y in dataset:\n"
     "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n    optimizer.apply_gradients(known)\n"
     "with tf.GradientTape() as tape:\n    loss = tf.reduce_mean(model(x) - y)\n"
@@ -328,9 +339,6 @@ NOT_EAGER = {
     "gradients of a log-sum by a variable": "beta = tf.Variable(1.0)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as t:\n        z = tf.reduce_logsumexp(-beta * np.arange(4.0))\n"
     "    print(t.gradient(z, beta))\n    beta.assign_add(0.1)",
-    "gradients of an image": "image, seen = tf.zeros((1, 2)), tf.Variable(0)\nfor _ in range(99):\n"
-    "    with tf.GradientTape() as t:\n        t.watch(image)\n        l = tf.reduce_mean(model(image))\n"
-    "    image = image + 0.01 * t.gradient(l, image)\n    seen.assign_add(1)",
     "model whose call takes gradients": "class Slope(keras.Model):\n    def call(self, x):\n"
     "        with tf.GradientTape() as t:\n            t.watch(x)\n            y = model(x)\n"
     "        return t.gradient(y, x)\nm, seen = Slope(), tf.Variable(0)\nfor x, y in dataset:\n    m(x)\n"
@@ -496,6 +504,10 @@ FORWARD = {
     "for x, y in dataset.batch(4):\n    run(x)",
     "partial that a function gets": "import functools\ndef apply(x, net):\n    return net(x)\ndef over(f, rows):\n"
     "    for x, _ in rows:\n        f(x)\nover(functools.partial(apply, net=model), dataset.batch(4))",
+    "partial of the network": "from functools import partial\nrun = partial(model, training=False)\n"
+    "for x, y in dataset.batch(4):\n    print(run(x))",
+    "partial of a network that a function gets": "import functools\ndef over(f, rows):\n    for x, _ in rows:\n        f(x)\n"
+    "over(functools.partial(model, training=False), dataset.batch(4))",
     "Sonnet's own class": SONNET.format("Tower([3, 4])"),
     "Sonnet's network": SONNET.format("snt.nets.MLP([3, 4])"),
     "Sonnet's sequence": SONNET.format("snt.Sequential([snt.Linear(2), tf.nn.relu])"),
@@ -711,9 +723,22 @@ def test_other_forward_passes_are_not_found(code: str, tmp_path: Path) -> None:
     assert "TFG207" not in codes(HEAD + code, tmp_path)
 
 
-def test_tests_are_left_alone(tmp_path: Path) -> None:
-    """Protects test suites from advice about speed."""
-    assert found(HEAD + "model.fit(x, y, batch_size=1)", tmp_path, name="test_model.py") == set()
+@pytest.mark.parametrize(
+    ("name", "before", "is_test"),
+    [
+        ("test_model.py", "def test_it():\n    check()\n", True),
+        ("layers_test.py", "class LayersTest(tf.test.TestCase):\n    pass\n", True),
+        ("test_net.py", "import pytest\n", True),
+        ("tests/nets.py", "", True),
+        ("test_model.py", "", False),
+        ("test_images.py", "def test_step(x, y):\n    return model(x)\n", False),
+        ("yolo_test.py", "def test(path):\n    return model.predict(path)\n", False),
+    ],
+)
+def test_tests_are_left_alone(name: str, before: str, is_test: bool, tmp_path: Path) -> None:
+    """Protects test suites from advice about speed, and not programs that test a network."""
+    report = codes(HEAD + before + "model.fit(x, y, batch_size=1)", tmp_path, name=name)
+    assert report == ([] if is_test else ["TFG201"])
 
 
 def test_constant_of_another_file(tmp_path: Path) -> None:
@@ -754,6 +779,18 @@ def test_a_closure_that_a_loop_elsewhere_runs(body: str, code: str | None, tmp_p
     closure = "from runner import over\ndef main():\n    def once(x, y):" + body.replace("\n", "\n    ")
     report = codes(HEAD + closure + "\n    over(dataset.batch(4), once)\nmain()\n", tmp_path)
     assert report == ([code] if code else [])
+
+
+def test_a_closure_that_an_object_elsewhere_keeps(tmp_path: Path) -> None:
+    """Protects trainers that know nothing of TensorFlow: their constructor gets the step that their loop runs."""
+    (tmp_path / "runner.py").write_text(
+        "class Runner:\n    def __init__(self, each):\n        self.each = each\n"
+        "    def over(self, rows):\n        for x, y in rows:\n            self.each(x, y)\n"
+    )
+    closure = "from runner import Runner\ndef main():\n    def once(x, y):" + STEP.replace("\n", "\n    ")
+    traced = closure.replace("    def once", "    @tf.function\n    def once")
+    for code, expected in ((closure, ["TFG202"]), (traced, [])):
+        assert codes(HEAD + code + "\n    Runner(once).over(dataset.batch(4))\nmain()\n", tmp_path) == expected
 
 
 def test_step_three_imports_away(tmp_path: Path) -> None:

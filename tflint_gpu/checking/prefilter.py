@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.text.bytesearch import Mentioned
-from tflint_gpu.text.source import SourceFile, is_test_path
+from tflint_gpu.text.source import SourceFile, is_test
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project
@@ -29,12 +29,12 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     """
     from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
 
-    mentions, is_test = Mentioned(data), is_test_path(source.path)
+    mentions, holds_tests = Mentioned(data), is_test(source.path, data)
     steps = _STEPS if _RUNS.search(data) else 1
     passing = [
         rule
         for rule in rules
-        if not (is_test and rule.skips_tests) and _may_fire(rule, mentions, source.path, project, steps)
+        if not (holds_tests and rule.skips_tests) and _may_fire(rule, mentions, source.path, project, steps)
     ]
     is_in_doubt = not source.refusals and may_run_in_graphs(source.code)
     # A summary pays where it may spare the parse: not where a rule without a prefilter needs it anyway.

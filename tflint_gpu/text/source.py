@@ -17,6 +17,11 @@ from tflint_gpu.text.lexical import Lines
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BEGINNING = Location(1, 1)
+_TESTS = re.compile(
+    rb"unittest|pytest|TestCase|\btf\.test\b|\bnose\b"
+    rb"|^\s*def test\w*\((?:self|tmp_path|monkeypatch|capsys|caplog)?\s*[,)]",
+    re.MULTILINE,
+)
 
 
 class UnreadableSource(Exception):
@@ -33,14 +38,15 @@ class UnreadableSource(Exception):
         self.location = location
 
 
-def is_test_path(path: Path) -> bool:
-    """Whether a file holds tests, by its name or its folder's."""
-    return (
-        path.name.startswith("test_")
-        or path.stem.endswith(("_test", "_tests", "_test_case"))
-        or path.name == "conftest.py"
-        or path.parent.name in ("test", "tests", "testing")
-    )
+def is_test(path: Path, code: bytes) -> bool:
+    """Whether a file holds unit tests, or helps them: by its folder, or by its name and what is in it.
+
+    A program that evaluates a network is called `test_model.py`, too.
+    """
+    if path.name == "conftest.py" or path.parent.name in ("test", "tests", "testing"):
+        return True
+    is_named_so = path.name.startswith("test_") or path.stem.endswith(("_test", "_tests", "_test_case"))
+    return is_named_so and _TESTS.search(code) is not None
 
 
 def spliced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:

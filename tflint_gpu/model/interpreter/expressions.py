@@ -98,7 +98,7 @@ class Expressions(Displays):
     def external(self, file: File, dotted: str) -> Any:
         """What a dotted name that a file imports means."""
         if not is_library(dotted):
-            definition = self.project.definition(file, dotted, constants=True, meet=self.meet)
+            definition = self.project.definition(file, dotted, meet=self.meet)
             if definition is not None:
                 return self.module(definition.file).variables.get(definition.binding.name, UNKNOWN)
             if dotted.startswith("."):

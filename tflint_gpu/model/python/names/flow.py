@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -11,7 +12,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import REACHING_BINDINGS
 from tflint_gpu.model.python.syntax.scopes import Binding, Scope
-from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.syntax.syntax import Node, asks_for_main
 from tflint_gpu.model.python.syntax.tree import Tree
 
 _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
@@ -50,6 +51,7 @@ class Flow:
         self._sorted: dict[tuple[Node, str], _Sorted] = {}
         self._known: dict[tuple[Node, str], list[Binding]] = {}
         self._cut: set[Binding] = set()
+        self._imported: dict[str, list[Binding]] = {}
 
     def lookup(self, name: str, at: Node, decide: Decide | None = None) -> list[Binding]:
         """The bindings of `name` that may hold when `at` is evaluated, nearest first.
@@ -66,6 +68,12 @@ class Flow:
         if known is None:
             known = self._known[key] = self._find(name, at, None)
         return known
+
+    def when_imported(self, name: str) -> list[Binding]:
+        """The bindings of a name of the module that may hold when it has been imported, the last first."""
+        if name not in self._imported:
+            self._imported[name] = self.lookup(name, self.tree.module, _is_imported)
+        return self._imported[name]
 
     def is_cut(self, bindings: list[Binding]) -> bool:
         """Whether what `lookup` gave are all bindings of a name, since too many of them may hold there."""
@@ -92,15 +100,16 @@ class Flow:
     def _reaching(self, scope: Scope, name: str, at: Node, direct: bool, decide: Decide | None) -> list[Binding]:
         """Bindings in `scope` that reach `at`; not `direct`: `at` is an inner function, run later."""
         bindings = scope.bindings[name]
-        if len(bindings) == 1 or at not in self.tree.order:  # annotations are not traversed
+        order = self.tree.order
+        here = sys.maxsize if at is self.tree.module else order.get(at)
+        if len(bindings) == 1 or here is None:  # annotations are not traversed
             return bindings
         if (scope.node, name) not in self._sorted:
             self._sorted[scope.node, name] = _Sorted([self._position(binding) for binding in bindings], bindings)
         known = self._sorted[scope.node, name]
-        order = self.tree.order
-        reaching = self._walk_back(bindings, known.before(order[at]), at, decide)
+        reaching = self._walk_back(bindings, known.before(here), at, decide)
         if not direct:
-            reaching += [b for b in bindings if b not in reaching and order.get(b.node, 0) > order[at]]
+            reaching += [b for b in bindings if b not in reaching and order.get(b.node, 0) > here]
         reaching += [b for b in known.remote if b not in reaching]
         return reaching
 
@@ -243,6 +252,11 @@ class Flow:
                 loop = parent
             child = parent
         return loop
+
+
+def _is_imported(branch: cst.If) -> bool | None:
+    """A decision that leaves out the block for the file that is run."""
+    return False if asks_for_main(branch.test) else None
 
 
 def exits(block: Node) -> bool:

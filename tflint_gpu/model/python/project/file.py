@@ -279,7 +279,7 @@ class File:
         """Whether a function calls one of its own name."""
         name = function.name.value if isinstance(function, cst.FunctionDef) else None
         calls = self.calls_ending_with(name) if name is not None else ()
-        return any(self.tree.within(call, function) for call in calls)
+        return any(self.tree.within(call, function) and self.name(call.func) is None for call in calls)
 
     @cached_property
     def set_from_outside(self) -> frozenset[str]:

@@ -13,8 +13,6 @@ from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.text.bytesearch import Mentioned
 from tflint_gpu.text.source import SourceFile
 
-_MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
-
 
 class FileSearches:
     """Looks names up in the files of a project, each question once.
@@ -33,12 +31,11 @@ class FileSearches:
         self._imports = imports
         self._summaries = summaries
         self._mentions: dict[Path, Mentioned] = {}
-        self._mattering: dict[Path, bool] = {}
         self._bases: dict[Path, tuple[frozenset[bytes], bool]] = {}
         self._answers: dict[tuple[_Holds, str, Path, Path | None], list[Path]] = {}
 
     def having(self, source: SourceFile, text: str) -> Sequence[Path]:
-        """The files in which a text is, and which may have to do with TensorFlow."""
+        """The files in which a text is."""
         return self._answered(FileSearches._has, source, text)
 
     def naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Sequence[Path]:
@@ -62,7 +59,7 @@ class FileSearches:
         return self._answers[question]
 
     def _has(self, path: Path, text: str) -> bool:
-        return self.mentioned(path)[text.encode("utf-8", "replace")] and self.may_matter(path)
+        return self.mentioned(path)[text.encode("utf-8", "replace")]
 
     def _names(self, path: Path, name: str) -> bool:
         if not self._has(path, name):
@@ -79,17 +76,6 @@ class FileSearches:
             self._bases[path] = words, bool(words & renamed(data))
         words, has_renamed = self._bases[path]
         return has_renamed or name.encode("utf-8", "replace") in words
-
-    def may_matter(self, path: Path) -> bool:
-        """Whether a file has more to say than constants; the others are not worth a parse."""
-        known = self._mattering.get(path)
-        if known is None:
-            known = path.name == "__init__.py" or self.mentioned(path).any_of(_MATTERING)
-            known = known or any(
-                self.mentioned(other).any_of(_MATTERING) for other in self._imports.imported_paths(path)
-            )
-            self._mattering[path] = known
-        return known
 
     def mentioned(self, path: Path) -> Mentioned:
         """Which byte strings occur in a file of the project."""

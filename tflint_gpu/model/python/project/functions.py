@@ -183,7 +183,7 @@ class Definitions:
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.FunctionDef):
                 return file, bindings[0].node
         dotted = file.name(expr)
-        definition = self.project.definition(file, dotted, True, self._meet) if dotted is not None else None
+        definition = self.project.definition(file, dotted, self._meet) if dotted is not None else None
         node = definition.binding.node if definition is not None else None
         return (definition.file, node) if definition is not None and isinstance(node, cst.FunctionDef) else None
 

@@ -35,10 +35,19 @@ _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a ch
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name of some file of the project: the file and the binding that defines it."""
+    """A name of some file of the project.
+
+    Arguments:
+        bindings: those that may hold when the file has been imported, the last first.
+    """
 
     file: File
-    binding: Binding
+    bindings: tuple[Binding, ...]
+
+    @property
+    def binding(self) -> Binding:
+        """The last one."""
+        return self.bindings[0]
 
 
 class Sources:
@@ -159,9 +168,9 @@ class Project:
         return None if own is None else PrefilterScope(own, self._imported_summaries(source))
 
     def _imported_summaries(self, source: SourceFile) -> Iterator[FileSummary]:
-        """The summaries of the files that a file's imports reach and that a rule may look into."""
+        """The summaries of the files that a file's imports reach."""
         for path in self.reached(source):
-            summary = self._imported_summary(path) if self._searches.may_matter(path) else None
+            summary = self._imported_summary(path)
             if summary is not None:
                 yield summary
 
@@ -184,18 +193,15 @@ class Project:
             self._summarised_characters += len(code)
         return known[1]
 
-    def definition(
-        self, file: File, dotted: str, constants: bool = False, meet: Meet | None = None
-    ) -> Definition | None:
+    def definition(self, file: File, dotted: str, meet: Meet | None = None) -> Definition | None:
         """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
 
         Arguments:
-            constants: look into files, too, that mention neither TensorFlow nor NumPy.
             meet: is told of a bound that cuts the search off.
         """
-        known, question = self.kept("definitions"), (file, dotted, constants)
+        known, question = self.kept("definitions"), (file, dotted)
         if question not in known:
-            definition, is_cut = self._definition(file, dotted, constants)
+            definition, is_cut = self._definition(file, dotted)
             if is_cut and meet is not None:
                 meet(REEXPORTS)
             if is_cut:
@@ -203,7 +209,7 @@ class Project:
             known[question] = definition
         return cast("Definition | None", known[question])
 
-    def _definition(self, file: File, dotted: str, constants: bool) -> tuple[Definition | None, bool]:
+    def _definition(self, file: File, dotted: str) -> tuple[Definition | None, bool]:
         """The same, and whether a bound cut the search off."""
         for _ in range(REEXPORTS.limit):
             located = self._locate(file, dotted)
@@ -217,20 +223,20 @@ class Project:
                 and self._searches.mentioned(package)[path.stem.encode()]
             ):
                 path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
-            if not rest or not (constants or self._searches.may_matter(path)):
+            if not rest:
                 return None, False
             other = self.file_at(path)
             if other is None:
                 return None, False
             name, _, tail = rest.partition(".")
-            bindings = other.tree.root.bindings.get(name, ())
+            bindings = other.flow.when_imported(name)
             if not bindings:
                 return None, False
-            binding = bindings[-1]
-            if binding.kind == "import":
-                file, dotted = other, binding.target + ("." + tail if tail else "")
+            if bindings[0].kind == "import":
+                file, dotted = other, bindings[0].target + ("." + tail if tail else "")
                 continue
-            return (None if tail else Definition(other, binding)), False
+            own = tuple(binding for binding in bindings if binding.kind != "import")
+            return (None if tail else Definition(other, own)), False
         return None, self._locate(file, dotted) is not None
 
     def starred(self, file: File, name: str, meet: Meet | None = None) -> Definition | None:
@@ -330,7 +336,7 @@ class Project:
         return file.runs_something and bool(self.reached(file.source))
 
     def reached_with(self, source: SourceFile, text: str) -> Iterator[File]:
-        """The files that a file's imports reach in which a text is, and which may have to do with TensorFlow."""
+        """The files that a file's imports reach in which a text is."""
         return self._opened(self._searches.having(source, text))
 
     def reached_naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Iterator[File]:

@@ -13,7 +13,7 @@ from tflint_gpu.model.python.project.project import Definition
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression
 from tflint_gpu.model.python.value_flow import call_sites, contents
-from tflint_gpu.model.python.value_flow.library import is_library, wraps
+from tflint_gpu.model.python.value_flow.library import is_library
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -30,10 +30,10 @@ def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | N
     if len(bindings) > REACHING_BINDINGS.limit and file.flow.is_cut(bindings):
         resolver.meet(REACHING_BINDINGS)
     if not bindings:
-        known = defined(resolver, file, dotted, expr) if dotted is not None else None
+        known = resolver.project.definition(file, dotted, resolver.meet) if dotted is not None else None
         definition = known or resolver.project.starred(file, expr.value, resolver.meet)
         if definition is not None:
-            yield from of_binding(resolver, definition.file, definition.binding, expr, None)
+            yield from of_definition(resolver, definition, expr)
         else:
             yield Origin(file, expr)
     for binding in bindings:
@@ -44,15 +44,21 @@ def _decided(resolver: Resolver, file: File, context: Context, branch: cst.If) -
     return resolver.holds(file, branch.test, context)
 
 
+def of_definition(resolver: Resolver, definition: Definition, expr: Expression) -> Iterator[Origin]:
+    """What the bindings of a name of another file give it; `expr` is the name, where it is read."""
+    for binding in definition.bindings:
+        yield from of_binding(resolver, definition.file, binding, expr, None)
+
+
 def of_binding(
     resolver: Resolver, file: File, binding: Binding, expr: Expression, context: Context | None
 ) -> Iterator[Origin]:
     """What a binding gives its name; `expr` is the name, where it is read."""
     value = binding.value
     if binding.kind == "import":
-        definition = defined(resolver, file, binding.target, expr)
+        definition = resolver.project.definition(file, binding.target, resolver.meet)
         if definition is not None and definition.binding is not binding:
-            yield from of_binding(resolver, definition.file, definition.binding, expr, None)
+            yield from of_definition(resolver, definition, expr)
         else:
             yield Origin(file, expr)
     elif binding.kind in ("function", "class"):
@@ -70,21 +76,3 @@ def of_binding(
         yield from resolver.of(file, value, context)  # `datasets += [one]`
     else:
         yield Origin(file, binding.node, context)
-
-
-def defined(resolver: Resolver, file: File, dotted: str, expr: Expression) -> Definition | None:
-    """What an imported name is defined as; a function that is called with values only in files that may matter."""
-    parent = file.tree.parents.get(expr)
-    takes_values = isinstance(parent, cst.Call) and parent.func is expr and not _hands_function(resolver, file, parent)
-    return resolver.project.definition(file, dotted, constants=not takes_values, meet=resolver.meet)
-
-
-def _hands_function(resolver: Resolver, file: File, call: cst.Call) -> bool:
-    """Whether a call gets a function of the file, which whatever it calls may run."""
-    for arg in call.args:
-        value = arg.value
-        if isinstance(value, cst.Call) and wraps(resolver.library, file, value):
-            return True
-        if isinstance(value, cst.Name) and any(b.kind == "function" for b in file.flow.lookup(value.value, value)):
-            return True
-    return False

@@ -29,7 +29,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, results
-from tflint_gpu.model.python.value_flow.bindings import defined, of_binding, of_name
+from tflint_gpu.model.python.value_flow.bindings import of_definition, of_name
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on
 from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.library import Library, is_library, wraps
@@ -190,9 +190,9 @@ class Inference:
             if is_library(dotted):
                 yield Origin(file, expr)
                 return
-            definition = defined(self, file, dotted, expr)
+            definition = self.project.definition(file, dotted, self.meet)
             if definition is not None:
-                yield from of_binding(self, definition.file, definition.binding, expr, None)
+                yield from of_definition(self, definition, expr)
                 return
             if self.project.imported(file, dotted) is None:
                 yield Origin(file, expr)
@@ -318,9 +318,7 @@ class Inference:
             assert isinstance(node, cst.FunctionDef | cst.Lambda)
             return [Callee(self.definitions.function(origin.file, node), origin.receiver, origin.context)]
         call = origin.call
-        if call is None:
-            return []
-        if wraps(self.library, origin.file, call) and call.args:
+        if call is not None and wraps(self.library, origin.file, call) and call.args:
             given = handed_on(origin.file, call, origin.context, start=1)
             inner = self.callables(origin.file, call.args[0].value, origin.context)
             return [Callee(c.function, c.receiver, c.context, (*given, *c.given)) for c in inner]

@@ -13,6 +13,7 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin, Origins
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 _PASSING = frozenset("iter list tuple reversed sorted set".split())
+_PARTIAL = "functools.partial"
 _NEXT_METHODS = frozenset(["next", "get_next", "__next__"])
 
 
@@ -36,6 +37,10 @@ def passed_on(resolver: Resolver, file: File, call: cst.Call, context: Context |
         return resolver.of(file, args[0] if args else call.args[0].value, context)
     if dotted in resolver.library.choosing and args:
         return tuple(e for o in resolver.of(file, args[0], context) for e in resolver.elements(o))
+    if dotted == _PARTIAL and args:
+        called = resolver.of(file, args[0], context)
+        if not any(isinstance(origin.node, cst.FunctionDef | cst.Lambda) or origin.is_class for origin in called):
+            return called  # a model with arguments is called as the model is
     if isinstance(func, cst.Attribute) and dotted is None:
         return _method_of_container(resolver, file, call, func, args, context)
     return None

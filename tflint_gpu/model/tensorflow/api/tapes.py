@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, dotted_name, method_name
 
 TAKES = frozenset(["gradient", "jacobian", "batch_jacobian"])
@@ -30,7 +31,7 @@ def is_read(file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
     """Whether something takes gradients from the tape, or gets it.
 
     Arguments:
-        for_weights: gradients of an image, or of another tensor that the tape watches by `watch`, do not count.
+        for_weights: gradients of a tensor that the tape watches by `watch` do not count, unless an optimizer gets it.
     """
     dotted = _name(file, tape)
     if dotted is None:
@@ -57,17 +58,21 @@ def _is(file: File, expr: Expression, dotted: str, tape: cst.Call) -> bool:
 
 
 def _is_watched(file: File, dotted: str, tape: cst.Call, call: cst.Call) -> bool:
-    """Whether gradients are taken of a tensor that the tape watches by `watch`: of an image, not of weights."""
+    """Whether gradients are taken of a tensor that the tape watches by `watch`, and that no optimizer changes."""
     given = argument(call, 1, "sources")
     sources = dotted_name(given)
     if given is None or sources is None or _are_weights(file, given):
+        return False
+    beside = file.calls_in.get(file.tree.function(call), ())
+    applied = [arg.value for other in beside if method_name(other) == "apply_gradients" for arg in other.args]
+    if any(dotted_name(node) == sources for value in applied for node in walk(value)):
         return False
     return any(
         isinstance(other.func, cst.Attribute)
         and _is(file, other.func.value, dotted, tape)
         and dotted_name(argument(other, 0, "tensor")) == sources
-        for other in file.method_calls("watch")
-        if file.tree.function(other) is file.tree.function(call)
+        for other in beside
+        if method_name(other) == "watch"
     )
 
 

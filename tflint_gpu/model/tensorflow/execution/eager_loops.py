@@ -106,7 +106,9 @@ class EagerLoops(Analysis):
         return not (isinstance(function.node, cst.Lambda) or self._is_handed_outside(function))
 
     def is_eager(self, run: Invocation) -> bool:
-        """Whether no function on the way to a call is handed to code outside the project."""
+        """Whether nothing is known that keeps a call from running, and code outside the project gets no function."""
+        if self.inference.is_switched_off(run.file, run.call, run.context):
+            return False
         return not any(self._is_handed_outside(function) for function in run.functions)
 
     def _is_handed_outside(self, function: Function) -> bool:
@@ -114,7 +116,7 @@ class EagerLoops(Analysis):
         for file in self.inference.users(function, function.name):
             for call in file.calls_given.get(function.name, ()):
                 outer = _given_to(file, call)
-                if outer is None or method_name(outer) in STRATEGY_RUNS or self.inference.callees(file, outer):
+                if outer is None or method_name(outer) in STRATEGY_RUNS or self._is_own(file, outer):
                     continue
                 if isinstance(call.func, cst.Name) and call.func.value in (
                     "print",
@@ -128,6 +130,13 @@ class EagerLoops(Analysis):
                 if any(c.function == function for g in given for c in self.inference.callables(file, g)):
                     return True
         return False
+
+    def _is_own(self, file: File, call: cst.Call) -> bool:
+        """Whether a call runs a function, or a constructor, of the project: what that does with its arguments shows."""
+        cls = self.inference.class_called(file, call)
+        if cls is not None:
+            return self.inference.definitions.method(cls, "__init__") is not None
+        return bool(self.inference.callees(file, call))
 
 
 def _given_to(file: File, call: cst.Call) -> cst.Call | None:

@@ -274,7 +274,10 @@ class FunctionObjects(Analysis):
         return any(
             isinstance(node, cst.Name)
             and any(
-                binding.kind != "parameter" and file.tree.within(binding.node, place) and self._may_be_state(file, node)
+                binding.kind != "parameter"
+                and file.tree.within(binding.node, place)
+                and self._may_be_state(file, node)
+                and not self.data.pipelines.is_dataset(file, node)  # a loop reads it, and hands on its elements
                 for binding in file.flow.lookup(node.value, node)
             )
             for value in given
@@ -325,21 +328,35 @@ class FunctionObjects(Analysis):
         return not (is_element or is_number)
 
     def _goes_on(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop makes many iterations, sets up no devices, and freezes no layers: that needs a new trace."""
+        """Whether a loop makes many iterations, sets up no devices, and does not freeze layers again and again."""
         if self.data.is_short(file, loop) or self._sets_trainable(file, loop):
             return False
         data = iterable(loop)
         return data is None or not any(_SETS_UP.search(name) for name in _names(data))
 
     def _sets_trainable(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop sets `trainable`, itself or in a function that it calls: traces keep what they saw."""
+        """Whether iterations set `trainable`, and not only one of them: traces keep what they saw."""
+        return not all(is_once for is_once in self._thaws(file, loop))
+
+    def thaws(self, made: ShortLived) -> bool:
+        """Whether an iteration of the loop sets `trainable`: what is made before keeps the variables that it saw."""
+        return any(True for _ in self._thaws(made.loop_file, made.loop))
+
+    def _thaws(self, file: File, loop: LoopNode) -> Iterator[bool]:
+        """For what sets `trainable` in a loop, or in a function that it calls, whether it thaws only under a test."""
         calls = file.calls_below.get(loop, ())
-        called = [c.function for call in calls for c in self.inference.callees(file, call)]
-        return any(
-            assignment.target.attr.value == "trainable" and where.tree.within(assignment.target, region)
-            for where, region in [(file, loop), *((function.file, function.node) for function in called)]
-            for assignment in where.tree.attribute_assignments
-        )
+        called = [(call, c.function) for call in calls for c in self.inference.callees(file, call)]
+        for where, region, place in [(file, loop, None), *((f.file, f.node, call) for call, f in called)]:
+            for assignment in where.tree.attribute_assignments:
+                target = assignment.target
+                if target.attr.value == "trainable" and where.tree.within(target, region):
+                    is_tested = self._is_tested(file, loop, target if place is None else place)
+                    yield is_tested and self.constants.of(where, assignment.value) is True
+
+    def _is_tested(self, file: File, loop: LoopNode, node: Node) -> bool:
+        """Whether a test in a loop decides if a place of its iterations is reached."""
+        above = file.tree.ancestors(node)
+        return any(isinstance(parent, cst.If) and file.tree.within(parent, loop) for parent in above)
 
 
 def _names(expr: Expression) -> Iterator[str]:

@@ -14,13 +14,14 @@ from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, step_region
-from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read
+from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read, taken
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training, is_under_tape
 
@@ -85,6 +86,12 @@ class TrainingSteps(Analysis):
             return loss is not None and not self._is_traced(run, loss)
         if any(is_under_tape(frame.file, frame.node) for frame in run.path):
             return False
+        if self._only_traced(run):
+            return False
+        return self._trains_weights(run, file, loop) or self._changes_own_input(run, file, loop)
+
+    def _trains_weights(self, run: Invocation, file: File, loop: LoopNode) -> bool:
+        """Whether the gradients of a tape go into weights, or into what else an optimizer trains."""
         function = run.file.tree.function(run.call)
         around = [(run.file, call) for call in run.file.calls_in.get(function, ())] if run.functions else []
         for entered in run.functions:
@@ -92,7 +99,23 @@ class TrainingSteps(Analysis):
         around += [(file, call) for call in file.calls_below.get(loop, ())]
         if not any(self._updates(where, call) for where, call in around):
             return False
-        return is_read(run.file, run.call, for_weights=True) and not self._only_traced(run)
+        return is_read(run.file, run.call, for_weights=True)
+
+    def _changes_own_input(self, run: Invocation, file: File, loop: LoopNode) -> bool:
+        """Whether a gradient makes the tensor of which the next iteration takes one: of a picture, an attack, a line.
+
+        Where a function takes it, the function's result is what it gets next.
+        """
+        calls = list(taken(run.file, run.call))
+        sources = [source for call in calls if (source := argument(call, 1, "sources")) is not None]
+        if not run.path:
+            flow = IterationFlow(file, loop, frozenset(calls))
+            return any(flow.comes_back(source) for source in sources)
+        given = {parameter.name.value for parameter in run.functions[-1].parameters}
+        if len(run.path) > 1 or not any(names_in(source) & given for source in sources):
+            return False
+        flow = IterationFlow(file, loop, frozenset([run.entry]))
+        return any(flow.comes_back(arg.value) for arg in run.entry.args)
 
     def _only_traced(self, run: Invocation) -> bool:
         """Whether all that the tape records is done by functions under `tf.function`: little runs eagerly."""

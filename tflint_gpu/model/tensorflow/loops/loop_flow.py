@@ -69,8 +69,8 @@ class IterationFlow:
             bound = self.file.flow.lookup(node.value, node)
             if not bound or not all(tree.within(b.node, self.loop) and tree.order[b.node] < here for b in bound):
                 return True
-            before = (v for name, values in self._moves if name == node.value for v in values if tree.order[v] < here)
-            if any(self.comes_back(value, seen | {node}) for value in before):
+            made = (v for name, values in self._moves if name == node.value for v in values if tree.order[v] < here)
+            if any(self.comes_back(v, seen | {node}) for v in made if not tree.within(node, v)):
                 return True
         return False
 

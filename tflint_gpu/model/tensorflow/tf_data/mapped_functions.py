@@ -127,27 +127,29 @@ class MappedFunctions(Analysis):
     def named_calls(self, operation: Operation) -> Iterator[tuple[str, File, cst.Call, Context | None]]:
         """The calls that tracing an operation's function makes, with their canonical names."""
         for callee in self.of(operation):
-            for function, context in self._reached(operation, callee):
+            caller = callee.context or operation.context
+            for function, context in self._reached(operation.file, operation.call, caller, callee):
                 for call in function.calls:
                     if not self.inference.is_switched_off(function.file, call, context):
                         yield function.file.name(call.func) or "", function.file, call, context
 
-    def _reached(self, operation: Operation, callee: Callee) -> Iterator[tuple[Function, Context | None]]:
-        """A function and those of the project that it calls, each in the context of the first call."""
+    def _reached(
+        self, file: File, call: cst.Call, caller: Context | None, callee: Callee
+    ) -> Iterator[tuple[Function, Context | None]]:
+        """A function that a call gets and those of the project that it calls, each in the context of the first call."""
         seen: set[Node] = set()
-        caller = callee.context or operation.context
-        queue = [(callee.function, self.inference.enter(operation.file, operation.call, caller, callee), 0)]
+        queue = [(callee.function, self.inference.enter(file, call, caller, callee), 0)]
         for function, context, depth in queue:  # grows meanwhile
             if function.node in seen:
                 continue
             seen.add(function.node)
             yield function, context
-            for call in function.calls:
-                if self.inference.is_switched_off(function.file, call, context):
+            for inner in function.calls:
+                if self.inference.is_switched_off(function.file, inner, context):
                     continue
-                for called in self.inference.callees(function.file, call, context):
+                for called in self.inference.callees(function.file, inner, context):
                     if depth < MAPPED_CALLS.limit:
-                        inside = self.inference.enter(function.file, call, context, called)
+                        inside = self.inference.enter(function.file, inner, context, called)
                         queue.append((called.function, inside, depth + 1))
                     elif called.function.node not in seen:
                         self.inference.meet(MAPPED_CALLS)
@@ -196,12 +198,20 @@ class MappedFunctions(Analysis):
         return _is_random_class(name)
 
     def runs_unlocked(self, state: State) -> bool:
-        """Whether the Python function that a call runs reads files, or computes outside of Python's global lock."""
+        """Whether the Python function that a call runs reads files, or computes outside of Python's global lock.
+
+        Itself, or by what it calls.
+        """
         call = state.file.call_at(state.node)
         target = argument(call, 0, "func") if call is not None else None
-        callees = self.inference.callables(state.file, target) if target is not None else ()
-        names = [callee.function.file.name(call.func) or "" for callee in callees for call in callee.function.calls]
-        return any(name.startswith(_UNLOCKED) for name in names)
+        if call is None or target is None:
+            return False
+        return any(
+            (function.file.name(inner.func) or "").startswith(_UNLOCKED)
+            for callee in self.inference.callables(state.file, target)
+            for function, _ in self._reached(state.file, call, callee.context, callee)
+            for inner in function.calls
+        )
 
 
 def _draws(name: str) -> bool:
