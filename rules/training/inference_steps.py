@@ -310,7 +310,7 @@ class InferenceSteps(Analysis):
             for outer in site.loops():
                 if self.training.runs_epochs(site.file, outer):
                     return True
-                if self.training.takes_gradients(site.file, outer):
+                if self.training.takes_gradients(site.file, outer) or self._reads_dataset(site.file, outer):
                     return False
             return None
 

@@ -44,6 +44,8 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
 def _may_be_traced(model: Model, text: str, name: str) -> bool:
     """Whether a function may be put under `tf.function` in a file of this text."""
     supposed = model.supposing(text)
+    if supposed is None:
+        return False
     functions = [
         node for node in supposed.file.tree.nodes(cst.FunctionDef) if node.name.value == name and not node.decorators
     ]

@@ -78,7 +78,7 @@ def _cases(folder: Path, python: str) -> list[Case]:
     """All experiments on the findings of one repository."""
     resolver = SettingsResolver(Options(), None, True, folder)
     files = Discovery(resolver, folder).find(["."])
-    return without_missing_modules(list(plan(*findings(resolver, files, folder))), python)
+    return without_missing_modules(list(plan(*findings(resolver, files, folder, ["."]))), python)
 
 
 class _Sample:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.importers import Importers
@@ -54,3 +57,40 @@ def test_a_notebook_imports_as_its_cells_do(tmp_path: Path, write_files: Write) 
     notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]}
     write_files({"data.py": TF, "n.ipynb": json.dumps(notebook, indent=1), "broken.ipynb": "{ tensorflow"})
     assert importers_of("data.py", tmp_path) == ["n.ipynb"]
+
+
+STEP = """import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.Adam()
+def learn(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) - y)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+"""
+LOOP = """import tensorflow as tf
+from agents import learn
+for x, y in tf.data.Dataset.from_tensor_slices(rows).batch(32):
+    learn(x, y)
+"""
+
+
+@pytest.mark.parametrize("path", ["agents", "agents/steps.py", "agents/__init__.py"])
+def test_a_part_of_a_project_is_told_what_the_rest_shows_of_it(
+    path: str, tmp_path: Path, write_files: Write, tflint: Any
+) -> None:
+    """Protects who checks one folder, as an editor or a hook does, from a step that a loop elsewhere runs eagerly."""
+    write_files(
+        {"setup.cfg": "", "agents/__init__.py": "from .steps import learn\n", "agents/steps.py": STEP, "train.py": LOOP,
+         "other.py": TF + "import json\n"}
+    )  # fmt: skip
+
+    def found(*arguments: str) -> list[tuple[str, str]]:
+        options = ("--isolated", "--no-cache", "--select", "TFG202", "--output-format", "json")
+        done = tflint("check", *options, *arguments)
+        return [(Path(one["filename"]).name, one["code"]) for one in json.loads(done.stdout)]
+
+    assert found(".") == [("steps.py", "TFG202")]
+    assert found(path) == ([] if path.endswith("__init__.py") else found("."))
+    (tmp_path / "setup.cfg").unlink()
+    assert found("agents") == [], "without a mark of a project nobody knows where it ends"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,15 @@ def test_a_fork_says_what_a_process_of_its_own_says(
     command = [sys.executable, "-m", "tflint_gpu", *words]
     alone = subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=600)
     assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+
+
+@pytest.mark.parametrize("library", ["flake8", "pynvml"])
+def test_a_broken_library_never_breaks_a_check(library: str, tmp_path: Path) -> None:
+    """Protects users of a half-upgraded environment: both come with the package, and no check needs them."""
+    (tmp_path / f"{library}.py").write_text("raise RuntimeError('this installation is broken')\n")
+    (tmp_path / "train.py").write_text(WRONG)
+    done = subprocess.run(
+        [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "train.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "") and "TFG502" in done.stdout

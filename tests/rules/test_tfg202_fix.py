@@ -253,3 +253,18 @@ def test_a_step_that_leaves_its_loop_is_found_without_a_fix(tmp_path: Path) -> N
     assert case.reason == (
         "the step cannot be moved into a function of its own: the `break` in row 10 would leave that function"
     )
+
+
+def test_a_notebook_whose_step_cannot_be_moved_is_still_checked(tmp_path: Path) -> None:
+    """Protects the findings of a notebook from a text that was only tried, and does not parse."""
+    loop = (
+        "for number, (x, y) in enumerate(data):\n    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean(net(x) - y)\n    slopes = tape.gradient(loss, net.trainable_variables)\n"
+        "    sgd.apply_gradients(zip(slopes, net.trainable_variables))\n    if (number + 1) % 50 == 0:\n"
+        "        print('{}/{}'\n              .format(number + 1, 900))"
+    )
+    head = (
+        "import tensorflow as tf\nnet = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        "sgd = tf.keras.optimizers.SGD()\ndata = tf.data.Dataset.from_tensor_slices(load()).batch(32)"
+    )
+    assert "TFG202" in {code for code, _ in found(notebook(head, loop, "print(net)"), tmp_path, name="a.ipynb")}

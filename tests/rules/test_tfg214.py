@@ -73,6 +73,12 @@ EAGER = {  # the row of the call, below HEAD
         "        if tf.equal(last, 2):\n            break\n        tokens = tf.concat([tokens, last], 1)\n    return tokens\n",
         3,
     ),
+    "texts of a whole dataset after each epoch": (
+        "def judged(net, texts):\n    for text in texts:\n        row = np.zeros((8, 1))\n        for _ in range(99):\n"
+        "            row = np.argmax(net(row), -1)\ntexts = tf.data.Dataset.from_tensor_slices(load()).batch(8)\n"
+        "for epoch in range(90):\n    model.fit(data)\n    judged(model, texts)\n",
+        5,
+    ),
     "samples of a generator": ("for i in range(100):\n    save(model(tf.random.normal((1, 100))), i)\n", 2),
     "a function between": (
         "def detect(frame):\n    frame = np.expand_dims(frame, 0)\n    return model(frame)\nwhile True:\n"

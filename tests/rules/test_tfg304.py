@@ -45,6 +45,9 @@ ELEMENT_WISE = {
     "dictionary of datasets": "data = {'train': rows.map(lambda x: x / 255).batch(9)}\nmodel.fit(data['train'])",
     "tfds": "ds = tfds.load('mnist', split='train', as_supervised=True)\n"
     "model.fit(ds.map(lambda x, y: (tf.image.convert_image_dtype(x, tf.float32), y)).batch(32))",
+    "items of a dictionary": "def scaled(row):\n    row['pixels'] = tf.cast(row['pixels'], tf.float32) / 255.0\n"
+    "    return row\npairs = tfds.load('mnist')['train'].map(scaled).shuffle(99).batch(32)\n"
+    "model.fit(pairs.map(lambda row: (row['pixels'], row['label'])))",
     "last axis": "model.fit(rows.map(lambda x: tf.expand_dims(x, -1)).batch(32))",
     "new last axis": "model.fit(rows.map(lambda x: x[..., tf.newaxis]).batch(32))",
     "Keras's preprocessing": "from tensorflow.keras.applications.vgg16 import preprocess_input\n"
@@ -91,6 +94,13 @@ ELEMENT_WISE = {
     "beside a glance": "ds = rows.map(lambda x: x / 255)\nfor x in ds.take(3):\n    print(x)\nmodel.fit(ds.batch(32))",
 }
 SILENT = {
+    "items of a dictionary, others dropped": "ds = tfds.load('mnist')['train'].map(lambda row: {'pixels': row['pixels'] / 255})\n"
+    "model.fit(ds.batch(32))",
+    "a number in a dictionary": "def weighted(row):\n    row['weight'] = 1.0\n    return row\n"
+    "model.fit(tfds.load('mnist')['train'].map(weighted).batch(32))",
+    "a sum of an item": "def scaled(row):\n    row['pixels'] = row['pixels'] / tf.reduce_max(row['pixels'])\n    return row\n"
+    "model.fit(tfds.load('mnist')['train'].map(scaled).batch(32))",
+    "an index of a tensor": "def first(x):\n    x[0] = x[0] / 255\n    return x\nmodel.fit(rows.map(first).batch(32))",
     "numbers that may be a row": "MEAN = tf.constant([0.1, 0.2, 0.3])\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
     "numbers that an element is combined with": "model.fit(rows.map(lambda x: x * [1.0, 2.0]).batch(32))",
     "records of any shape": "def prep(text):\n    row = tf.io.parse_example(text, {'x': tf.io.VarLenFeature(tf.float32)})\n"

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.settings.files import FileToCheck
+from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath, is_marked
+from tflint_gpu.settings.options import SettingsError
+
+# A check of a part of a project is to take about twice as long at most: hundreds of files import a package's settings.
+_FEWEST = 8
 
 
 @dataclass(frozen=True)
@@ -67,3 +74,57 @@ def _may_matter(file: FileToCheck) -> bool:
         return file.may_matter(file.read())
     except OSError:
         return False
+
+
+def importing(engine: Engine, files: Sequence[FileToCheck], paths: Sequence[str]) -> list[FileToCheck]:
+    """The files of the same projects that import some of the files, and were not named: findings may show only there.
+
+    Arguments:
+        files: to check.
+        paths: the files and folders that were named; none: the working directory.
+    """
+    places = [Path(os.path.normpath(engine.working_directory / path)) for path in paths or (".",)]
+    discovery = Discovery(engine.resolver, engine.working_directory)
+    on_disk = [file for file in files if file.content is None and _may_matter(file)]
+    files_around: list[FileToCheck] = []
+    for root in dict.fromkeys(file.root for file in on_disk):
+        if not is_marked(root) or any(place == root or place in root.parents for place in places):
+            continue
+        try:
+            around = discovery.find([str(root)])
+        except (SettingsError, NoSuchPath):  # of a part of the project that nobody asked about
+            continue
+        named, own = {file.path for file in files}, {file.path for file in on_disk if file.root == root}
+        leading = _importing(engine, [file for file in around if file.path not in own], own)
+        others = (file for file in leading if file.path not in named)
+        files_around += islice(others, max(_FEWEST, len(own)))
+    return files_around
+
+
+def _importing(engine: Engine, others: Sequence[FileToCheck], paths: Iterable[Path]) -> Iterator[FileToCheck]:
+    """Those of some files that lead to some paths, the nearest first."""
+    words = {file.path: _imported_words(file) for file in others}
+    left, wanted = list(others), set(paths)
+    while wanted:
+        names = {(path.parent.name if path.stem == "__init__" else path.stem).encode() for path in wanted}
+        direct = set()
+        for file in left:
+            if not names.isdisjoint(words[file.path]) and not wanted.isdisjoint(engine.imports_of(file.path, file)):
+                direct.add(file.path)
+                if _may_matter(file):
+                    yield file
+        wanted = direct
+        left = [file for file in left if file.path not in direct]
+
+
+def _imported_words(file: FileToCheck) -> frozenset[bytes]:
+    """The names in the lines of a file that import."""
+    try:
+        lines = _IMPORT.findall(file.read())
+    except OSError:
+        return frozenset()
+    return frozenset(word for line in lines for word in _WORD.findall(line))
+
+
+_IMPORT = re.compile(rb'^[ \t"]*(?:from|import)\b[^\n]*(?:\([^)]*\))?', re.MULTILINE)
+_WORD = re.compile(rb"\w+")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from tflint_gpu.catalogue import UNUSED_SUPPRESSION
 from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.engine import Batch, Engine, FileResult
 from tflint_gpu.checking.known import Known
 from tflint_gpu.checking.stack import with_large_stack
+from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.settings.files import FileToCheck
 
 Elsewhere = Callable[[Engine, Sequence[FileToCheck]], Iterator[Batch]]
@@ -25,6 +28,7 @@ def check_files(
     jobs: int | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
     elsewhere: Elsewhere | None = None,
+    importing: Sequence[FileToCheck] = (),
 ) -> list[FileResult]:
     """Check files, those without TensorFlow and those that are known at no cost; results are in the files' order.
 
@@ -34,9 +38,10 @@ def check_files(
         jobs: number of processes; None for as many as the number of files is worth.
         tell: is called after each file, with the number of those done and of all.
         elsewhere: checks them on other machines, whatever `jobs` says; its errors are raised.
+        importing: more files to check, of which only what they lead to in the files counts.
     """
     known = Known(engine)
-    results, rest = known.told_apart(files)
+    results, rest = known.told_apart([*files, *importing])
     if jobs is None:
         jobs = _cores() if len(rest) >= WORTH_PROCESSES else 1
     jobs = min(jobs, len(rest))
@@ -61,6 +66,8 @@ def check_files(
     finally:
         known.write()
     order = {file.path: index for index, file in enumerate(files)}
+    if importing:
+        results = _with_those_of_importing(results, files, order)
     results.sort(key=lambda result: order[result.file.path])
     settings = {id(file.settings): file.settings for file in files}
     if not any(for_folder.selection.names(UNUSED_SUPPRESSION) for for_folder in settings.values()):
@@ -69,6 +76,24 @@ def check_files(
 
     comments = UnusedSuppressions(engine, files, results)
     return with_large_stack(comments.added) if comments.candidates else results
+
+
+def _with_those_of_importing(
+    results: Sequence[FileResult], files: Sequence[FileToCheck], order: Mapping[Path, int]
+) -> list[FileResult]:
+    """The results of the files, each with what the check of others found in it."""
+    more: dict[str, dict[object, Diagnostic]] = {}
+    for result in results:
+        for diagnostic in result.diagnostics if result.file.path not in order else ():
+            more.setdefault(diagnostic.filename, {})[diagnostic.sort_key] = diagnostic
+    own = {result.file.path: result for result in results if result.file.path in order}
+    for file in files:
+        if added := more.get(file.name):
+            result = own.get(file.path, FileResult(file))
+            merged = added | {diagnostic.sort_key: diagnostic for diagnostic in result.diagnostics}
+            ordered = sorted(merged.values(), key=lambda diagnostic: diagnostic.sort_key)
+            own[file.path] = replace(result, diagnostics=tuple(ordered))
+    return list(own.values())
 
 
 def _one_by_one(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:

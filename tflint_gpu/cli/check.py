@@ -203,7 +203,7 @@ class Check:
         if given["estimate"]:
             from tflint_gpu.cli.estimating import in_order
 
-            outcome = in_order(outcome, resolver, files, here)
+            outcome = in_order(outcome, resolver, files, here, self.paths)
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])
@@ -284,6 +284,7 @@ class Check:
         if _have_nothing(files):
             return Outcome(narrowing.narrow((), {}), (), is_fixing, gone=narrowing.gone((), {}))
         from tflint_gpu.checking.engine import Engine
+        from tflint_gpu.checking.importers import importing
         from tflint_gpu.checking.workers import check_files
         from tflint_gpu.cli.progress import Progress, may_show_progress
 
@@ -297,9 +298,10 @@ class Check:
 
         sources = _unsaved(files)
         elsewhere = _on_ray() if self.given["executor"] == "ray" else None
+        around = importing(make_engine(), files, self.paths)
         if not is_fixing:
             with contextlib.closing(progress):
-                results = check_files(make_engine(), files, settings.jobs, show, elsewhere)
+                results = check_files(make_engine(), files, settings.jobs, show, elsewhere, around)
             for warning in sorted({warning for result in results for warning in result.warnings}):
                 tell(f"warning: {warning}")
             for result in results if self.given["verbose"] else ():
@@ -325,6 +327,7 @@ class Check:
             show,
             sources,
             elsewhere=elsewhere,
+            importing=around,
         )
         with contextlib.closing(progress):
             fixing.run()

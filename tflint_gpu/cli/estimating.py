@@ -21,29 +21,32 @@ _MOST_LOOPS = 2
 _PIPELINES = "input_pipeline"
 
 
-def in_order(outcome: Outcome, resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path) -> Outcome:
+def in_order(
+    outcome: Outcome, resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path, paths: Sequence[str]
+) -> Outcome:
     """The outcome with its findings in the order of what fixing them brings.
 
     Arguments:
-        files: that were checked: those that have to do with a finding are analysed again.
+        files: that were checked, and are analysed again.
+        paths: that were named.
     """
     from tflint_gpu.checking.stack import with_large_stack
 
     def ordered() -> Outcome:
-        frequencies = _frequencies(outcome, resolver, files, here)
+        frequencies = _frequencies(outcome, resolver, files, here, paths)
         return replace(outcome, diagnostics=estimated(outcome.diagnostics, frequencies))
 
     return with_large_stack(ordered) if outcome.diagnostics else outcome
 
 
 def _frequencies(
-    outcome: Outcome, resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path
+    outcome: Outcome, resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path, paths: Sequence[str]
 ) -> dict[Key, Frequency]:
     from tflint_gpu.rule import entries
 
     themes = {entry.code: entry.theme for entry in entries()}
     wanted = {diagnostic.sort_key for diagnostic in outcome.diagnostics}
-    flagged, _ = findings(resolver, files, here)
+    flagged, _ = findings(resolver, files, here, paths)
     return {
         diagnostic.sort_key: _frequency(finding, model, themes.get(diagnostic.code) == _PIPELINES)
         for _, finding, diagnostic, model in flagged

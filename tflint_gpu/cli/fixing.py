@@ -33,7 +33,7 @@ class Fixing:
         fixed: the problems that were fixed.
         diffs: for each file that changed or would change.
         failures: files whose fixes could not be used.
-        elsewhere: as `check_files` has it.
+        elsewhere, importing: as `check_files` has them.
     """
 
     make_engine: Callable[[], Engine]
@@ -49,15 +49,19 @@ class Fixing:
     diffs: list[str] = field(default_factory=list)
     failures: list[InternalError] = field(default_factory=list)
     elsewhere: Elsewhere | None = None
+    importing: Sequence[FileToCheck] = ()
 
     def run(self) -> None:
         """Run rounds: each fixes every file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
-            self.results = check_files(engine, self.files, self.jobs, self.tell, self.elsewhere)
+            self.results = self._checked(engine)
             if not self._round(engine) or self.dry:
                 return
-        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell, self.elsewhere)
+        self.results = self._checked(self.make_engine())
+
+    def _checked(self, engine: Engine) -> list[FileResult]:
+        return check_files(engine, self.files, self.jobs, self.tell, self.elsewhere, self.importing)
 
     def _round(self, engine: Engine) -> bool:
         """Fix all files once; whether one changed."""

@@ -18,17 +18,27 @@ if TYPE_CHECKING:
 Found: TypeAlias = "tuple[Rule, Finding, Diagnostic, Model]"
 
 
-def findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path) -> tuple[list[Found], list[Model]]:
-    """The findings, each once, and the files that may be the programs which run them."""
+def findings(
+    resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path, paths: Sequence[str]
+) -> tuple[list[Found], list[Model]]:
+    """The findings, each once, and the files that may be the programs which run them.
+
+    Arguments:
+        paths: that were named: files of their projects that import them count, too.
+    """
     from tflint_gpu.checking.engine import Engine
+    from tflint_gpu.checking.importers import importing
     from tflint_gpu.text.source import UnreadableSource
 
     engine = Engine(resolver, here, keeps_files=True)
     by_place: dict[tuple[Any, ...], Found] = {}
     models: dict[Path, Model] = {}
-    for file in files:
+    named = {file.name for file in files}
+    for file in (*files, *importing(engine, files, paths)):
         try:
             for rule, finding, diagnostic, model in engine.findings(file):
+                if file.name not in named and diagnostic.filename not in named:
+                    continue
                 by_place.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:

@@ -210,7 +210,7 @@ class Verify:
 
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
         """The findings, all or those at the place that was named, and the programs that may run them."""
-        flagged, models = findings(resolver, files, self.here)
+        flagged, models = findings(resolver, files, self.here, self.paths)
         wanted = self.given["at"]
         if wanted is None:
             return flagged, models

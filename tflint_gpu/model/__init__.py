@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
+    from tflint_gpu.model.python.syntax.operators import operands
     from tflint_gpu.model.python.syntax.scopes import Binding
     from tflint_gpu.model.python.syntax.syntax import (
         Expression,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         iterable,
         method_name,
     )
-    from tflint_gpu.model.python.value_flow.calls import Callee
+    from tflint_gpu.model.python.value_flow.calls import Callee, filled
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
     from tflint_gpu.model.python.value_flow.inference import Inference
     from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
@@ -119,7 +120,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
     from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
-    from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
+    from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY
     from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
     from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
     from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions, State
@@ -159,10 +160,11 @@ _NAMES = {
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",
+    "python.syntax.operators": "operands",
     "python.syntax.syntax": (
         "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name"
     ),
-    "python.value_flow.calls": "Callee",
+    "python.value_flow.calls": "Callee filled",
     "python.value_flow.constants": "Constants UNKNOWN",
     "python.value_flow.inference": "Inference",
     "python.value_flow.origins": "Context ELEMENT Origin Origins",
@@ -221,7 +223,7 @@ _NAMES = {
     "tensorflow.runtime.visibility": "Visibility",
     "tensorflow.tf_data.chains": "Chain Operation",
     "tensorflow.tf_data.consumers": "Consumers Consumption",
-    "tensorflow.tf_data.element_wise": "COMBINING NUMBERS UNARY filled operands",
+    "tensorflow.tf_data.element_wise": "COMBINING NUMBERS UNARY",
     "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",
     "tensorflow.tf_data.lengths": "Lengths",
     "tensorflow.tf_data.mapped_functions": "MappedFunctions State",

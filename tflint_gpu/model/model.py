@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.api.passing import LIBRARY
+from tflint_gpu.text.source import UnreadableSource
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.syntax.syntax import Expression, Node
     from tflint_gpu.model.python.value_flow.origins import Context
     from tflint_gpu.targets import Target
-    from tflint_gpu.text.source import SourceFile
+    from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 _T = TypeVar("_T")
 
@@ -73,13 +74,12 @@ class Model:
         other._answers = {analysis: self._answers[analysis] for analysis in untraced}
         return other
 
-    def supposing(self, text: str) -> Model:
-        """The model that the file would have with another text.
-
-        Raises:
-            UnreadableSource: it does not parse.
-        """
-        return Model(self.project.supposed(replace(self.source, text=text)), self.project)
+    def supposing(self, text: str) -> Model | None:
+        """The model that the file would have with another text; None where that does not parse."""
+        try:
+            return Model(self.project.supposed(replace(self.source, text=text)), self.project)
+        except UnreadableSource:
+            return None
 
     def close(self) -> None:
         """Drop everything, so that it dies now: the analyses know each other, and some the model, in circles."""

@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
-from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.reports.locations import place
+
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 
 _FAILS = {"crash": "without a fix the code fails", "wrong-result": "without a fix the results are wrong"}
 _MOST_NAMED = 3
 
-Key = tuple[str, Location, str, str]
+Key: TypeAlias = "tuple[str, Location, str, str]"
 """A diagnostic's `sort_key`."""
 
 

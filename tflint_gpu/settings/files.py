@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
+def is_marked(directory: Path) -> bool:
+    """Whether a directory has something which only a project's root has."""
+    return any((directory / name).exists() for name in ROOT_MARKERS)
+
+
 class NoSuchPath(Exception):
     """A path given by the user that is not there, or cannot be looked at."""
 
@@ -130,7 +135,7 @@ class Discovery:
     def _marked(self, directory: Path) -> Path | None:
         """The nearest directory upwards that has something which only a project's root has."""
         if directory not in self._marks:
-            if any((directory / name).exists() for name in ROOT_MARKERS):
+            if is_marked(directory):
                 self._marks[directory] = directory
             else:
                 self._marks[directory] = None if directory.parent == directory else self._marked(directory.parent)

@@ -242,7 +242,10 @@ class DocumentCells(CellSource):
         content = _LAST_OF_NEWLINES.sub(lambda newline: newline[0] + cell.indentation, content)
         if end == len(cell.text) and cell.text.endswith(("\r", "\n")):  # no line follows
             content = (cell.indentation if start == end else "") + content.removesuffix(cell.indentation)
-        return self._in_file(cell, cell.start + start), self._in_file(cell, cell.start + end), content
+        first, last = (self._in_file(cell, cell.start + offset) for offset in (start, end))
+        if content.startswith(("\r", "\n")) and cell.text[:start].endswith(("\r", "\n")):  # an empty line comes first
+            first -= cell.removed[self.row(cell.start + start) - self.row(cell.start)]
+        return first, last, content
 
     def _in_file(self, cell: Cell, offset: int) -> int:
         """The offset in the file of an offset in the program that lies in a cell."""

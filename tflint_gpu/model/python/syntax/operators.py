@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import Expression
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
 
 
 def is_negation(expr: Expression) -> TypeGuard[cst.UnaryOperation]:
@@ -64,3 +64,18 @@ UNARY: Mapping[type, Callable[[Any], Any]] = {
     cst.Plus: operator.pos,
     cst.Not: operator.not_,
 }
+
+
+def operands(node: Node) -> list[Expression] | None:
+    """What an operator combines number by number; None for anything else."""
+    if isinstance(node, cst.BinaryOperation):
+        return None if isinstance(node.operator, cst.MatrixMultiply) else [node.left, node.right]
+    if isinstance(node, cst.UnaryOperation):
+        return None if isinstance(node.operator, cst.Not) else [node.expression]
+    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        compares = (cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+        target = node.comparisons[0]
+        return [node.left, target.comparator] if isinstance(target.operator, compares) else None
+    if isinstance(node, cst.AugAssign) and not isinstance(node.operator, cst.MatrixMultiplyAssign):
+        return [node.target, node.value]
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -38,6 +38,19 @@ class Callee:
     receiver: Origin | None = None
     context: Context | None = None
     given: tuple[Bound, ...] = ()
+
+
+def filled(callee: Callee) -> Mapping[Node, Bound]:
+    """The parameters that `functools.partial` has filled."""
+    positional = list(callee.function.parameters)
+    named = {p.name.value: p for p in parameters(callee.function.node)}
+    passed: dict[Node, Bound] = {}
+    for given in callee.given:
+        if given.keyword in named:
+            passed[named[given.keyword]] = given
+        elif not given.keyword and positional:
+            passed[positional.pop(0)] = given
+    return passed
 
 
 def arguments(

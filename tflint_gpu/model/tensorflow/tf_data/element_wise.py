@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,8 +10,9 @@ import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee
+from tflint_gpu.model.python.syntax.operators import operands
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee, filled
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
@@ -109,7 +110,22 @@ class ElementWise:
         returned = [self._expression(file, value, self.context) for value in file.returned(node)]
         if not returned or not all(v and v.parts == frozenset(self.components) and not v.is_number for v in returned):
             return False
-        return is_plain(self.inference, self.function, self._understood)
+        return self._stores_are_known() and is_plain(self.inference, self.function, self._understood, stores=True)
+
+    def _stores_are_known(self) -> bool:
+        """`features["image"] = features["image"] / 255`: whether what is put into an element is computed from it."""
+        file, node = self.function.file, self.function.node
+        stores = [(t, v) for t, v in file.tree.item_assignments if file.tree.within(t, node)]
+        for target, stored in stores:
+            into = self.inference.of(file, target.value, self.context)
+            value = self._expression(file, stored, self.context) if stored is not None else None
+            if value is None or value.shape is None or not all(o.node in self.components for o in into):
+                return False
+            index = target.slice[0].slice
+            key = self.inference.key(file, index.value, self.context) if isinstance(index, cst.Index) else None
+            if not isinstance(key, str) or len(target.slice) > 1:
+                return False
+        return True
 
     def keeps_rank(self) -> bool:
         """Of such a function: whether it adds no axis, and takes none away."""
@@ -157,8 +173,11 @@ class ElementWise:
         return self._number(origin)
 
     def _parameter(self, origin: Origin, node: cst.Param) -> _Value | None:
-        if origin.access_path:
-            return None
+        if origin.access_path:  # of a dictionary: an index of a tensor would count the batch
+            item = origin.access_path[0]
+            is_component = len(origin.access_path) == 1 and item.kind == "item" and isinstance(item.key, str)
+            is_component = is_component and node in self.components
+            return _Value(frozenset([node.name]), (node, f"[{item.key}]")) if is_component else None
         if node in self.components:
             return _Value(frozenset([node]), (node,))
         given = self.given.get(node)
@@ -322,34 +341,6 @@ class ElementWise:
             )
 
         return len(call.args) == 1 and self.inference.must_be(file, call.func, is_rescaling, context)
-
-
-def filled(callee: Callee) -> Mapping[Node, Bound]:
-    """The parameters that `functools.partial` has filled."""
-    positional = list(callee.function.parameters)
-    named = {p.name.value: p for p in parameters(callee.function.node)}
-    passed: dict[Node, Bound] = {}
-    for given in callee.given:
-        if given.keyword in named:
-            passed[named[given.keyword]] = given
-        elif not given.keyword and positional:
-            passed[positional.pop(0)] = given
-    return passed
-
-
-def operands(node: Node) -> list[Expression] | None:
-    """What an operator combines number by number; None for anything else."""
-    if isinstance(node, cst.BinaryOperation):
-        return None if isinstance(node.operator, cst.MatrixMultiply) else [node.left, node.right]
-    if isinstance(node, cst.UnaryOperation):
-        return None if isinstance(node.operator, cst.Not) else [node.expression]
-    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
-        compares = (cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
-        target = node.comparisons[0]
-        return [node.left, target.comparator] if isinstance(target.operator, compares) else None
-    if isinstance(node, cst.AugAssign) and not isinstance(node.operator, cst.MatrixMultiplyAssign):
-        return [node.target, node.value]
-    return None
 
 
 def _combined(values: Iterable[_Value | None]) -> _Value | None:

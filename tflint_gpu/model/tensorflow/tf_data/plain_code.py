@@ -34,12 +34,15 @@ def is_plain(
     function: Function,
     understood: Collection[Node],
     may_ask: Callable[[Expression], bool] = lambda test: False,
+    *,
+    stores: bool = False,
 ) -> bool:
     """Whether a function, with those it calls, only computes what it returns, and asks its own values nothing.
 
     Arguments:
         understood: the calls of other functions that it may make.
         may_ask: whether a conditional expression may depend on a value.
+        stores: whether the function itself may put items into its parameters.
     """
     seen: set[Node] = set()
     queue = [function]
@@ -48,7 +51,8 @@ def is_plain(
             continue
         seen.add(reached.node)
         node, file = reached.node, reached.file
-        if isinstance(node, cst.FunctionDef) and not _is_straight(file, node):
+        targets = (*_NAMES, cst.Subscript) if stores and reached is function else _NAMES
+        if isinstance(node, cst.FunctionDef) and not _is_straight(file, node, targets):
             return False
         if any(isinstance(inner, _FORBIDDEN) for inner in walk(node.body)):
             return False
@@ -73,10 +77,10 @@ def _asks_outside(function: Function, test: Expression) -> bool:
     return not any(isinstance(n, cst.Name) and n.value in own for n in walk(test))
 
 
-def _is_straight(file: File, function: cst.FunctionDef) -> bool:
-    """Whether a function's body has assignments to names, returns and conditions only, apart from its docstring."""
+def _is_straight(file: File, function: cst.FunctionDef, targets: tuple[type[Node], ...]) -> bool:
+    """Whether a function's body has assignments to some targets, returns and conditions only, and its docstring."""
     return all(
-        (isinstance(node, _STATEMENTS) and all(isinstance(target, _NAMES) for target in _targets(node)))
+        (isinstance(node, _STATEMENTS) and all(isinstance(target, targets) for target in _targets(node)))
         or (isinstance(node, cst.Expr) and isinstance(node.value, cst.BaseString))
         for node in walk(function.body)
         if isinstance(node, cst.BaseStatement | cst.BaseSmallStatement | cst.BaseSuite | cst.Else)
