@@ -42,10 +42,10 @@ class ImportSearch:
             for part in name.decode("ascii", "replace").split("."):
                 place = os.path.join(place, part)
                 paths += [place + ".py", os.path.join(place, "__init__.py")]
-            found = [path for path in paths if self._is_there(path)]
+            present = [path for path in paths if self._is_there(path)]
             above = os.path.dirname(folder)
-            if found or above == folder or folder == root:
-                self._answers[key] = any(map(self._mentions_it, found)), frozenset(paths)
+            if present or above == folder or folder == root:
+                self._answers[key] = any(map(self._mentions_it, present)), frozenset(paths)
             else:
                 mentions, others = self._answer(above, root, name)
                 self._answers[key] = mentions, others.union(paths)

@@ -107,7 +107,7 @@ class Tracing(Analysis):
     def decorations(self, file: File) -> list[Decoration]:
         """The functions of a file that `tf.function` decorates, each with the decorator."""
         perhaps = file.once(_decorations) if self._wrappers(file) else file.once(_naming_decorations)
-        return [(function, one) for function, one in perhaps if self.is_tf_function(file, one.decorator)]
+        return [pair for pair in perhaps if self.is_tf_function(file, pair[1].decorator)]
 
     def is_tf_function(self, file: File, expr: Expression) -> bool:
         """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
@@ -249,7 +249,7 @@ def _decorations(file: File) -> list[Decoration]:
 
 def _naming_decorations(file: File) -> list[Decoration]:
     decorations = file.once(_decorations) if _has_words(file) else ()
-    return [(function, one) for function, one in decorations if _names_by_itself(file, one.decorator)]
+    return [(function, decorator) for function, decorator in decorations if _names_by_itself(file, decorator.decorator)]
 
 
 def _own_wrappers(file: File) -> frozenset[str]:
