@@ -61,9 +61,9 @@ class HostValueInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the places that ask a symbolic tensor for its value."""
-        if model.once(TracedCode).may_run_eagerly:
-            return
         for value in model.once(HostValues).asked(converts=model.target.keras < 3):
+            if model.once(TracedCode).may_run_eagerly:
+                return
             yield _finding(value)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -69,12 +69,16 @@ class Retracing(Analysis):
         for made_file in self.inference.files_with("tf.function", self.file):
             for node, made in self.tracing.wrapped(made_file).items():
                 function = self.inference.definitions.function(made_file, node)
+                if not (self._has_loops or made_file is self.file or self._names(function, made)):
+                    continue
                 if self.inference.definitions.decorators.may_replace(made_file, node) or not _is_open_to_numbers(
                     made_file, made
                 ):
                     continue
                 for file, call in self._calls(function, made):
-                    if call in seen or not self._means(file, call, made):
+                    if call in seen or not (self._has_loops or file is self.file):
+                        continue  # neither the call nor the loop is in the file that is checked
+                    if not self._means(file, call, made):
                         continue
                     seen.add(call)
                     for value, parameter, changing_loop in self._numbers(file, call, function):
@@ -87,6 +91,17 @@ class Retracing(Analysis):
                                 *(file, call, value, changing_loop, function, parameter, _name(file, call)),
                                 *(made_file, made),
                             )
+
+    @property
+    def _has_loops(self) -> bool:
+        """Whether the file that is checked may be the one that changes a number."""
+        return bool(self.file.tree.all_loops)
+
+    def _names(self, function: Function, made: Node) -> bool:
+        """Whether the file that is checked has a name of a `tf.function`'s object, by which it may call it."""
+        bound = function.file.bound_to(made) if isinstance(made, cst.Call) else None
+        names = (function.name, (bound or function.name).rpartition(".")[2])
+        return any(name in self.file.source.text for name in names)
 
     def _calls(self, function: Function, made: Node) -> Iterator[tuple[File, cst.Call]]:
         """The calls that may be of the object: by the function's name, or by the name that the object gets."""

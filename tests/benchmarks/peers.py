@@ -1,10 +1,12 @@
 """What a check costs, each figure beside its goal as a ratio taken in one run, and what other tools cost on the same files.
 
-    python tests/benchmarks/peers.py REPOSITORIES [--only PART ...] [--peers BIN] [--all] [--repeat N] [--kept FILE]
+    python tests/benchmarks/peers.py REPOSITORIES [--only PART ...] [--peers BIN] [--wheels WHEELS] [--all]
+        [--repeat N] [--kept FILE]
 
 REPOSITORIES is a folder with checkouts of public repositories, each called `owner+name`; those in `LIBRARIES` are
 libraries, the others user code. BIN is the folder with the commands of the other tools, of an environment with
-`pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. Without `--all` each part takes some of the files only,
+`pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. WHEELS is a folder with two others, `tf_keras` and
+`keras`, into which the wheels of these were unpacked (`pip download --no-deps tf_keras keras`). Without `--all` each part takes some of the files only,
 which is enough to see where it stands. CPU seconds are compared, not the clock, unless a part says so: then they hold
 on a busy machine, too. With `--kept` each part that is done is written to FILE, and what FILE knows of the other parts is
 printed with it, so that the parts can be run one at a time. What is printed is the table of `docs/benchmarks.md`.
@@ -14,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import platform
 import shutil
@@ -22,19 +23,17 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from datetime import date
-from math import isnan, nan
+from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from statistics import median, quantiles
 
 import libcst
 from bare_parsing import parse_seconds
+from figures import Figure, Kept
 from lsp_latency import lines_of_fixtures, measure
 from processes import Cost, cost, medians, tflint
 from speed import checked, tensorflow_files, timed
-
-from tflint_gpu.text.replacement import replace_file
 
 __all__: list[str] = []
 
@@ -58,12 +57,14 @@ class Field:
         whole: take all files, not some.
         repeat: how often short commands run.
         peers: the folder with the other tools' commands.
+        wheels: the folder with the libraries as they are installed.
     """
 
     repositories: Path
     whole: bool
     repeat: int
     peers: Path | None
+    wheels: Path | None
 
     def user_code(self) -> dict[Path, list[Path]]:
         """The repositories of user code, with their files that mention TensorFlow."""
@@ -87,28 +88,9 @@ class Field:
         return sorted(files, key=lambda file: abs(file.stat().st_size - 8000))[:5]
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table."""
-
-    what: str
-    value: float
-    goal: float
-    at_least: bool = False
-    unit: str = ""
-    note: str = ""
-
-    def __str__(self) -> str:
-        if isnan(self.goal):
-            return f"| {self.what} | {self.value:.3g}{self.unit} | | | {self.note} |"
-        met = self.value >= self.goal if self.at_least else self.value <= self.goal
-        goal = f"{'at least' if self.at_least else 'at most'} {self.goal:g}{self.unit}"
-        return f"| {self.what} | {self.value:.3g}{self.unit} | {goal} | {'met' if met else 'missed'} | {self.note} |"
-
-
 def cold(field: Field) -> Iterator[Figure]:
     """A whole check beside bare parsing, one core."""
-    for what, projects, goal in (("user code", field.user_code(), 0.8), ("libraries", field.libraries(), 0.5)):
+    for what, projects, goal in (("user code", field.user_code(), 0.7), ("libraries", field.libraries(), 0.5)):
         files = [file for files in projects.values() for file in files]
         ratios = []
         for _ in range(field.repeat if field.whole else 1):
@@ -117,6 +99,50 @@ def cold(field: Field) -> Iterator[Figure]:
         lines = sum(file.read_bytes().count(b"\n") for file in files)
         note = f"{len(files)} files, {lines} lines; bare `parse_module` {parse:.1f} s"
         yield Figure(f"cold, one core, {what}, to bare parsing", median(ratios), goal, note=note)
+
+
+_CHECK = ("check", "--isolated", "--quiet", "--no-progress", "--output-format", "json", "--exit-zero", "--no-cache")
+
+
+def wheels(field: Field) -> Iterator[Figure]:
+    """Libraries with many methods of the same names, each from its root and both in one folder."""
+    if field.wheels is None:
+        raise SystemExit("wheels: name the folder with the unpacked wheels by --wheels")
+    alone = 0.0
+    for name in ("tf_keras", "keras"):
+        folder = field.wheels / name
+        files = tensorflow_files(folder, 0)
+        ratios, one = [], cost(tflint(*_CHECK, "--jobs", "1", "."), folder)
+        for _ in range(field.repeat):
+            parse = parse_seconds(files)
+            one = cost(tflint(*_CHECK, "--jobs", "1", "."), folder, watched=True)
+            ratios.append(one.cpu / parse)
+        alone += one.cpu
+        note = f"{len(files)} files; bare `parse_module` {parse:.1f} s"
+        yield Figure(f"{name} from its root, to bare parsing", median(ratios), 1, note=note)
+        two = cost(tflint(*_CHECK, "--jobs", "2", "."), folder, watched=True)
+        note = f"on free cores, by the busiest process; {one.cpu:.1f} s with one"
+        yield Figure(f"two processes to one, {name}: gain", one.longest / two.longest, 1.8, True, note=note)
+        yield Figure(f"two processes to one, {name}: CPU", two.cpu / one.cpu, 1.1)
+    together = cost(tflint(*_CHECK, "--jobs", "1", "."), field.wheels)
+    yield Figure(
+        "both in one folder, to the sum of each alone", together.cpu / alone, 1.1, note=f"{together.cpu:.1f} s"
+    )
+
+
+def together(field: Field) -> Iterator[Figure]:
+    """All user code in one folder beside each repository by itself."""
+    folders = [*field.user_code()]
+    alone = sum(cost(tflint(*_CHECK, "--jobs", "1", "."), folder).cpu for folder in folders)
+    start = cost(tflint(*_CHECK, "-"), given=b"import tensorflow as tf\n").cpu
+    once = cost(tflint(*_CHECK, "--jobs", "1", *map(str, folders)), field.repositories)
+    note = f"{len(folders)} repositories; of each by itself the start is left out, {start:.2f} s"
+    yield Figure(
+        "user code in one run, to the sum of each alone",
+        (once.cpu - start) / (alone - start * len(folders)),
+        1.05,
+        note=note,
+    )
 
 
 def processes(field: Field) -> Iterator[Figure]:
@@ -196,7 +222,7 @@ def standard_input(field: Field) -> Iterator[Figure]:
     yield Figure(
         "one file from standard input, to `import libcst`", found["with"] / found["libcst"], 1.3, note=f"{lines} lines"
     )
-    yield Figure("the same without TensorFlow", found["without"] / found["libcst"], 0.3, note=note)
+    yield Figure("the same without TensorFlow", found["without"] / found["libcst"], 0.25, note=note)
 
 
 _FLAKE8 = """
@@ -219,8 +245,8 @@ def flake8(field: Field) -> Iterator[Figure]:
         library = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
         plain = [str(path) for path in library if path.stat().st_size < 9000][:20]
         for kind, paths, goal in (
-            ("one file with TensorFlow", [f"{folder}/with0.py"], 1.8),
-            ("five files with TensorFlow", [f"{folder}/with{number}.py" for number in range(5)], 1.8),
+            ("one file with TensorFlow", [f"{folder}/with0.py"], 2),
+            ("five files with TensorFlow", [f"{folder}/with{number}.py" for number in range(5)], 2),
             (f"{len(plain)} files without", plain, 1.05),
         ):
             plugged = [sys.executable, "-c", _FLAKE8, "with", "--select=F,TFG", *paths]
@@ -233,7 +259,7 @@ def flake8(field: Field) -> Iterator[Figure]:
 
 def server(field: Field) -> Iterator[Figure]:
     """From a change in an editor to its diagnostics, by the clock."""
-    for lines, goal in ((500, 150), (3000, 300)):
+    for lines, goal in ((500, 100), (3000, 250)):
         path = Path(tempfile.gettempdir(), f"typed_{lines}.py")
         changes = 60 if field.whole else 20
         _, waits, spent = asyncio.run(measure(path, lines_of_fixtures(lines), changes))
@@ -333,6 +359,8 @@ def peers(field: Field) -> Iterator[Figure]:
 
 PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
     "cold": cold,
+    "wheels": wheels,
+    "together": together,
     "processes": processes,
     "warm": warm,
     "stdin": standard_input,
@@ -344,63 +372,27 @@ PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What earlier runs printed, by part.
-
-    Arguments:
-        file: JSON; it need not exist. None: nothing is kept.
-    """
-
-    file: Path | None
-
-    def known(self) -> dict[str, dict[str, object]]:
-        """The parts that were measured: when, at which load, and the lines of their figures."""
-        if self.file is None or not self.file.exists():
-            return {}
-        found: dict[str, dict[str, object]] = json.loads(self.file.read_text("utf-8"))
-        return found
-
-    def add(self, part: str, files: str, figures: list[Figure]) -> None:
-        """Write a part that is done in the place of what was known of it."""
-        if self.file is None:
-            return
-        load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
-        done = {
-            "date": date.today().isoformat(),
-            "load": load,
-            "files": files,
-            "figures": [asdict(one) for one in figures],
-        }
-        replace_file(self.file, json.dumps({**self.known(), part: done}, indent=1).encode())
-
-    def lines(self, part: str) -> list[str]:
-        """The lines of the table for a part that is not measured now, if it was before."""
-        match self.known().get(part):
-            case {"figures": list(figures)}:
-                return [str(Figure(**one)) for one in figures]
-        return []
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", type=Path)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[], metavar="PART")
     parser.add_argument("--peers", type=Path, help="the folder with the other tools' commands")
+    parser.add_argument("--wheels", type=Path, help="the folder with tf_keras and keras as they are installed")
     parser.add_argument("--all", action="store_true", help="all files instead of some")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument(
         "--kept", type=Path, help="a file for what is measured; known parts that --only leaves out are printed"
     )
     arguments = parser.parse_args()
-    field = Field(arguments.repositories.resolve(), arguments.all, arguments.repeat, arguments.peers)
+    field = Field(arguments.repositories.resolve(), arguments.all, arguments.repeat, arguments.peers, arguments.wheels)
     files = "all files" if field.whole else "some of the files"
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, {files}{load}\n")
     print("| | measured | goal | | |\n|---|---|---|---|---|")
     kept = Kept(arguments.kept)
-    wanted = arguments.only or [one for one in PARTS if one != "peers" or field.peers is not None]
+    left_out = {part for part, given in (("peers", field.peers), ("wheels", field.wheels)) if given is None}
+    wanted = arguments.only or [part for part in PARTS if part not in left_out]
     for name in PARTS:
         if name not in wanted:
             print("".join(f"{line}\n" for line in kept.lines(name)), end="")

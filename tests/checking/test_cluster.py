@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ from tflint_gpu.checking.workers import check_files
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import OUTPUT_FORMATS
 
 Write = Callable[..., list[Path]]
 WRONG = "import tensorflow as tf\n\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n"
@@ -84,6 +87,68 @@ def test_what_a_lost_worker_had_is_done_again(ray: Any, tmp_path: Path, write_fi
     assert {name for name, found in codes.items() if found == ["TFG000"]} == {"f11.py"}
     assert (tmp_path / "f03.py.met").exists() and codes["f03.py"] == ["TFG502"]
     assert sum(found == ["TFG502"] for found in codes.values()) == 15
+
+
+FAKE = """
+import os, types
+
+exceptions = types.SimpleNamespace(WorkerCrashedError=type("WorkerCrashedError", (Exception,), {}))
+lost = []
+
+def is_initialized(): return False
+def init(**options): os.write(1, b"init\\n")
+def put(value): return value
+def cluster_resources(): return {"CPU": 1}
+def wait(pending, num_returns): return pending[:1], pending[1:]
+
+class remote:
+    def __init__(self, function): self.function = function
+    def options(self, **options): return self
+    def remote(self, *arguments): return Answer(self.function, arguments)
+
+class Answer:
+    def __init__(self, *call): self.call = call
+
+def get(answer):
+    if not lost:
+        lost.append(answer)
+        print("A worker died or was killed while executing a task.")
+        os.write(1, b"A worker died\\n")
+        raise exceptions.WorkerCrashedError
+    function, arguments = answer.call
+    return function(*arguments)
+"""
+"""Stands for Ray where it is not installed: it writes wherever Ray's lines about a lost worker were seen."""
+
+
+@pytest.mark.parametrize("output_format", OUTPUT_FORMATS)
+def test_nothing_but_the_report_is_on_standard_output(tmp_path: Path, write_files: Write, output_format: str) -> None:
+    """Protects programs that read the report: a worker is lost, and Ray says so in Python and past it."""
+    write_files({"fake/ray.py": FAKE} | {f"code/f{number}.py": WRONG for number in range(8)})
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "fake")}
+    reports = [
+        subprocess.run(
+            [
+                *f"{sys.executable} -m tflint_gpu check --isolated --no-cache --output-format {output_format} .".split(),
+                "--executor",
+                executor,
+            ],
+            cwd=tmp_path / "code",
+            env=environment,
+            capture_output=True,
+            timeout=300,
+        )
+        for executor in ("local", "ray")
+    ]
+    assert reports[0].stdout and b"TFG50" in reports[0].stdout
+    assert without_times(reports[1].stdout) == without_times(reports[0].stdout)
+    assert reports[1].stderr.count(b"A worker died") == 2, "and it is not lost"
+    assert reports[1].returncode == reports[0].returncode == 1
+
+
+def without_times(report: bytes) -> bytes:
+    """A report without what differs from one run to the next."""
+    return re.sub(rb"[0-9T:.+-]{19,}Z?|\b[0-9a-f]{8}-[0-9a-f-]{27}\b", b"", report)
 
 
 def cost(folder: Path, files: int) -> dict[str, float]:

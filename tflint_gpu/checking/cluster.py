@@ -5,7 +5,9 @@ Each machine of the cluster needs tflint-gpu of this version and the files at th
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -33,7 +35,11 @@ def check_on_ray(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch
     Raises:
         NoCluster: Ray cannot be used.
     """
-    ray = connected()
+    with contextlib.redirect_stdout(sys.stderr):  # for what Ray prints in Python
+        yield from _checked(connected(), engine, files)
+
+
+def _checked(ray: Any, engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:
     shared = ray.put(engine)
     task = ray.remote(_check_group)
     usual = task.options(max_retries=_TRIES, retry_exceptions=False)
@@ -51,6 +57,21 @@ def check_on_ray(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch
                 yield Batch((crashed(group[0]),))
             else:  # one of them ended every worker that had it
                 pending |= {alone.remote(shared, [file]): [file] for file in group}
+
+
+def keep_standard_output() -> None:
+    """Keep standard output for the report, until the process ends: Ray's lines, also late ones, go to standard error.
+
+    Ray's own code and the processes that it starts write to the file descriptor, past Python's `sys.stdout`.
+    """
+    sys.stdout.flush()
+    try:
+        descriptor = sys.stdout.fileno()
+        kept = os.dup(descriptor)
+        os.dup2(sys.stderr.fileno(), descriptor)
+    except (OSError, ValueError):  # no file: nothing but Python can write to it
+        return
+    sys.stdout = os.fdopen(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
 
 
 def connected() -> Any:

@@ -10,6 +10,7 @@ from tflint_gpu.checking.cache import Cache, Kept
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of, state_of
 from tflint_gpu.settings.files import FileToCheck
+from tflint_gpu.text.import_search import ImportSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Known:
         """The results that are known, and the files that are worth a check; others have nothing to do with us."""
         results: list[FileResult] = []
         rest: list[FileToCheck] = []
+        imports = ImportSearch()
         for file in files:
             cache = self._cache_for(file)
             path = str(file.path)
@@ -37,7 +39,7 @@ class Known:
             if kept is not None:
                 result = FileResult(file, **{field.name: getattr(kept, field.name) for field in fields(Kept)})
                 results.append(self.engine.wanted(result))
-            elif _matters(file, cache):
+            elif _matters(file, cache, imports):
                 rest.append(file)
         return results, rest
 
@@ -78,7 +80,7 @@ class Known:
         return f"{self._keys[question]} {file.name}"
 
 
-def _matters(file: FileToCheck, cache: Cache | None) -> bool:
+def _matters(file: FileToCheck, cache: Cache | None, imports: ImportSearch) -> bool:
     """Whether a file is worth a check; a cache learns on which files that rests."""
     path = str(file.path)
     stamp = None if cache is None else stamp_of(path)
@@ -87,7 +89,7 @@ def _matters(file: FileToCheck, cache: Cache | None) -> bool:
         data = file.read()
     except OSError:
         return True  # the engine says why
-    matters = file.may_matter(data, asked)
+    matters = file.may_matter(data, imports, asked)
     if cache is not None:
         states = {dependency: state_of(dependency) for dependency in asked} | {path: State(digest_of(data), stamp)}
         cache.learn(Dependencies({path: asked}, states))

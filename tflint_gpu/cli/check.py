@@ -345,7 +345,9 @@ class Check:
 
 def _on_ray() -> Elsewhere:
     """The check on a cluster, whose errors the user has to fix."""
-    from tflint_gpu.checking.cluster import NoCluster, check_on_ray
+    from tflint_gpu.checking.cluster import NoCluster, check_on_ray, keep_standard_output
+
+    keep_standard_output()
 
     def check(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:
         try:

@@ -83,6 +83,7 @@ class Model:
 
     def close(self) -> None:
         """Drop everything, so that it dies now: the analyses know each other, and some the model, in circles."""
+        vars(self.inference.definitions).clear()
         vars(self.inference).clear()
         vars(self).clear()
 

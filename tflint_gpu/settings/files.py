@@ -13,10 +13,10 @@ from tflint_gpu.text.bytesearch import (
     ENDINGS,
     JUPYTEXT_ENDING,
     NOTEBOOK_ENDING,
-    imported,
     is_jupytext,
     mentions_tensorflow,
 )
+from tflint_gpu.text.import_search import ImportSearch
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -59,17 +59,18 @@ class FileToCheck:
         """
         return self.path.read_bytes() if self.content is None else self.content
 
-    def may_matter(self, data: bytes, asked: set[str] | None = None) -> bool:
+    def may_matter(self, data: bytes, imports: ImportSearch | None = None, asked: set[str] | None = None) -> bool:
         """Whether its bytes mention TensorFlow, a program's imports do, or it is JSON with escapes for letters.
 
         Arguments:
+            imports: what other files of the run are asked with, too.
             asked: gets the paths of other files on which the answer rests.
         """
         if self.path.suffix == JUPYTEXT_ENDING and not is_jupytext(data):
             return False
         if mentions_tensorflow(data):
             return True
-        if b"__main__" in data and any(map(mentions_tensorflow, imported(data, self.path, self.root, asked))):
+        if b"__main__" in data and (imports or ImportSearch()).mentions_tensorflow(data, self.path, self.root, asked):
             return True
         return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TypeAlias
 
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
 NOTEBOOK_ENDING = ".ipynb"
 QUARTO_ENDING = ".qmd"
 JUPYTEXT_ENDING = ".md"
@@ -55,26 +53,6 @@ class Mentioned(dict[RequiredSubstring, bool]):
             if self[required]:
                 return True
         return False
-
-
-def imported(data: bytes, path: Path, root: Path, asked: set[str] | None = None) -> Iterator[bytes]:
-    """The bytes of the files below a root that a file's import statements name, as far as plain paths lead to them.
-
-    Arguments:
-        asked: gets the paths that are looked for.
-    """
-    for name in dict.fromkeys(_IMPORT.findall(data)):  # functions of one file import the same again
-        parts = name.decode("ascii", "replace").split(".")
-        for folder in (path.parent, *path.parent.parents):
-            places = [folder.joinpath(*parts[: n + 1]) for n in range(len(parts))]
-            files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
-            if asked is not None:
-                asked.update(map(str, files))
-            paths = [file for file in files if file.is_file()]
-            for file in paths:
-                yield file.read_bytes()
-            if paths or folder == root:
-                break
 
 
 def opt_in_codes(folders: Iterable[str]) -> Iterator[str]:

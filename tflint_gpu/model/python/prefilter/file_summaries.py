@@ -135,6 +135,12 @@ class FileSummary:
         return frozenset().union(*(region.called for region in self.regions))
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """All names and attributes of its code, and what its imports are called where they come from."""
+        imported = (target.rpartition(".")[2] for target in self.imports.values())
+        return frozenset(imported).union(self.imports, *(region.words for region in self.regions))
+
+    @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes that it assigns, or that some object may have from a keyword."""
         return frozenset(self.stored).union(*(call.keywords for call in self.calls()))

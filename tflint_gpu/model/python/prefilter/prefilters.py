@@ -51,6 +51,7 @@ class PrefilterScope:
         self.own = own
         self.near: Iterable[FileSummary] = Lazy(iter(near))
         self._found: dict[str, Lazy[Any]] = {}
+        self._by_name: dict[str, list[FileRegion]] | None = None
 
     @property
     def all(self) -> Iterator[FileSummary]:
@@ -71,6 +72,7 @@ class PrefilterScope:
     def close(self) -> None:
         """Drop what was found: a search that did not end and this scope hold each other, and both the project."""
         self._found.clear()
+        self._by_name = None
         self.near = ()
 
     def reached(self, regions: Iterable[Region], words: Iterable[str] = ()) -> Iterator[FileRegion]:
@@ -84,27 +86,28 @@ class PrefilterScope:
             seen.add(id(region))
             known_words |= region.words
             yield FileRegion(self.own, region)
-        new_words = set(known_words)
-        while new_words:  # first in the file alone
-            reached = list(self._called(self.own, new_words, seen))
-            yield from reached
-            new_words = {word for code in reached for word in code.region.words} - known_words
-            known_words |= new_words
-        new_words = set(known_words)
-        while new_words:
-            reached = [code for summary in self.all for code in self._called(summary, new_words, seen)]
-            yield from reached
-            new_words = {word for code in reached for word in code.region.words} - known_words
-            known_words |= new_words
+        for in_file_alone in (True, False):
+            new_words = set(known_words)
+            while new_words:
+                reached = self._own_called(new_words) if in_file_alone else self._called(new_words)
+                reached = [code for code in reached if id(code.region) not in seen]
+                reached = list({id(code.region): code for code in reached}.values())
+                seen.update(id(code.region) for code in reached)
+                yield from reached
+                new_words = set().union(*(code.region.words for code in reached)) - known_words
+                known_words |= new_words
 
-    @staticmethod
-    def _called(summary: FileSummary, words: set[str], seen: set[int]) -> Iterator[FileRegion]:
-        by_name = summary.by_name
-        for name in by_name.keys() & words:
-            for region in by_name[name]:
-                if id(region) not in seen:
-                    seen.add(id(region))
-                    yield FileRegion(summary, region)
+    def _own_called(self, words: set[str]) -> list[FileRegion]:
+        by_name = self.own.by_name
+        return [FileRegion(self.own, region) for name in by_name.keys() & words for region in by_name[name]]
+
+    def _called(self, words: set[str]) -> list[FileRegion]:
+        if self._by_name is None:
+            self._by_name = {}
+            for summary in self.all:
+                for name, regions in summary.by_name.items():
+                    self._by_name.setdefault(name, []).extend([FileRegion(summary, region) for region in regions])
+        return [code for name in self._by_name.keys() & words for code in self._by_name[name]]
 
 
 Prefilter: TypeAlias = Callable[[PrefilterScope], bool]

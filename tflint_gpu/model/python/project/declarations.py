@@ -19,6 +19,9 @@ _KEPT = re.compile(
     rb"\b(?:" + b"|".join(name.encode() for name in sorted(KEEPERS)) + rb")\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
 )
 _KEYWORD = re.compile(rb"(\w+)\s*=(?!=)")
+_BASES = re.compile(rb"\bclass[ \t]+\w+[ \t]*(?:\[[^\]]*\])?\((.{0,400}?)\)[ \t]*:", re.DOTALL)
+_WORD = re.compile(rb"\w+")
+_RENAMED = re.compile(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]{1,60})?=[ \t]*[\w.]+[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _ALIAS = re.compile(rb"[ \t]as[ \t]+(\w+)")
 # How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
 # `keras = tf.keras`.
@@ -51,11 +54,25 @@ def imported_names(data: bytes) -> Iterator[str]:
 
 def attributes_of(data: bytes, package: str) -> frozenset[str]:
     """What a file reads of a package that it imports as a whole: ".models.resnet" of `pkg.models.resnet(depth=20)`."""
-    whole, last = (re.escape(name.encode("utf-8", "replace")) for name in (package, package.rpartition(".")[2]))
-    alias = re.search(rb"\b" + last + rb"[ \t]+as[ \t]+(\w+)", data)
-    name = whole + b"|" + last if alias is None else re.escape(alias[1])
-    chains = re.findall(rb"(?<![\w.\"'])(?:" + name + rb")((?:\.\w+)+)", data)
-    return frozenset(chain.decode("ascii", "replace") for chain in chains)
+    whole, last = (name.encode("utf-8", "replace") for name in (package, package.rpartition(".")[2]))
+    if not last:
+        return frozenset()  # `from . import resnet`: the package has no name
+    # A pattern that begins with plain letters is searched many times faster than one that first looks at what precedes.
+    renames = re.finditer(re.escape(last) + rb"[ \t]+as[ \t]+(\w+)", data)
+    alias = next((match[1] for match in renames if not _begins_inside(data, match.start())), None)
+    names = {whole, last} if alias is None else {alias}
+    return frozenset(
+        chain[1].decode("ascii", "replace")
+        for name in names
+        for chain in re.finditer(re.escape(name) + rb"((?:\.\w+)+)", data)
+        if not _begins_inside(data, chain.start(), rb".\"'")
+    )
+
+
+def _begins_inside(data: bytes, start: int, others: bytes = b"") -> bool:
+    """Whether what begins somewhere goes on with a word, or follows one of some other characters."""
+    before = data[start - 1 : start] if start else b""
+    return before.isalnum() or before == b"_" or (before != b"" and before in others)
 
 
 def names_given(data: bytes) -> frozenset[str]:
@@ -64,6 +81,16 @@ def names_given(data: bytes) -> frozenset[str]:
     names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
     names.update(_ALIAS.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
+
+
+def words_of_bases(data: bytes) -> frozenset[bytes]:
+    """The words in the heads of a file's classes, so also the last parts of the names of their bases."""
+    return frozenset(word for head in _BASES.findall(data) for word in _WORD.findall(head))
+
+
+def renamed(data: bytes) -> frozenset[bytes]:
+    """The names under which a file has what is called otherwise: `import a as b`, `Model = models.Model`."""
+    return frozenset(_ALIAS.findall(data)).union(_RENAMED.findall(data))
 
 
 STARRED = "*"

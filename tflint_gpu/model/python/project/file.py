@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import libcst as cst
 
@@ -29,6 +29,7 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 Parse = Callable[[str], cst.Module]
 _N = TypeVar("_N", bound=Node)
+_T = TypeVar("_T")
 
 
 class File:
@@ -49,6 +50,13 @@ class File:
         self.flow = Flow(self.tree)
         self.branches = Branches(self.tree)
         self.names = Names(self.tree, self.flow, re_exported)
+        self._answers: dict[Callable[[File], Any], Any] = {}
+
+    def once(self, analysis: Callable[[File], _T]) -> _T:
+        """The result of an analysis of this file alone: run when first needed, however many checks ask for it."""
+        if analysis not in self._answers:
+            self._answers[analysis] = analysis(self)
+        return cast("_T", self._answers[analysis])
 
     @classmethod
     def parse(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.bounds import ALIASES, LINEAGE, Meet
+from tflint_gpu.bounds import ALIASES, LINEAGE, Bound, Meet
 from tflint_gpu.model.python.project.decorators import Decorators, function_of, is_decorated
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.project import Project
@@ -87,6 +87,8 @@ class Attribute:
 class Definitions:
     """The functions and classes of a project's files.
 
+    They are the same whichever file is checked, so that what was found for one is kept for the others, with the files.
+
     Arguments:
         project: finds what a file imports.
         meet: is told of each bound that cuts something off.
@@ -94,11 +96,17 @@ class Definitions:
 
     def __init__(self, project: Project, meet: Meet) -> None:
         self.project = project
-        self._meet = meet
-        self._attributes: dict[File, dict[Node, dict[str, list[Attribute]]]] = {}
-        self._lineages: dict[Node, tuple[Class, ...]] = {}
-        self._added: dict[File, dict[Node, Class]] = {}
+        self._told = meet
+        self._met = 0
+        self._attributes: dict[File, dict[Node, dict[str, list[Attribute]]]] = project.kept("attributes")
+        self._named: dict[Node, Class | None] = project.kept("named classes")
+        self._lineages: dict[Node, tuple[Class, ...]] = project.kept("lineages")
+        self._added: dict[File, dict[Node, Class]] = project.kept("added methods")
         self.decorators = Decorators(self._function_named)
+
+    def _meet(self, bound: Bound) -> None:
+        self._met += 1  # what was cut off is not kept: the next file that meets the bound is to tell it
+        self._told(bound)
 
     def function(self, file: File, node: FunctionNode) -> Function:
         """A function of a file, with its class where it is a method."""
@@ -128,8 +136,19 @@ class Definitions:
                         added[decorated] = cls
         return self._added[file]
 
-    def class_named(self, file: File, expr: Node | None, depth: int = 0) -> Class | None:
+    def class_named(self, file: File, expr: Node | None) -> Class | None:
         """The project's class that an expression names, in this file or in another, also by `Model = models.Model`."""
+        if not isinstance(expr, cst.Name | cst.Attribute):
+            return None
+        if expr not in self._named:
+            met = self._met
+            cls = self._class_named(file, expr)
+            if met != self._met:
+                return cls
+            self._named[expr] = cls
+        return self._named[expr]
+
+    def _class_named(self, file: File, expr: Expression, depth: int = 0) -> Class | None:
         if isinstance(expr, cst.Name):
             bindings = file.flow.lookup(expr.value, expr)
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.ClassDef):
@@ -148,7 +167,7 @@ class Definitions:
         alias = binding.value if binding.kind == "assign" and not binding.path else None
         if isinstance(alias, cst.Name | cst.Attribute):
             if depth < ALIASES.limit:
-                return self.class_named(definition.file, alias, depth + 1)
+                return self._class_named(definition.file, alias, depth + 1)
             self._meet(ALIASES)
         return None
 
@@ -178,7 +197,7 @@ class Definitions:
         known = self._lineages.get(cls.node)
         if known is None:
             seen: dict[Node, Class] = {}
-            queue = [cls]
+            queue, met = [cls], self._met
             for current in queue:  # grows meanwhile
                 if current.node in seen:
                     continue
@@ -188,7 +207,9 @@ class Definitions:
                 seen[current.node] = current
                 bases = (self.class_named(current.file, base.value) for base in current.node.bases)
                 queue.extend(base for base in bases if base is not None)
-            known = self._lineages[cls.node] = tuple(seen.values())
+            known = tuple(seen.values())
+            if met == self._met:
+                self._lineages[cls.node] = known
         return known
 
     def external_bases(self, cls: Class) -> set[str]:

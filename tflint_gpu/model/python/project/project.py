@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from tflint_gpu.bounds import REEXPORTS, Meet
 from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
@@ -16,6 +16,7 @@ from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.file_bytes import FileBytes
+from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -83,12 +84,12 @@ class Project:
         self._bytes = FileBytes(self.sources.read)
         self._imports = ImportGraph(self._places, self._bytes)
         self._files: dict[Path, File | None] = {}
+        self._kept: dict[str, dict[Any, Any]] = {}
         self._kept_characters = 0
         self._most_kept = _KEPT_CHARACTERS
         self._parsed_once: set[Path] = set()
         self._parsed_again = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
-        self._mentions: dict[Path, Mentioned] = {}
         self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
@@ -98,6 +99,7 @@ class Project:
         self._summaries: dict[Path, tuple[str, FileSummary | None]] = {}
         self._summarised_characters = 0
         self._python = PythonTrees()
+        self._searches = FileSearches(self._bytes, self._imports, self._summaries)
 
     def open(self, source: SourceFile) -> File:
         """Parse a file that is to be checked.
@@ -110,6 +112,8 @@ class Project:
         known = self._files.get(source.path)
         if known is None or not known.source.equals(source):
             stale, known = known, self._parsed(source)
+            if stale is not None:
+                self._forget_answers()
             self._files[source.path] = known
             self._kept_characters += len(source.text) - (0 if stale is None else len(stale.source.text))
         return known
@@ -128,8 +132,17 @@ class Project:
             if file is not None:
                 file.close()
         self._files.clear()
+        self._forget_answers()
         self._python.forget()
         self._kept_characters = 0
+
+    def kept(self, what: str) -> dict[Any, Any]:
+        """What was found out of the files that are open, by what it is; it goes when they go."""
+        return self._kept.setdefault(what, {})
+
+    def _forget_answers(self) -> None:
+        for known in self._kept.values():
+            known.clear()
 
     @property
     def held_characters(self) -> int:
@@ -186,31 +199,45 @@ class Project:
         Arguments:
             meet: is told of a bound that cuts the search off.
         """
+        known, question = self.kept("definitions"), (file, dotted)
+        if question not in known:
+            definition, is_cut = self._definition(file, dotted)
+            if is_cut and meet is not None:
+                meet(REEXPORTS)
+            if is_cut:
+                return None
+            known[question] = definition
+        return cast("Definition | None", known[question])
+
+    def _definition(self, file: File, dotted: str) -> tuple[Definition | None, bool]:
+        """The same, and whether a bound cut the search off."""
         for _ in range(REEXPORTS.limit):
             located = self._locate(file, dotted)
             if located is None:
-                return None
+                return None, False
             path, rest = located
             package = path.with_name("__init__.py")
-            if not rest and package not in (path, file.source.path) and self._mentioned(package)[path.stem.encode()]:
+            if (
+                not rest
+                and package not in (path, file.source.path)
+                and self._searches.mentioned(package)[path.stem.encode()]
+            ):
                 path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
             if not rest:
-                return None
+                return None, False
             other = self.file_at(path)
             if other is None:
-                return None
+                return None, False
             name, _, tail = rest.partition(".")
             bindings = other.flow.when_imported(name)
             if not bindings:
-                return None
+                return None, False
             if bindings[0].kind == "import":
                 file, dotted = other, bindings[0].target + ("." + tail if tail else "")
                 continue
             own = tuple(binding for binding in bindings if binding.kind != "import")
-            return None if tail else Definition(other, own)
-        if meet is not None and self._locate(file, dotted) is not None:
-            meet(REEXPORTS)
-        return None
+            return (None if tail else Definition(other, own)), False
+        return None, self._locate(file, dotted) is not None
 
     def starred(self, file: File, name: str, meet: Meet | None = None) -> Definition | None:
         """What `from module import *` of a file of the project brings under a name."""
@@ -229,7 +256,7 @@ class Project:
 
     def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
         """Whether a file of the project that the file imports directly has one of some required substrings."""
-        return any(self._mentioned(imported).any_of(required) for imported in self.imports_of(path, data))
+        return any(self._searches.mentioned(imported).any_of(required) for imported in self.imports_of(path, data))
 
     def mentions_nearby(self, path: Path, data: bytes, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
         """Whether a file of the project that a file imports, in a few steps, has one of some required substrings.
@@ -258,7 +285,7 @@ class Project:
         if located is None:
             return True
         path, data = located[0], self._bytes.read(located[0]) or b""
-        return self._mentioned(path).any_of(required) or self.imports_mention(path, data, required)
+        return self._searches.mentioned(path).any_of(required) or self.imports_mention(path, data, required)
 
     def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
         """The files of the project that a file imports directly.
@@ -278,7 +305,7 @@ class Project:
 
     def others_mention(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether one of the project's files that a file's imports reach has one of some byte strings."""
-        return any(self._mentioned(path).any_of(required) for path in self.reached(source))
+        return any(self._searches.mentioned(path).any_of(required) for path in self.reached(source))
 
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file that a file's imports reach matches a pattern, by its bytes."""
@@ -308,25 +335,27 @@ class Project:
         """Whether running a file may run functions of others: it does more than define, and its imports reach some."""
         return file.runs_something and bool(self.reached(file.source))
 
-    def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
-        """The files that a file's imports reach in which a word is.
+    def reached_with(self, source: SourceFile, text: str) -> Iterator[File]:
+        """The files that a file's imports reach in which a text is."""
+        return self._opened(self._searches.having(source, text))
+
+    def reached_naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Iterator[File]:
+        """The same for a name in a file's code.
 
         Arguments:
             importing: only those that import this file.
         """
-        substring = word.encode("utf-8", "replace")
-        for path in self.reached(source) if importing is None else self._imports.reached_importing(source, importing):
-            if self._mentioned(path)[substring]:
-                file = self.file_at(path)
-                if file is not None:
-                    yield file
+        return self._opened(self._searches.naming(source, name, importing))
 
-    def _mentioned(self, path: Path) -> Mentioned:
-        """Which byte strings occur in a file of the project."""
-        known = self._mentions.get(path)
-        if known is None:
-            known = self._mentions[path] = Mentioned(self._bytes.read(path) or b"")
-        return known
+    def reached_deriving(self, source: SourceFile, name: str, importing: Path) -> Iterator[File]:
+        """The same for files that may have a class below one that is called so."""
+        return self._opened(self._searches.deriving(source, name, importing))
+
+    def _opened(self, paths: Iterable[Path]) -> Iterator[File]:
+        for path in paths:
+            file = self.file_at(path)
+            if file is not None:
+                yield file
 
     def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
         key = (file.source.name, dotted)

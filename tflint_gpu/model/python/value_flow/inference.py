@@ -380,7 +380,13 @@ class Inference:
         """The files that may use a function or class: its own, the one that is checked, those that import its own."""
         near = dict.fromkeys((used.file, self.entry))
         home = used.file.source.path
-        return dict.fromkeys((*near, *self.project.reached_with(self.entry.source, name, importing=home)))
+        return dict.fromkeys((*near, *self.project.reached_naming(self.entry.source, name, home)))
+
+    def deriving(self, cls: Class) -> Iterable[File]:
+        """Those of the users of a class that may have classes below it."""
+        near = dict.fromkeys((cls.file, self.entry))
+        home = cls.file.source.path
+        return dict.fromkeys((*near, *self.project.reached_deriving(self.entry.source, cls.name, home)))
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes below one, in all files that this check sees."""
@@ -388,10 +394,13 @@ class Inference:
             self._subclasses[cls.node] = inheritance.subclasses(self, cls)
         return self._subclasses[cls.node]
 
-    def files_with(self, word: str, *files: File) -> Iterable[File]:
-        """Some files, the one that is checked, and what that imports, as far as a word is in them."""
-        near = dict.fromkeys((*files, self.entry))
-        return dict.fromkeys((*near, *self.project.reached_with(self.entry.source, word)))
+    def files_with(self, text: str, *files: File) -> Iterable[File]:
+        """Some files, the one that is checked, and what that imports, as far as a text is in them."""
+        return dict.fromkeys((*files, self.entry, *self.project.reached_with(self.entry.source, text)))
+
+    def files_naming(self, name: str, *files: File) -> Iterable[File]:
+        """The same of a name in the files' code."""
+        return dict.fromkeys((*files, self.entry, *self.project.reached_naming(self.entry.source, name)))
 
     # What the steps into contents ask.
 

@@ -18,7 +18,7 @@ def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
     derived: dict[cst.ClassDef, Class] = {}
     queue = [cls]
     for current in queue:  # grows meanwhile
-        for file in resolver.users(current, current.name):
+        for file in resolver.deriving(current):
             for node in file.tree.classes:
                 below = Class(file, node)
                 if node in derived or node is cls.node or not node.bases:

@@ -70,7 +70,10 @@ class Resolver(Protocol):
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
 
     def users(self, used: Function | Class, name: str) -> Iterable[File]:
-        """The files that may call a function, or derive from a class."""
+        """The files that may call a function, or make an instance of a class."""
+
+    def deriving(self, cls: Class) -> Iterable[File]:
+        """The files that may have classes below one."""
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes below one, in all files that this check sees."""

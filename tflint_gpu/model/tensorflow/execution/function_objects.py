@@ -66,9 +66,11 @@ class FunctionObjects(Analysis):
     def short_lived(self) -> Iterator[ShortLived]:
         """The objects that some loop makes in every iteration."""
         seen: set[Node] = set()
-        for file in self.inference.files_with("tf.function", self.file):
+        for file in self.inference.files_with("tf.function", self.file) if self.file.tree.loops else (self.file,):
             for node, name, traced in self._made(file):
                 loop = self._loop(file, node)
+                if loop is not None and file is not self.file:
+                    continue  # found when that file is checked
                 place: Node | None = loop if loop is not None else file.tree.function(node)
                 if place is None or node in seen:
                     continue
@@ -84,11 +86,9 @@ class FunctionObjects(Analysis):
 
     def _made(self, file: File) -> Iterator[tuple[Node, str | None, Node]]:
         """Decorators and calls that make such an object, the name that it gets, and what it traces."""
-        for function in file.tree.functions:
-            if isinstance(function, cst.FunctionDef) and file.tree.class_of(function) is None:
-                for decorator in function.decorators:
-                    if self.tracing.is_tf_function(file, decorator.decorator):
-                        yield decorator, function.name.value, function.body
+        for function, decorator in self.tracing.decorations(file):
+            if file.tree.class_of(function) is None:
+                yield decorator, function.name.value, function.body
         for call, target in self.tracing.given(file):
             parent = file.tree.parents[call]
             if isinstance(parent, cst.Return) or (isinstance(parent, cst.Call) and parent.func is call):
@@ -233,12 +233,21 @@ class FunctionObjects(Analysis):
 
     def _callers(self, made: RunSite, fate: Fate) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
         """The loops that call a function which makes the object, and drop what it hands back."""
-        if not isinstance(made.function, cst.FunctionDef) or self.tracing.is_traced(made.file, made.function):
+        maker = made.function
+        if not isinstance(maker, cst.FunctionDef):
             return
+        for loop in self._calling_loops(made, maker, fate):
+            if self.tracing.is_traced(made.file, maker):  # asked last: it follows all that traced code calls
+                return
+            yield loop
+
+    def _calling_loops(
+        self, made: RunSite, maker: cst.FunctionDef, fate: Fate
+    ) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
         definitions = self.inference.definitions
-        if definitions.decorators.keep_results(made.file, made.function):
+        if definitions.decorators.keep_results(made.file, maker):
             return
-        function = definitions.function(made.file, made.function)
+        function = definitions.function(made.file, maker)
         for site in callers(self.inference, made):
             call = site.node
             assert isinstance(call, cst.Call)

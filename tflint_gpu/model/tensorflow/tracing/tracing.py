@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -20,6 +21,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 _WORDS = frozenset(name.rpartition(".")[2] for name in TF_FUNCTIONS)
 _ASSUMED = cst.Decorator(cst.Name("function"))
 _NAMING = (cst.Name, cst.Attribute, cst.Lambda)
+Decoration: TypeAlias = tuple[cst.FunctionDef, cst.Decorator]
 
 
 class Tracing(Analysis):
@@ -39,8 +41,6 @@ class Tracing(Analysis):
         self._under_keras: set[Node] = set()
         self._searched: set[File] = set()
         self._wrapping: dict[File, frozenset[Node]] = {}
-        self._named: dict[File, frozenset[str]] = {}
-        self._naming: dict[File, bool] = {}
         self._wraps: dict[File, list[tuple[Function, Node]]] = {}
         self._given: dict[File, list[tuple[cst.Call, Expression]]] = {}
 
@@ -80,13 +80,11 @@ class Tracing(Analysis):
 
     def _find_wraps(self, file: File) -> Iterator[tuple[Function, Node]]:
         definitions = self.inference.definitions
-        for function in file.tree.functions:
-            if isinstance(function, cst.FunctionDef):
-                if function in self.assumed:
-                    yield definitions.function(file, function), _ASSUMED
-                for decorator in function.decorators:
-                    if self.is_tf_function(file, decorator.decorator):
-                        yield definitions.function(file, function), decorator
+        for node in file.tree.functions if self.assumed else ():
+            if node in self.assumed:
+                yield definitions.function(file, node), _ASSUMED
+        for function, decorator in self.decorations(file):
+            yield definitions.function(file, function), decorator
         for call, target in self.given(file):
             for callee in self.inference.callables(file, target):
                 yield callee.function, call
@@ -94,11 +92,22 @@ class Tracing(Analysis):
     def given(self, file: File) -> list[tuple[cst.Call, Expression]]:
         """The calls in a file that hand something to `tf.function`, with what they hand to it."""
         if file not in self._given:
-            calls = ((call, argument(call, 0, "func")) for call in file.tree.calls if call.args)
+            calls = [call for call in self._perhaps_wrapping(file) if call.args]
+            given = ((call, argument(call, 0, "func")) for call in calls)
             self._given[file] = [
-                (call, target) for call, target in calls if target is not None and self.is_tf_function(file, call.func)
+                (call, target) for call, target in given if target is not None and self.is_tf_function(file, call.func)
             ]
         return self._given[file]
+
+    def _perhaps_wrapping(self, file: File) -> list[cst.Call]:
+        """The calls of a file whose function may be `tf.function`, in the order of the code."""
+        by_name, wrappers = file.once(_naming_calls), self._wrappers(file)
+        return by_name if not wrappers else [c for c in file.tree.calls if c.func in wrappers or c in by_name]
+
+    def decorations(self, file: File) -> list[Decoration]:
+        """The functions of a file that `tf.function` decorates, each with the decorator."""
+        perhaps = file.once(_decorations) if self._wrappers(file) else file.once(_naming_decorations)
+        return [pair for pair in perhaps if self.is_tf_function(file, pair[1].decorator)]
 
     def is_tf_function(self, file: File, expr: Expression) -> bool:
         """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
@@ -108,15 +117,10 @@ class Tracing(Analysis):
         if name is not None and name.partition(".")[0] in ("tf", "keras", "numpy", "functools"):
             return name in TF_FUNCTIONS
         if isinstance(expr, cst.Call):
-            inner = file.name(expr.func)
-            if inner in TF_FUNCTIONS:
-                return argument(expr, 0, "func") is None
-            if inner == "functools.partial" and expr.args:
-                return file.name(expr.args[0].value) in TF_FUNCTIONS
-            return False
+            return _makes_it(file, expr)
         if expr in self._wrappers(file):
             return True
-        if not isinstance(expr, cst.Name) or expr.value not in self._aliases(file):
+        if not isinstance(expr, cst.Name) or expr.value not in file.once(_aliases):
             return False
         if expr not in self._known:
             self._known[expr] = False  # a name for itself ends here
@@ -128,57 +132,22 @@ class Tracing(Analysis):
 
     def _names_it(self, file: File) -> bool:
         """Whether a file's text has one of the words, so that something in it may be called that."""
-        if file not in self._naming:
-            self._naming[file] = any(word in file.source.code for word in _WORDS)
-        return self._naming[file]
-
-    def _aliases(self, file: File) -> frozenset[str]:
-        """The names that may be ones for it: `maybe_compile = tf.function if FLAGS.graph else lambda f: f`."""
-        if file not in self._named:
-            self._named[file] = frozenset(
-                name
-                for scope in file.tree.scopes.values()
-                for name, bindings in scope.bindings.items()
-                for b in bindings
-                if b.kind == "assign"
-                and (
-                    isinstance(b.value, cst.IfExp)
-                    or (isinstance(b.value, cst.Call) and self.is_tf_function(file, b.value))
-                )
-            )
-        return self._named[file]
+        return file.once(_has_words)
 
     def _wrappers(self, file: File) -> frozenset[Node]:
         """The functions and decorators used in a file that are the project's own ways to write `tf.function`."""
         if file not in self._wrapping:
             self._wrapping[file] = frozenset()
-            made = {
-                function.name.value
-                for home in self.inference.files_with("return tf.function(", file)
-                if any(True for _ in home.calls(*TF_FUNCTIONS))
-                for function in home.tree.functions
-                if isinstance(function, cst.FunctionDef) and self._returns_tf_function(home, function)
-            }
+            homes = self.inference.files_with("return tf.function(", file)
+            made = frozenset().union(*(home.once(_own_wrappers) for home in homes))
             used = [call.func for name in made for call in file.calls_ending_with(name)]
             used += [
                 decorator.decorator
-                for function in file.tree.functions
-                if isinstance(function, cst.FunctionDef)
-                for decorator in function.decorators
+                for _, decorator in (file.once(_decorations) if made else ())
                 if (dotted_name(decorator.decorator) or "").rpartition(".")[2] in made
             ]
             self._wrapping[file] = frozenset(used)
         return self._wrapping[file]
-
-    def _returns_tf_function(self, file: File, function: cst.FunctionDef) -> bool:
-        """Whether a function returns its own argument under `tf.function`."""
-        names = {p.name.value for p in parameters(function)}
-        for value in file.returned(function):
-            if isinstance(value, cst.Call) and value.args and file.name(value.func) in TF_FUNCTIONS:
-                given = value.args[0].value
-                if isinstance(given, cst.Name) and given.value in names:
-                    return True
-        return False
 
     def _mentions(self, file: File, expr: Expression) -> bool:
         if isinstance(expr, cst.IfExp):
@@ -235,3 +204,71 @@ class Tracing(Analysis):
         if binding.kind != "assign" or not isinstance(value, cst.Call) or not is_library(file.name(value.func)):
             return False
         return not wraps(self.inference.library, file, value)
+
+
+def _has_words(file: File) -> bool:
+    return any(word in file.source.code for word in _WORDS)
+
+
+def _makes_it(file: File, call: cst.Call) -> bool:
+    """`tf.function(jit_compile=True)`, `functools.partial(tf.function, ...)`."""
+    name = file.name(call.func)
+    if name in TF_FUNCTIONS:
+        return argument(call, 0, "func") is None
+    return name == "functools.partial" and bool(call.args) and file.name(call.args[0].value) in TF_FUNCTIONS
+
+
+def _aliases(file: File) -> frozenset[str]:
+    """The names that may be ones for it: `maybe_compile = tf.function if FLAGS.graph else lambda f: f`."""
+    return frozenset(
+        name
+        for scope in file.tree.scopes.values()
+        for name, bindings in scope.bindings.items()
+        for b in bindings
+        if b.kind == "assign"
+        and (isinstance(b.value, cst.IfExp) or (isinstance(b.value, cst.Call) and _makes_it(file, b.value)))
+    )
+
+
+def _names_by_itself(file: File, expr: Expression) -> bool:
+    """Whether an expression may be `tf.function` by what its own file says."""
+    if isinstance(expr, cst.Call):
+        return _makes_it(file, expr)
+    return file.name(expr) in TF_FUNCTIONS or (isinstance(expr, cst.Name) and expr.value in file.once(_aliases))
+
+
+def _naming_calls(file: File) -> list[cst.Call]:
+    return [call for call in file.tree.calls if _names_by_itself(file, call.func)] if _has_words(file) else []
+
+
+def _decorations(file: File) -> list[Decoration]:
+    """All functions of a file with each of their decorators."""
+    functions = (function for function in file.tree.functions if isinstance(function, cst.FunctionDef))
+    return [(function, decorator) for function in functions for decorator in function.decorators]
+
+
+def _naming_decorations(file: File) -> list[Decoration]:
+    decorations = file.once(_decorations) if _has_words(file) else ()
+    return [(function, decorator) for function, decorator in decorations if _names_by_itself(file, decorator.decorator)]
+
+
+def _own_wrappers(file: File) -> frozenset[str]:
+    """The names of the functions of a file that return their own argument under `tf.function`."""
+    if not any(True for _ in file.calls(*TF_FUNCTIONS)):
+        return frozenset()
+    return frozenset(
+        function.name.value
+        for function in file.tree.functions
+        if isinstance(function, cst.FunctionDef) and _returns_tf_function(file, function)
+    )
+
+
+def _returns_tf_function(file: File, function: cst.FunctionDef) -> bool:
+    """Whether a function returns its own argument under `tf.function`."""
+    names = {p.name.value for p in parameters(function)}
+    for value in file.returned(function):
+        if isinstance(value, cst.Call) and value.args and file.name(value.func) in TF_FUNCTIONS:
+            given = value.args[0].value
+            if isinstance(given, cst.Name) and given.value in names:
+                return True
+    return False
