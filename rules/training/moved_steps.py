@@ -30,7 +30,7 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if f"@{file.names.spelled('tf.function', loop)}\n" not in made.definition:
         return None
-    text, source = file.source.text, file.source
+    text, source = file.source.code, file.source
     above, first, last = source.above(file.span(loop)[0]), file.span(made.first)[0], file.span(made.last)[1]
     decorator = made.definition.index("@")
     plain = made.definition[:decorator] + made.definition[made.definition.index("\n", decorator) + 1 :].lstrip()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.api.passing import LIBRARY
-from tflint_gpu.text.source import UnreadableSource
+from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.syntax.syntax import Expression, Node
     from tflint_gpu.model.python.value_flow.origins import Context
     from tflint_gpu.targets import Target
-    from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 _T = TypeVar("_T")
 
@@ -75,9 +73,10 @@ class Model:
         return other
 
     def supposing(self, text: str) -> Model | None:
-        """The model that the file would have with another text; None where that does not parse."""
+        """The model that the file would have with other code; None where that does not parse."""
+
         try:
-            return Model(self.project.supposed(replace(self.source, text=text)), self.project)
+            return Model(self.project.supposed(SourceFile(self.source.path, self.source.name, text)), self.project)
         except UnreadableSource:
             return None
 
