@@ -91,6 +91,9 @@ NO_EFFECTS = {
     "a dict that is asked by get": "class Counts(tf.Module):\n    def __init__(self):\n        self.kept = {}\n"
     "    @tf.function\n    def add(self, name, x):\n        total = self.kept.get(name)\n        if total is None:\n"
     "            total = tf.Variable(0.0)\n            self.kept[name] = total\n        return total.assign_add(x)",
+    "a dictionary that is filled once": "def make(codec):\n    layout = {}\n    @tf.function\n    def encode(x):\n"
+    "        parts = codec(x)\n        if not layout:\n            layout['parts'] = len(parts)\n        return parts\n"
+    "    return encode",
     "a list that is filled once": "made = []\n" + STEP + "    if not made:\n        made.append(tf.Variable(x))\n"
     "    return made[0] * x",
     "print about tracing, in Chinese": STEP + "    print('追踪', x)\n    return x",

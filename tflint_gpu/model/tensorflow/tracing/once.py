@@ -48,12 +48,14 @@ def _is_setting(file: File, flag: Expression) -> bool:
     """Whether a name is of the module or an outer function, and this one does not change what it holds."""
     if not isinstance(flag, cst.Name) or flag.value in file.tree.scope(flag).outer_names:
         return False
-    return not any(
-        isinstance(call.func, cst.Attribute)
-        and method_name(call) in _FILLING
-        and dotted_name(call.func.value) == flag.value
-        for call in file.calls_in.get(file.tree.function(flag), ())
-    )
+    function = file.tree.function(flag)
+    filled = [
+        call.func.value
+        for call in file.calls_in.get(function, ())
+        if isinstance(call.func, cst.Attribute) and method_name(call) in _FILLING
+    ]
+    filled += [target.value for target, _ in file.tree.item_assignments if file.tree.function(target) is function]
+    return not any(dotted_name(container) == flag.value for container in filled)
 
 
 def _sets_flag(file: File, flag: Expression) -> bool:
