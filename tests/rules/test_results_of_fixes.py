@@ -37,12 +37,12 @@ def results(code: str) -> list[Any]:
     """What a program leaves in `result`."""
     tf = pytest.importorskip("tensorflow")
     scope: dict[str, Any] = {"__name__": "__main__"}
+    tf.keras.backend.clear_session()  # with it goes the policy: a layer that was made before has fixed it
     try:
         exec(compile(code, "program.py", "exec"), scope)
     finally:
-        tf.keras.backend.clear_session()
         tf.keras.backend.set_floatx("float32")
-        tf.keras.mixed_precision.set_global_policy("float32")
+        tf.keras.backend.clear_session()
     return list(scope["result"])
 
 
