@@ -353,6 +353,8 @@ class Inference:
                 made = self.enter(above[0].file, above[1], around, Callee(method, origin))
                 return made or around
             call = None
+        if self._is_nested_too_deep(origin):  # an object that iterates over itself, within itself
+            origin = Origin(origin.file, origin.node)
         key = (method.node, call, origin.context, origin)
         context = self._contexts.get(key)
         if context is None:
@@ -364,6 +366,15 @@ class Inference:
                 callee = Callee(method, origin)
                 self._bound[context] = arguments(self.definitions, origin.file, call, origin.context, callee)
         return context
+
+    def _is_nested_too_deep(self, origin: Origin) -> bool:
+        """Whether an instance comes from a method of an instance that comes from a method, and so on."""
+        depth, context = 0, origin.context
+        while context is not None and context.receiver is not None:
+            depth, context = depth + 1, context.receiver.context
+        if depth > bounds.CONTEXT_CALLS.limit:
+            self.meet(bounds.CONTEXT_CALLS)
+        return depth > bounds.CONTEXT_CALLS.limit
 
     def given(self, context: Context) -> dict[Node, Bound] | None:
         """What is passed for the parameters of the function that runs in a context; None where no call is known."""
