@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from checks import model_of
 
+from tflint_gpu.bounds import CONTEXT_CALLS
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
@@ -392,3 +393,16 @@ def text(origin: Origin) -> str:
         "item": lambda key: "[?]" if key is None else f"[{key}]",
     }
     return code + "?" * origin.is_open + "".join(parts[content.kind](content.key) for content in origin.access_path)
+
+
+def test_an_object_that_iterates_over_itself_ends(tmp_path: Path) -> None:
+    """Protects from contexts without end: each `self` of an iteration inside of another is an instance of its own."""
+    code = (
+        "class Rows:\n    def __init__(self, data):\n        self.data = data\n    def shuffled(self):\n"
+        "        return Rows(self)\n    def __iter__(self):\n        for row in self.shuffled():\n            yield row\n"
+        "for x in Rows(load()):\n    reveal(x)\n"
+    )
+    model = model_of(code, tmp_path)
+    (call,) = (call for call in model.file.tree.calls if model.file.code(call.func) == "reveal")
+    assert model.inference.of(model.file, call.args[0].value)
+    assert model.inference.bounds_met == {CONTEXT_CALLS}
