@@ -19,6 +19,8 @@ LEAVES = {
 }
 REPLACES = {
     "traces it": "import tensorflow as tf\ndef fast(f):\n    return tf.function(f)\n@fast\ndef g(): pass",
+    "traces what calls it": "import functools\nimport tensorflow as tf\ndef fast(f):\n    @tf.function\n"
+    "    @functools.wraps(f)\n    def inner(*a):\n        return f(*a)\n    return inner\n@fast\ndef g(): pass",
     "binds the name again": "import tensorflow as tf\ndef fast(f):\n    f = tf.function(f)\n    return f\n@fast\ndef g(): pass",
     "calls it on a condition": "def once(f):\n    def inner(*a):\n        if a:\n            return f(*a)\n    return inner\n"
     "@once\ndef g(): pass",

@@ -43,7 +43,7 @@ class Decorators:
             return False
         if function not in self._replaced:
             self._replaced[function] = True  # a decorator that is decorated with what it decorates
-            self._replaced[function] = not all(self._leaves(file, d.decorator) for d in function.decorators)
+            self._replaced[function] = not all(self._leaves(file, d) for d in function.decorators)
         return self._replaced[function]
 
     def keep_results(self, file: File, function: FunctionNode) -> bool:
@@ -55,15 +55,15 @@ class Decorators:
         decorators = (self._find(file, function_of(decorator)) for decorator in function.decorators)
         return any(pair is not None and _stores_results(*pair) for pair in decorators)
 
-    def _leaves(self, file: File, decorator: Expression) -> bool:
+    def _leaves(self, file: File, decorator: cst.Decorator) -> bool:
         """Whether what a decorator gives runs the function as it is."""
-        expr = decorator.func if isinstance(decorator, cst.Call) else decorator
+        expr = function_of(decorator)
         name = file.name(expr) or dotted_name(expr) or ""
         if name.rpartition(".")[2] in _TRANSPARENT or name.endswith((".setter", ".getter")):
             return True
         decorator_function = self._find(file, expr)
         return decorator_function is not None and self._gives_back(
-            *decorator_function, is_factory=isinstance(decorator, cst.Call)
+            *decorator_function, is_factory=isinstance(decorator.decorator, cst.Call)
         )
 
     def _gives_back(self, file: File, function: cst.FunctionDef, *, is_factory: bool, depth: int = 0) -> bool:
@@ -92,9 +92,7 @@ class Decorators:
 
 def is_decorated(function: Node, *names: str) -> bool:
     """Whether a function has a decorator whose last name is one of these."""
-    return isinstance(function, cst.FunctionDef) and any(
-        (dotted_name(function_of(d)) or "").rpartition(".")[2] in names for d in function.decorators
-    )
+    return isinstance(function, cst.FunctionDef) and any(_last_name(d) in names for d in function.decorators)
 
 
 def function_of(decorator: cst.Decorator) -> Expression:
@@ -103,13 +101,17 @@ def function_of(decorator: cst.Decorator) -> Expression:
     return expr.func if isinstance(expr, cst.Call) else expr
 
 
+def _last_name(decorator: cst.Decorator) -> str:
+    return (dotted_name(function_of(decorator)) or "").rpartition(".")[2]
+
+
 def _inner_functions(function: cst.FunctionDef) -> dict[str, cst.FunctionDef]:
     return {inner.name.value: inner for inner in function.body.body if isinstance(inner, cst.FunctionDef)}
 
 
 def _only_calls(file: File, name: str, wrapper: cst.FunctionDef | None) -> bool:
     """Whether a wrapper calls a function once each time, itself, and returns what that returns."""
-    if wrapper is None or not all(is_decorated(wrapper, "wraps") for _ in wrapper.decorators):
+    if wrapper is None or not all(_last_name(decorator) == "wraps" for decorator in wrapper.decorators):
         return False
     tree, returned = file.tree, file.returned(wrapper)
     uses = [node for node in walk(wrapper.body) if isinstance(node, cst.Name) and node.value == name]
