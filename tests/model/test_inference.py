@@ -58,6 +58,14 @@ CALL = {
     "default of a call that leaves it out": ("def f(x=a()):\n    reveal(x)\nf()", "a()"),
     "nobody calls it": ("def f(x=a()):\n    reveal(x)", "x?"),
     "unpacked mapping": ("CFG = {'x': a()}\ndef f(x):\n    reveal(x)\nf(**CFG)", "a()"),
+    "unpacked pair": ("def f(p, x):\n    reveal(x)\npair = a(), b()\nf(*pair)", "b()"),
+    "unpacked rest": ("def f(o, x, *, q):\n    reveal(x)\nrest = [a()]\nf(1, *rest, q=2)", "a()"),
+    "unpacked for a base": (
+        "class B:\n    def f(self, x):\n        reveal(x)\nclass C(B):\n    def f(self, *xs):\n        pass\n"
+        "rest = (a(), b())\nB.f(C(), *rest)",
+        "a()",
+    ),
+    "no default for what may be unpacked": ("def f(p, x=a()):\n    reveal(x)\nf(*read())", "read()[1]"),
     "default of what a mapping lacks": ("CFG = {'y': 1}\ndef f(y, x=a()):\n    reveal(x)\nf(**CFG)", "a()"),
     "default of what dict() lacks": ("def f(y, x=a()):\n    reveal(x)\nf(**dict(y=1))", "a()"),
     "mapping of unknown keys": ("CFG = {k: 1}\ndef f(x=a()):\n    reveal(x)\nf(**CFG)", "1"),

@@ -500,6 +500,8 @@ FORWARD = {
     "its call by name": PREDICTING.replace("    {}\n", ""),
     "call of a plain network": "for x, y in dataset.batch(4):\n    print(model.call(x))",
     "what a checkpoint keeps": HOLDER + "Holder(model).check(dataset.batch(4))",
+    "the whole element, unpacked": "def check(images, labels):\n    return model(images)\n"
+    "for pair in dataset.batch(4):\n    check(*pair)",
     "partial": "from functools import partial\ndef apply(net, x):\n    return net(x)\nrun = partial(apply, model)\n"
     "for x, y in dataset.batch(4):\n    run(x)",
     "partial that a function gets": "import functools\ndef apply(x, net):\n    return net(x)\ndef over(f, rows):\n"

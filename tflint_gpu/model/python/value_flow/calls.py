@@ -15,7 +15,7 @@ from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin
 
 @dataclass(slots=True, unsafe_hash=True)  # as `Origin`
 class Bound:
-    """An argument as the caller wrote it; with a key the item of a mapping: `f(**CFG)`."""
+    """An argument as the caller wrote it; with a key the item of a mapping or sequence: `f(**CFG)`, `f(*pair)`."""
 
     file: File
     value: Expression
@@ -78,6 +78,10 @@ def arguments(
                 passed[named[arg.keyword.value]] = Bound(file, arg.value, caller)
             elif arg.keyword is None and not arg.star and index < len(positional):
                 passed[positional[index]] = Bound(file, arg.value, caller)
+    starred = next((arg.value for arg in call.args if arg.star == "*"), None)
+    if starred is not None:
+        for index, parameter in enumerate([p for p in positional if p not in passed]):
+            passed[parameter] = Bound(file, starred, caller, key=index)
     for arg in call.args:
         if arg.star == "**":
             for name, parameter in named.items():
