@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
+    from tflint_gpu.model.python.refactoring.moves import in_one_block, may_move_down, moved, needed_before, reads_any
     from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
-    from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
+    from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects, ShortLived
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
@@ -156,6 +157,7 @@ _NAMES = {
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.arguments": "without_arguments",
+    "python.refactoring.moves": "in_one_block may_move_down moved needed_before reads_any",
     "python.refactoring.outlines": "NotMovable outline",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
@@ -194,7 +196,7 @@ _NAMES = {
     "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
-    "tensorflow.execution.function_objects": "FunctionObjects",
+    "tensorflow.execution.function_objects": "FunctionObjects ShortLived",
     "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
     "tensorflow.execution.program": "FirstTraining Program",
