@@ -15,7 +15,6 @@ from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
 from tflint_gpu.rules.model_code.recursion import Recursions
-from tflint_gpu.rules.placement.strategies import Strategies
 from tflint_gpu.rules.training.fitted_models import FittedModels
 from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
 from tflint_gpu.rules.training.loop_carried import _functions_named
@@ -42,6 +41,7 @@ from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoops
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
+from tflint_gpu.model.tensorflow.runtime.strategies import Strategies
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
 from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
@@ -358,12 +358,12 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "STRATEGY_CALLS": (
         9,
         lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: Strategies(model).place(model.file, expr)),
+        within_innermost(lambda model, expr: Strategies(model).side(model.file, expr)),
     ),
     "STRATEGY_SITES": (
         10,
         lambda n: "def f0(x):\n    return x\n" + calls_of(n),
-        within("f0", lambda model, expr: Strategies(model).place(model.file, expr)),
+        within("f0", lambda model, expr: Strategies(model).side(model.file, expr)),
     ),
     "MODEL_PARTS": (
         6,
