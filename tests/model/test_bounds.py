@@ -325,16 +325,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: "def f0(x):\n    return x\n" + calls_of(n),
         of_function("f0", arguments_of),
     ),
-    "GUARD_CALLS": (
-        9,
-        lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: model.once(Guards).must_run(model.file, expr)),
-    ),
-    "GUARD_SITES": (
-        9,
-        lambda n: "def f0(x):\n    return x\n" + calls_of(n),
-        within("f0", lambda model, expr: model.once(Guards).must_run(model.file, expr)),
-    ),
     "DEVICE_STEPS": (
         9,
         lambda n: "v0 = 1\n" + "".join(f"v{i + 1} = v{i}\n" for i in range(n)) + f"v{n}\n",
@@ -344,11 +334,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         9,
         lambda n: "v0 = tf.__version__ > '2'\n" + "".join(f"v{i + 1} = v{i}\n" for i in range(n)) + f"v{n}\n",
         about_last(version),
-    ),
-    "INITIALISER_CALLERS": (
-        9,
-        lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: model.once(Runtime).initialiser_before(model.file, expr)),
     ),
     "INITIALISER_CALLS": (
         9,
@@ -556,7 +541,7 @@ def test_all_bounds_are_in_the_table() -> None:
 @pytest.mark.parametrize(
     "name",
     "CALL_SITES SUBCLASSES OVERRIDES CONTAINER_ITEMS CONSTANT_SEQUENCE CONSTANT_ENTRIES LINEAGE TRACED_ARGUMENT_SITES "
-    "GUARD_SITES STRATEGY_SITES NUMBER_SITES RUN_ITERATIONS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
+    "STRATEGY_SITES NUMBER_SITES RUN_ITERATIONS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
 )
 def test_as_many_as_the_bound_allows_are_looked_at(name: str, tmp_path: Path) -> None:
     bound = getattr(bounds, name)
