@@ -17,11 +17,22 @@ from tflint_gpu.model import (
     dotted_name,
     in_one_block,
     iterable,
-    moved,
     names_of,
     needed_before,
 )
-from tflint_gpu.rule import Change, Experiment, Finding, Fix, NoExperiment, Note, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import (
+    Change,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    moved_statements,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, Initialiser, Model, Node
@@ -152,7 +163,7 @@ def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
         return None
     first, late = statements
     needed = needed_before(file, late, first)
-    edits = moved(file, needed, first) if needed else ()
+    edits = moved_statements(file, needed, first) if needed else ()
     return Fix("Configure the GPUs first", "unsafe", edits) if edits else None
 
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import children, in_one_block, may_move_down, method_name, moved, names_in, needed_before
-from tflint_gpu.rule import Fix
+from tflint_gpu.model import children, in_one_block, may_move_down, method_name, names_in, needed_before
+from tflint_gpu.rule import Edit, Fix, moved_statements
 
 if TYPE_CHECKING:
-    from tflint_gpu.finding import Edit
     from tflint_gpu.model import File, Node
 
 
@@ -40,10 +39,10 @@ def _into(file: File, statement: Node, scope: cst.With, body: list[cst.BaseState
         return ()
     block = list(children(file.tree.block(statement)))
     if block.index(statement) < block.index(scope):
-        return moved(file, [statement], body[0]) if may_move_down(file, statement, scope) else ()
+        return moved_statements(file, [statement], body[0]) if may_move_down(file, statement, scope) else ()
     after = block[block.index(scope) + 1]
     needed = [statement] if after is statement else needed_before(file, statement, after)
-    return moved(file, needed, body[-1], "below") if needed else ()
+    return moved_statements(file, needed, body[-1], "below") if needed else ()
 
 
 def _bound(file: File, statement: Node, scope: cst.With) -> frozenset[str]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import changed_in, dotted_name, moved, reads_any
-from tflint_gpu.rule import Fix
+from tflint_gpu.model import changed_in, dotted_name, reads_any
+from tflint_gpu.rule import Fix, moved_statements
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, LoopNode, Node, ShortLived
@@ -31,7 +31,7 @@ def hoisted(made: ShortLived) -> Fix | None:
         return None
     if any(_is_read_in_a_function(file, own[-1], changed_name) for changed_name in changed):
         return None
-    edits = moved(file, [statement], own[-1], apart=isinstance(statement, cst.FunctionDef))
+    edits = moved_statements(file, [statement], own[-1], apart=isinstance(statement, cst.FunctionDef))
     return Fix(f"Make `{name}` once, before the loop", "unsafe", edits) if edits else None
 
 

@@ -23,8 +23,15 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
-    from tflint_gpu.model.python.refactoring.moves import in_one_block, may_move_down, moved, needed_before, reads_any
-    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
+    from tflint_gpu.model.python.refactoring.moves import (
+        head,
+        in_one_block,
+        may_move_down,
+        needed_before,
+        reads_any,
+        text_at,
+    )
+    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, set_apart
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.operators import operands
@@ -158,8 +165,8 @@ _NAMES = {
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.arguments": "without_arguments",
-    "python.refactoring.moves": "in_one_block may_move_down moved needed_before reads_any",
-    "python.refactoring.outlines": "NotMovable outline",
+    "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
+    "python.refactoring.outlines": "NotMovable outline set_apart",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from textwrap import dedent
-from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.finding import Edit
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.free_names import bound, free, roots
-from tflint_gpu.model.python.refactoring.outlines import set_apart
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import Node
 
-Where: TypeAlias = Literal["above", "below"]
-Edits: TypeAlias = tuple[Edit, ...]
 _FIXED = ("import", "function", "class")
 
 
 def _code(file: File, statement: Node) -> str:
-    start, end = file.span(_head(statement))[0], file.span(statement)[1]
+    start, end = file.span(head(statement))[0], file.span(statement)[1]
     return dedent(file.indentation(statement) + file.source.code[start:end])
 
 
@@ -101,40 +96,10 @@ def may_move_down(file: File, statement: Node, target: Node) -> bool:
         return False
 
 
-def moved(
-    file: File, statements: Sequence[Node], target: Node, where: Where = "above", *, apart: bool = False
-) -> Edits:
-    """The edits that move statements above or below another one, with their comments and its indentation.
-
-    None where nothing would be left of their block, where a line holds several, or a string has lines of its own.
-
-    Arguments:
-        apart: with empty lines around, as a function.
-    """
-    block = siblings(file, statements[0])
-    is_crowded = any(isinstance(line, cst.SimpleStatementLine) and len(line.body) > 1 for line in block)
-    if len(block) == len(statements) or is_crowded:
-        return ()
-    indentation = file.indentation(target)
-    texts = [text for statement in statements if (text := _text_at(file, statement, indentation)) is not None]
-    if len(texts) < len(statements):
-        return ()
-    text = "".join(texts)
-    text = set_apart(file, target, text, indentation) if apart else text
-    gone = (Edit(_head(statement), "", "commented lines", last=statement) for statement in statements)
-    return (Edit(_head(target) if where == "above" else target, text, where), *gone)
-
-
-def _head(statement: Node) -> Node:
-    """Where a statement begins: of a function, its first decorator."""
-    decorators = statement.decorators if isinstance(statement, cst.FunctionDef | cst.ClassDef) else ()
-    return decorators[0] if decorators else statement
-
-
-def _text_at(file: File, statement: Node, indentation: str) -> str | None:
+def text_at(file: File, statement: Node, indentation: str) -> str | None:
     """The lines of a statement and of the comments above it as they are at another depth; None in a doubtful case."""
     source, own = file.source, file.indentation(statement)
-    start, end = file.span(_head(statement))[0], file.span(statement)[1]
+    start, end = file.span(head(statement))[0], file.span(statement)[1]
     text = source.text[source.with_comments(start) : source.end_of_line(end)]
     text = text if text.endswith("\n") else f"{text}\n"
     if own == indentation:
@@ -165,3 +130,9 @@ def reads_any(file: File, statement: Node, names: Iterable[str]) -> bool:
         return bool(Names(file, statement).read & set(names))
     except (SyntaxError, ValueError):
         return True
+
+
+def head(statement: Node) -> Node:
+    """Where a statement begins: of a function, its first decorator."""
+    decorators = statement.decorators if isinstance(statement, cst.FunctionDef | cst.ClassDef) else ()
+    return decorators[0] if decorators else statement
