@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -155,6 +155,16 @@ class File:
         if self._original is None:
             return start, end
         return self._original[start], self._original[end]
+
+    def python_statements(self, line: Node) -> Sequence[ast.stmt]:
+        """What Python's parser made of a compound statement, or of the statements of a line, for who changes nothing;
+        none where it reads others than libcst."""
+        return self._spans.statements(line) if self._original is None else ()
+
+    @property
+    def python_tree(self) -> ast.Module | None:
+        """The tree of which these are; None for what only libcst takes for Python."""
+        return (self._python or PythonTrees()).of(self._parsed)
 
     @cached_property
     def _spans(self) -> Spans:
