@@ -116,6 +116,7 @@ if TYPE_CHECKING:
         has_effects_while_traced,
     )
     from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
+    from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
     from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import imports_tensorflow_1, is_for_tensorflow_1
     from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
@@ -219,6 +220,7 @@ _NAMES = {
         "gives_numpy_tensors grows_list_while_traced has_effects_while_traced"
     ),
     "tensorflow.runtime.runtime": "GROWTH Initialiser LOGICAL Runtime VISIBLE",
+    "tensorflow.runtime.strategies": "ScopeSide Strategies",
     "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
     "tensorflow.runtime.visibility": "Visibility",
     "tensorflow.tf_data.chains": "Chain Operation",
