@@ -157,16 +157,6 @@ TRACED_ARGUMENT_SITES = Bound(
 
 # Conditions, and what comes before a place.
 
-GUARD_CALLS = Bound(
-    5,
-    "calls outwards to a test for GPUs, or to the program's own code",
-    "Each step multiplies the call sites.",
-)
-GUARD_SITES = Bound(
-    5,
-    "call sites of one function that may stand under a test for GPUs",
-    "To the power of the calls outwards that many places are looked at.",
-)
 DEVICE_STEPS = Bound(
     5,
     "assignments from a test to the question for GPUs",
@@ -176,11 +166,6 @@ VERSION_NAMES = Bound(
     4,
     "names between a test and TensorFlow's version",
     "Names may stand for each other in a circle.",
-)
-INITIALISER_CALLERS = Bound(
-    3,
-    "calls outwards to what initialises the GPUs before",
-    "All call sites must have it before them: each step multiplies them.",
 )
 INITIALISER_CALLS = Bound(
     3,

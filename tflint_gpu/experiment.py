@@ -17,7 +17,7 @@ from tflint_gpu.finding import span_of
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
 
-    from tflint_gpu.finding import Finding, Fix
+    from tflint_gpu.finding import Edit, Finding, Fix
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.syntax.syntax import LoopNode
@@ -42,7 +42,7 @@ class Change:
     file: File
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below", "above", "tail"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above", "tail", "commented lines"] = "replace"
     optional: bool = False
     last: CSTNode | None = None
 
@@ -183,4 +183,12 @@ def fix_changes(finding: Finding) -> tuple[Change, ...]:
 
 def changes_of(fix: Fix, file: File) -> tuple[Change, ...]:
     """The edits of a fix, as changes of a program."""
-    return tuple(Change(file, edit.node, edit.text, edit.where, last=edit.last) for edit in fix.edits)
+    return tuple(Change(file, edit.node, _text(edit, file), edit.where, last=edit.last) for edit in fix.edits)
+
+
+def _text(edit: Edit, file: File) -> str:
+    """What an edit writes; `below` a fix writes whole lines, and a change a statement without its indentation."""
+    if edit.where != "below":
+        return edit.text
+    indentation = file.indentation(file.tree.statement(edit.node))
+    return edit.text.removeprefix(indentation).removesuffix("\n")

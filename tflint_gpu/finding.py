@@ -21,6 +21,8 @@ _T = TypeVar("_T")
 class Edit:
     """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, above or below its lines.
 
+    "commented lines" are its lines with the comments right above them, and empty lines that would be too many then.
+
     Of "tail" what is after the node, up to the end of `last`, is replaced.
 
     What goes above a statement goes above its comments, too.
@@ -31,7 +33,7 @@ class Edit:
 
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below", "above", "tail"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above", "tail", "commented lines"] = "replace"
     last: CSTNode | None = None
 
     def span_in(self, file: File) -> tuple[int, int]:

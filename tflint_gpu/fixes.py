@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Applicability
 from tflint_gpu.finding import Edit, Fix, importing
 
 if TYPE_CHECKING:
-    from libcst import Arg, Call
+    from libcst import Arg, Call, CSTNode
 
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
@@ -86,3 +86,36 @@ def draw_in_graph(file: File, call: Call, name: str) -> Fix | None:
     if draw is None:
         return None
     return Fix(f"Draw with `{draw.spelling.text}`", "unsafe", (*importing(draw.spelling), Edit(call, draw.text)))
+
+
+def moved_statements(
+    file: File,
+    statements: Sequence[CSTNode],
+    target: CSTNode,
+    where: Literal["above", "below"] = "above",
+    *,
+    apart: bool = False,
+) -> tuple[Edit, ...]:
+    """The edits that move statements above or below another one, with their comments and its indentation.
+
+    None where nothing would be left of their block, where a line holds several, or a string has lines of its own.
+
+    Arguments:
+        apart: with empty lines around, as a function.
+    """
+    import libcst as cst
+
+    from tflint_gpu.model import children, head, set_apart, text_at
+
+    block = list(children(file.tree.block(statements[0])))
+    is_crowded = any(isinstance(line, cst.SimpleStatementLine) and len(line.body) > 1 for line in block)
+    if len(block) == len(statements) or is_crowded:
+        return ()
+    indentation = file.indentation(target)
+    texts = [text for statement in statements if (text := text_at(file, statement, indentation)) is not None]
+    if len(texts) < len(statements):
+        return ()
+    text = "".join(texts)
+    text = set_apart(file, target, text, indentation) if apart else text
+    gone = (Edit(head(statement), "", "commented lines", last=statement) for statement in statements)
+    return (Edit(head(target) if where == "above" else target, text, where), *gone)

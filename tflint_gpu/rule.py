@@ -25,7 +25,14 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
-from tflint_gpu.fixes import call_under_function, draw_in_graph, leave_out, predict_on_batch, with_keyword
+from tflint_gpu.fixes import (
+    call_under_function,
+    draw_in_graph,
+    leave_out,
+    moved_statements,
+    predict_on_batch,
+    with_keyword,
+)
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
@@ -65,6 +72,7 @@ __all__ = [
     "method_text",
     "moved_after",
     "moved_before",
+    "moved_statements",
     "predict_on_batch",
     "removed",
     "table_of",

@@ -114,7 +114,13 @@ class KeptResults(Analysis):
         calls = [step for step in self.host_reads.steps_of(loop) if isinstance(step, cst.Call)]
         functions = [function for call in calls for function in self.training.functions_run(self.file, call)]
         returned = [(function.file, value) for function in functions for value in function.file.returned(function.node)]
-        return any(_is_on_host(file, node) for file, value in returned for node in walk(value))
+        return any(self._is_on_host(file, part) for file, value in returned for part in walk(value))
+
+    def _is_on_host(self, file: File, part: Node) -> bool:
+        """Whether a part of an expression is read on the host, or a name of what was."""
+        if isinstance(part, cst.Name):
+            return any(_reads_on_host(origin.file, origin.node) for origin in self.inference.of(file, part))
+        return _reads_on_host(file, part)
 
 
 def _updates_itself(file: File, node: Node) -> bool:
@@ -148,7 +154,7 @@ def _makes(file: File, node: Node, name: str) -> bool:
     return False
 
 
-def _is_on_host(file: File, node: Node) -> bool:
+def _reads_on_host(file: File, node: Node) -> bool:
     return isinstance(node, cst.Call) and (
         method_name(node) in _ON_HOST or any(file.names.is_builtin(node.func, name) for name in ("float", "int"))
     )

@@ -7,8 +7,32 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import GROWTH, LOGICAL, VISIBLE, Kinds, Runtime, argument, dotted_name, iterable, names_of
-from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, wrap
+from tflint_gpu.model import (
+    GROWTH,
+    LOGICAL,
+    VISIBLE,
+    Kinds,
+    Runtime,
+    argument,
+    dotted_name,
+    in_one_block,
+    iterable,
+    names_of,
+    needed_before,
+)
+from tflint_gpu.rule import (
+    Change,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    moved_statements,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, Initialiser, Model, Node
@@ -36,8 +60,8 @@ class GpuConfigTooLate(Rule):
     Measured: the RuntimeErrors with TensorFlow 2.21 and 2.15 (tensorflow/python/eager/context.py); a test
     raises them with the installed TensorFlow.
 
-    Fix: none, because what comes before the configuration may be needed to choose the GPUs; the place to move it to is
-    in the message.
+    Fix: unsafe: the configuration moves, with the lists of devices that it reads, above what initialises the runtime,
+    and what it prints comes earlier. There is none where the two are not in one block, or share more than such lists.
 
     Example:
         import tensorflow as tf
@@ -59,6 +83,7 @@ class GpuConfigTooLate(Rule):
     severity = "error"
     required_substrings = ((*_SETTINGS, b"tensorflow", b"keras"),)
     nearby_substrings = _SETTINGS
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
@@ -127,7 +152,19 @@ def _too_late(file: File, call: cst.Call, before: Initialiser, machine: str) -> 
         Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
         help="configure the GPUs right after the imports",
         notes=(Note(before.file, before.node, "the runtime is initialised here"),),
+        fix=_moved_up(file, call, before),
     )
+
+
+def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
+    """The statement that configures the GPUs, above the one that initialises the runtime."""
+    statements = in_one_block(file, before.node, call) if before.file is file else None
+    if statements is None:
+        return None
+    first, late = statements
+    needed = needed_before(file, late, first)
+    edits = moved_statements(file, needed, first) if needed else ()
+    return Fix("Configure the GPUs first", "unsafe", edits) if edits else None
 
 
 def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:

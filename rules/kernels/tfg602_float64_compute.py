@@ -21,10 +21,12 @@ from tflint_gpu.rule import (
     leave_out,
 )
 
+from .own_tensors import makes_own_tensors
+
 if TYPE_CHECKING:
     from tflint_gpu.model import Double, DoubleKind, Model
 
-_DOUBLES = re.compile(r"float64|double", re.IGNORECASE)
+_DOUBLES = re.compile(r"\bfloat64\b|\bdouble\b")
 _OWN_COMPUTATION = re.compile(r"GradientTape|minimize\(|convert_to_tensor|tf\.(?:constant|cast|Variable|function)")
 
 
@@ -42,8 +44,8 @@ class Float64Compute(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: it changes the digits. There is none in a file that computes with tensors itself: what is computed with
-    the weights would have to change its dtype with them.
+    Fix: unsafe: it changes the digits. There is none in a file that makes tensors without Keras and computes with them:
+    they would have to change their dtype with the weights.
 
     Example:
         import tensorflow as tf
@@ -81,7 +83,7 @@ class Float64Compute(Rule):
                     "not measured on a GPU, whose factor depends on the card",
                 ),
                 help=_HELP[double.kind],
-                fix=_fix(double),
+                fix=_fix(model, double),
                 notes=tuple(Note(*note) for note in double.notes),
             )
 
@@ -106,10 +108,11 @@ _HELP: dict[DoubleKind, str] = {
 }
 
 
-def _fix(double: Double) -> Fix | None:
+def _fix(model: Model, double: Double) -> Fix | None:
     """Take it out where Keras, which casts what it is given, does all that the file computes."""
     file, call = double.file, double.file.tree.parents.get(double.place)
-    if len(_DOUBLES.findall(file.source.text)) > 1 or _OWN_COMPUTATION.search(file.source.text):
+    text = file.source.text
+    if len(_DOUBLES.findall(text)) > 1 or (_OWN_COMPUTATION.search(text) and makes_own_tensors(model, file)):
         return None
     if double.kind == "layer" and isinstance(double.place, cst.Arg) and isinstance(call, cst.Call):
         return leave_out(file, call, [double.place], "unsafe")

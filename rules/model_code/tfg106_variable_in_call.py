@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tflint_gpu.model import FUNCTIONAL_API, TRACING_SUBSTRINGS, CreatedState, creates_while_traced, is_for_tensorflow_1
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
+from .moved_layers import made_in_init
+
 if TYPE_CHECKING:
     from tflint_gpu.model import Created, Model
 
@@ -28,15 +30,21 @@ class VariableInCall(Rule):
     weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a
     `train_step`; `Dropout` with Keras 3 only. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because how long the variable is to live, as long as the object or as one call, is not written anywhere.
+    Fix: unsafe: called eagerly, a layer that was new in every call keeps its weights then. There is one for layers that
+    a method calls right where it makes them, of a class whose `__init__` calls that of its base. How long other
+    variables are to live, as long as the object or as one call, is not written anywhere.
 
     Example:
         import tensorflow as tf
 
 
         class Encoder(tf.keras.layers.Layer):
+            def __init__(self):
+                super().__init__()
+                self.scale = 0.5
+
             def call(self, inputs):
-                return tf.keras.layers.Dense(64)(inputs)
+                return self.scale * tf.keras.layers.Dense(64)(inputs)
 
     Use instead:
         import tensorflow as tf
@@ -46,9 +54,10 @@ class VariableInCall(Rule):
             def __init__(self):
                 super().__init__()
                 self.dense = tf.keras.layers.Dense(64)
+                self.scale = 0.5
 
             def call(self, inputs):
-                return self.dense(inputs)
+                return self.scale * self.dense(inputs)
     """
 
     code = "TFG106"
@@ -66,6 +75,7 @@ class VariableInCall(Rule):
         b"applications",
     )
     prefilters = (creates_while_traced,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -114,6 +124,7 @@ def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
         f"it raises when {when}{eagerly}",
         Prediction("crash", ("traced",), basis="ValueError: only singleton variables; measured with 2.15 and 2.21"),
         help=_help(created),
+        fix=made_in_init(model, [created, *others]),
         notes=tuple(notes),
     )
 

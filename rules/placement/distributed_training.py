@@ -9,9 +9,20 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model import UNKNOWN, Analysis, Compilations, Expression, File, Kinds, Model, Node, Origin, argument
-
-from .strategies import Place, Strategies
+from tflint_gpu.model import (
+    UNKNOWN,
+    Analysis,
+    Compilations,
+    Expression,
+    File,
+    Kinds,
+    Model,
+    Node,
+    Origin,
+    ScopeSide,
+    Strategies,
+    argument,
+)
 
 Part: TypeAlias = Literal["model", "optimizer", "metric"]
 
@@ -51,7 +62,7 @@ class _Optimizer:
 
     file: File
     node: Node
-    place: Place
+    side: ScopeSide
     has_slots: bool | None
 
 
@@ -75,11 +86,11 @@ class DistributedTraining(Analysis):
 
     def _misplaced_for(self, file: File, fit: cst.Call, made: Origin) -> Iterator[Misplaced]:
         assert made.call is not None
-        place = self.strategies.place(made.file, made.call, made.context)
-        if place == "unknown":
+        side = self.strategies.side(made.file, made.call, made.context)
+        if side == "unknown":
             return
         compiles = list(self.compilations.of(file, made))
-        if place == "outside":
+        if side == "outside":
             misplaced = self._of_model(file, fit, made, compiles)
             if misplaced is not None:
                 yield misplaced
@@ -98,29 +109,25 @@ class DistributedTraining(Analysis):
         self, file: File, fit: cst.Call, made: Origin, compiles: list[tuple[File, cst.Call]]
     ) -> Misplaced | None:
         assert made.call is not None
-        fitted = self.strategies.place(file, fit)
+        fitted = self.strategies.side(file, fit)
         if self.inference.project.target.keras >= 3:
             optimizers = [self._optimizer(compile_file, call, made) for compile_file, call in compiles]
-            places = {optimizer.place if optimizer is not None else "unknown" for optimizer in optimizers} or {
-                "unknown"
-            }
+            sides = {optimizer.side if optimizer is not None else "unknown" for optimizer in optimizers} or {"unknown"}
             slots = {optimizer.has_slots if optimizer is not None else None for optimizer in optimizers} or {None}
             ways = [
                 _raised_by_keras_3(built, optimizer, slot, where)
                 for built, optimizer, slot, where in product(
-                    _ways(self._is_built(made)), _places(places), _slot_ways(slots), _places({fitted})
+                    _ways(self._is_built(made)), _sides(sides), _slot_ways(slots), _sides({fitted})
                 )
             ]
             by = "fit"
         else:
-            compiled = {self.strategies.place(optimizer, call, made.context) for optimizer, call in compiles} or {
+            compiled = {self.strategies.side(optimizer, call, made.context) for optimizer, call in compiles} or {
                 "unknown"
             }
             ways = [
                 _raised_by_keras_2(built, optimizer, where)
-                for built, optimizer, where in product(
-                    _ways(self._is_built(made)), _places(compiled), _places({fitted})
-                )
+                for built, optimizer, where in product(_ways(self._is_built(made)), _sides(compiled), _sides({fitted}))
             ]
             by = "compile" if compiled == {"inside"} else "fit"
         if not all(ways):
@@ -149,7 +156,7 @@ class DistributedTraining(Analysis):
     ) -> Iterator[Misplaced]:
         optimizers = [self._optimizer(compile_file, call, made) for compile_file, call in compiles]
         if all(
-            optimizer is not None and optimizer.place == "outside" and optimizer.has_slots for optimizer in optimizers
+            optimizer is not None and optimizer.side == "outside" and optimizer.has_slots for optimizer in optimizers
         ):
             for optimizer in optimizers:
                 assert optimizer is not None
@@ -166,14 +173,14 @@ class DistributedTraining(Analysis):
                         yield Misplaced("metric", metric.file, metric.call, made, ("ValueError",), "compile", file, fit)
 
     def _is_outside(self, made: Origin) -> bool:
-        return self.strategies.place(made.file, made.node, made.context) == "outside"
+        return self.strategies.side(made.file, made.node, made.context) == "outside"
 
     # The optimizer.
 
     def _optimizer(self, file: File, call: cst.Call, made: Origin) -> _Optimizer | None:
         """The optimizer that a call of `compile` gives a model; None where it is not certain."""
         given = argument(call, 0, "optimizer")
-        here = self.strategies.place(file, call, made.context)
+        here = self.strategies.side(file, call, made.context)
         if given is None:
             starred = any(arg.star for arg in call.args)
             return None if starred else _Optimizer(file, call, here, has_slots=True)  # "rmsprop"
@@ -187,8 +194,8 @@ class DistributedTraining(Analysis):
         name = origin.made_by or ""
         if origin.call is None or self.kinds.of(origin) != "optimizer" or name.count(".") != 2:
             return None
-        place = self.strategies.place(origin.file, origin.call, origin.context)
-        return _Optimizer(origin.file, origin.call, place, self._has_slots(origin, name.rpartition(".")[2]))
+        side = self.strategies.side(origin.file, origin.call, origin.context)
+        return _Optimizer(origin.file, origin.call, side, self._has_slots(origin, name.rpartition(".")[2]))
 
     def _has_slots(self, origin: Origin, name: str) -> bool | None:
         """Whether an optimizer of Keras has variables for each weight: all but the plain SGD."""
@@ -227,11 +234,11 @@ def _slot_ways(known: set[bool | None]) -> tuple[bool, ...]:
     return (True, False) if None in known or len(known) > 1 else _ways(next(iter(known)))
 
 
-def _places(known: set[Place]) -> tuple[Place, ...]:
+def _sides(known: set[ScopeSide]) -> tuple[ScopeSide, ...]:
     return ("inside", "outside") if "unknown" in known or len(known) > 1 else tuple(known)
 
 
-def _raised_by_keras_3(built: bool, optimizer: Place, slots: bool, fit: Place) -> tuple[str, ...]:
+def _raised_by_keras_3(built: bool, optimizer: ScopeSide, slots: bool, fit: ScopeSide) -> tuple[str, ...]:
     """What `fit` raises for a model that was made outside; nothing where it trains.
 
     Seen with Keras 3.15 under MirroredStrategy and OneDeviceStrategy, with Adam and with plain SGD.
@@ -247,7 +254,7 @@ def _raised_by_keras_3(built: bool, optimizer: Place, slots: bool, fit: Place) -
     return ()  # no strategy at all
 
 
-def _raised_by_keras_2(built: bool, compiled: Place, fit: Place) -> tuple[str, ...]:
+def _raised_by_keras_2(built: bool, compiled: ScopeSide, fit: ScopeSide) -> tuple[str, ...]:
     """The same of Keras 2.15, where `compile` asks for the scope of each variable."""
     if not built or (compiled, fit) == ("outside", "outside"):
         return ()

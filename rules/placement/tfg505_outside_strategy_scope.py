@@ -28,7 +28,8 @@ class OutsideStrategyScope(Rule):
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
     an AssertionError without a text, as each message says; a test repeats them with the installed TensorFlow.
 
-    Fix: none, because the part and all that needs it have to move into the scope, often across functions.
+    Fix: unsafe: random numbers may be drawn in another order. There is none where the part and the scope are not in one
+    block, or other statements between them use the same variables.
 
     Example:
         import tensorflow as tf
@@ -54,12 +55,14 @@ class OutsideStrategyScope(Rule):
     severity = "error"
     required_substrings = ((b"fit", b"train", b"compile"),)
     nearby_substrings = (b".scope(",)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the models, optimizers and metrics that are made outside of the scope in which they are needed."""
         from .distributed_training import DistributedTraining
+        from .moved_parts import moved_into_scope
 
         if model.target.tensorflow < (2, 2) or model.once(Runtime).is_graph_program(model.file):
             return
@@ -78,6 +81,7 @@ class OutsideStrategyScope(Rule):
                     ),
                     Note(misplaced.fit_file, misplaced.fit, "the training"),
                 ),
+                fix=moved_into_scope(misplaced.file, misplaced.node),
                 subject=misplaced,
             )
 

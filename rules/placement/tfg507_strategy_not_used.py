@@ -9,9 +9,11 @@ import libcst as cst
 
 from tflint_gpu.model import (
     EagerLoops,
+    ExecutionContexts,
     Invocations,
     LoopNumbers,
     Repetitions,
+    Strategies,
     Training,
     argument,
     method_name,
@@ -150,17 +152,14 @@ _WORKLOAD = Workload(
 
 def _is_apart(model: Model, file: File, loop: LoopNode) -> bool:
     """Whether a loop is one of epochs, short or traced, or may be inside of a scope, where it raises."""
-    from .strategies import Strategies
-
     if model.once(Training).runs_epochs(file, loop) or model.once(EagerLoops).is_no_place(file, loop):
         return True
-    return not model.once(LoopNumbers).is_long(file, loop) or model.once(Strategies).place(file, loop) != "outside"
+    ways = model.once(ExecutionContexts).of(file, loop)
+    return not model.once(LoopNumbers).is_long(file, loop) or any(way.strategy != "outside" for way in ways)
 
 
 def _made_in_scope(model: Model, run: Invocation) -> Origin | None:
     """The model whose weights a gradient is taken of, if it is made in the scope of a strategy for several GPUs."""
-    from .strategies import Strategies
-
     weights = argument(run.call, 1, "sources")
     if not isinstance(weights, cst.Attribute):
         return None
@@ -169,7 +168,7 @@ def _made_in_scope(model: Model, run: Invocation) -> Origin | None:
     def is_inside(origin: Origin) -> bool:
         if origin.call is None or origin.access_path:
             return False
-        return model.once(Strategies).place(origin.file, origin.node, origin.context) == "inside"
+        return model.once(Strategies).side(origin.file, origin.node, origin.context) == "inside"
 
     if not model.inference.must_be(run.file, owner, is_inside, run.context):
         return None

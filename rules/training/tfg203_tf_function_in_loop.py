@@ -24,7 +24,8 @@ class TfFunctionInLoop(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because the function has to move out of the loop together with what it closes over.
+    Fix: unsafe: what runs only while the function is traced (a `print`) runs once. There is none where an iteration
+    changes what traced code may read, where layers are frozen or thawed, and where another function makes the object.
 
     Example:
         import tensorflow as tf
@@ -64,22 +65,25 @@ class TfFunctionInLoop(Rule):
     )
     nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
     prefilters = (makes_functions_again,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the decorators and calls that make a `tf.function` in every iteration of a loop."""
+        from .hoisted_functions import hoisted
+
         objects = model.once(FunctionObjects)
         for made in objects.short_lived():
             notes = [Note(made.loop_file, made.loop, "in every iteration of this loop")]
             notes += [Note(step.file, step.node, step.text) for step in made.path]
+            thaws = objects.thaws(made)
             yield Finding(
                 made.file,
                 made.node,
                 "every iteration of a loop makes this `tf.function` again, and traces it again",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help=_THAWING
-                if objects.thaws(made)
-                else "make it once, before the loop, and pass what changes as tensors",
+                help=_THAWING if thaws else "make it once, before the loop, and pass what changes as tensors",
+                fix=None if thaws else hoisted(made),
                 notes=tuple(notes),
             )
 

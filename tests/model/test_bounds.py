@@ -15,7 +15,6 @@ from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
 from tflint_gpu.rules.model_code.recursion import Recursions
-from tflint_gpu.rules.placement.strategies import Strategies
 from tflint_gpu.rules.training.fitted_models import FittedModels
 from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
 from tflint_gpu.rules.training.loop_carried import _functions_named
@@ -42,6 +41,7 @@ from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoops
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
+from tflint_gpu.model.tensorflow.runtime.strategies import Strategies
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
 from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
@@ -325,16 +325,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: "def f0(x):\n    return x\n" + calls_of(n),
         of_function("f0", arguments_of),
     ),
-    "GUARD_CALLS": (
-        9,
-        lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: model.once(Guards).must_run(model.file, expr)),
-    ),
-    "GUARD_SITES": (
-        9,
-        lambda n: "def f0(x):\n    return x\n" + calls_of(n),
-        within("f0", lambda model, expr: model.once(Guards).must_run(model.file, expr)),
-    ),
     "DEVICE_STEPS": (
         9,
         lambda n: "v0 = 1\n" + "".join(f"v{i + 1} = v{i}\n" for i in range(n)) + f"v{n}\n",
@@ -345,11 +335,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: "v0 = tf.__version__ > '2'\n" + "".join(f"v{i + 1} = v{i}\n" for i in range(n)) + f"v{n}\n",
         about_last(version),
     ),
-    "INITIALISER_CALLERS": (
-        9,
-        lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: model.once(Runtime).initialiser_before(model.file, expr)),
-    ),
     "INITIALISER_CALLS": (
         9,
         lambda n: chain_of(n, "return tf.zeros(1)") + "f0(1)\n",
@@ -358,12 +343,12 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "STRATEGY_CALLS": (
         9,
         lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: Strategies(model).place(model.file, expr)),
+        within_innermost(lambda model, expr: Strategies(model).side(model.file, expr)),
     ),
     "STRATEGY_SITES": (
         10,
         lambda n: "def f0(x):\n    return x\n" + calls_of(n),
-        within("f0", lambda model, expr: Strategies(model).place(model.file, expr)),
+        within("f0", lambda model, expr: Strategies(model).side(model.file, expr)),
     ),
     "MODEL_PARTS": (
         6,
@@ -556,7 +541,7 @@ def test_all_bounds_are_in_the_table() -> None:
 @pytest.mark.parametrize(
     "name",
     "CALL_SITES SUBCLASSES OVERRIDES CONTAINER_ITEMS CONSTANT_SEQUENCE CONSTANT_ENTRIES LINEAGE TRACED_ARGUMENT_SITES "
-    "GUARD_SITES STRATEGY_SITES NUMBER_SITES RUN_ITERATIONS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
+    "STRATEGY_SITES NUMBER_SITES RUN_ITERATIONS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
 )
 def test_as_many_as_the_bound_allows_are_looked_at(name: str, tmp_path: Path) -> None:
     bound = getattr(bounds, name)

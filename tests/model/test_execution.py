@@ -246,3 +246,16 @@ def test_a_call_knows_all_ways_on_which_it_is_run(tmp_path: Path) -> None:
         ("eager", ["numbers", "dataset"], 30, 1),
         ("traced", ["numbers"], 7, 2),
     ]
+
+
+def test_a_call_knows_on_which_side_of_a_strategy_each_way_runs(tmp_path: Path) -> None:
+    code = (
+        "several = tf.distribute.MirroredStrategy()\ndef forward(x):\n    return net(x)\n"
+        "def train():\n    for x in range(5):\n        forward(x)\n"
+        "with several.scope():\n    train()\nfor x in range(7):\n    forward(x)\n"
+        "def unused(x):\n    forward(x)\n"
+    )
+    model = model_of(HEAD + code, tmp_path)
+    (call,) = (c for c in model.file.tree.calls if model.file.code(c) == "net(x)")
+    ways = model.once(ExecutionContexts).of(model.file, call)
+    assert sorted((way.strategy, way.least_runs) for way in ways) == [("inside", 5), ("outside", 7), ("unknown", 1)]

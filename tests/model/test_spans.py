@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from tflint_gpu.model.python.parsing.parsing import parse_module, parse_whole
+from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module, parse_whole
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.spans import Spans, spans_of
 from tflint_gpu.model.python.syntax.tree import Tree
 
@@ -24,6 +25,7 @@ PROGRAMS = {
     "    else:\n        if r(14): s(15)\n        else:\n            t(16)\n    while u(17): v(18)\n",
     "what only a function holds": "async def f():\n    await g(1)\n    async with h(2):\n        return i(3), (yield j(4))\n"
     "    async for k in l(5):\n        break\n    nonlocal m\n    yield from n(6)\n",
+    "semicolons at the end": "def a(): b(1);\nwhile c:\n    'é'; d(2);\n@e\nclass F:\n    é = g(3) ;  # of g\n",
     "form feeds": "a(1)\n\x0c\nclass B:\n\x0c\n    c = d(1)\n",
 }
 
@@ -38,6 +40,16 @@ def test_one_statement_and_the_whole_tree_agree(text: str) -> None:
         spans = Spans(tree, text)
         assert spans.of(call, call) == expected[other]
         assert text[slice(*spans.of(call.func, call))] == module.code_for_node(other.func)
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_compound_statements_and_the_whole_tree_agree(text: str) -> None:
+    """Protects the places of loops, functions and classes, which Python's parser tells: `;` and decorators are apart."""
+    module, own = parse_whole(text), parse_module(text)
+    expected, tree = spans_of(module, text), Tree(own)
+    pairs = [(a, b) for a, b in zip(walk(own), walk(module), strict=True) if isinstance(a, cst.BaseCompoundStatement)]
+    for node, other in pairs:
+        assert Spans(tree, text).of(node, node) == expected[other]
 
 
 def test_one_statement_is_written_and_not_the_file() -> None:
@@ -66,6 +78,8 @@ def test_where_python_reads_other_statements() -> None:
     """Protects files that only libcst parses: the whole tree is written."""
     text = "a(1)\nprint(b(2))\n"
     tree = Tree(parse_module(text))
-    spans = Spans(tree, text)
-    spans.__dict__["_python"] = None
+    python = PythonTrees()
+    python.of(text)
+    python._known[text] = None
+    spans = Spans(tree, text, python)
     assert spans.of(tree.calls[2], tree.calls[2]) == (text.index("b(2)"), text.index("b(2)") + 4)

@@ -61,6 +61,10 @@ FINE = {
     "a number from the step": (
         "def train(x, y):\n    return float(step(x, y))\nfor x, y in dataset:\n    losses.append(train(x, y))\n"
     ),
+    "an array from the step, by a name": (
+        "def train(inputs):\n    result = step(inputs, inputs)\n    result = result.numpy()\n    return result\n"
+        "for x, y in dataset:\n    losses.append(train(x))\n"
+    ),
     "train_on_batch": "for x, y in dataset:\n    losses.append(model.train_on_batch(x, y))\n",
     "for one epoch": "for epoch in range(9):\n    losses = []\n    for x, y in dataset:\n        losses.append(step(x, y))\n",
     "emptied": (

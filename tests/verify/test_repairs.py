@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from checks import findings, fixed
 from verified import EAGER_STEP, MODEL_AND_DATA, cases_of
 
 from tflint_gpu.checking.engine import Engine
+from tflint_gpu.experiment import changes_of
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
@@ -19,6 +21,7 @@ from tflint_gpu.verify.repairs.patches import NotApplicable, Patches
 from tflint_gpu.verify.repairs.repairs import Repair, Withheld, repairs
 from tflint_gpu.verify.reports import Report
 from tflint_gpu.verify.reports.commits import message
+from tflint_gpu.verify.slicing.pieces import of_change, put_in
 from tflint_gpu.verify.statistics.outcomes import Run
 from tflint_gpu.verify.statistics.outputs import Outputs
 from tflint_gpu.verify.statistics.statistics import Verdict, VerdictName
@@ -65,6 +68,17 @@ images = tf.data.Dataset.from_tensor_slices((tf.zeros((512, 40, 40, 3)), tf.zero
 images = images.map(augment).batch(32)
 model.compile(loss="mse")
 model.fit(images)
+"""
+JOINED = """
+
+def scored(batches):
+    scores = tf.zeros([0, 1])
+    for x, _ in batches:
+        scores = tf.concat([scores, model.predict_on_batch(x)], axis=0)
+    return scores
+
+
+print(scored(data))
 """
 SINGLE = 'model.compile(loss="mse")\nmodel.fit(tf.ones((64, 4)), tf.ones((64, 1)), batch_size=1)\n'
 
@@ -140,6 +154,15 @@ def test_the_repair_of_a_rule_is_an_edit_of_the_users_file(
     assert [line for line in lines if line not in text.splitlines()] == [], text
     assert "tflint_measure" not in text
     assert code not in [case.diagnostic.code for case in cases_of(path)]
+
+
+def test_a_fix_is_the_same_text_in_a_program_that_is_measured(tmp_path: Path) -> None:
+    """Protects what goes below an indented statement from being indented twice."""
+    code = MODEL_AND_DATA + JOINED
+    ((_, finding),) = [found for found in findings(code, tmp_path) if found[0].code == "TFG212"]
+    assert finding.fix is not None
+    pieces = [of_change(change, measures=False) for change in changes_of(finding.fix, finding.file)]
+    assert put_in(code, pieces) == fixed(code, tmp_path, "TFG212")
 
 
 def test_the_new_function_stands_above_the_comments_with_two_empty_lines(tmp_path: Path) -> None:

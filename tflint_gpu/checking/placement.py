@@ -52,6 +52,8 @@ def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str
         start = end = source.above(start)
     elif where == "lines":
         start, end = source.whole_lines(start, end)
+    elif where == "commented lines":
+        start, end = source.commented_lines(start, end)
     elif where == "after":
         start = end
     elif where == "before":

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
-    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
+    from tflint_gpu.model.python.refactoring.moves import (
+        head,
+        in_one_block,
+        may_move_down,
+        needed_before,
+        reads_any,
+        text_at,
+    )
+    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, set_apart
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.operators import operands
@@ -75,7 +83,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
-    from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
+    from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects, ShortLived
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
@@ -116,6 +124,7 @@ if TYPE_CHECKING:
         has_effects_while_traced,
     )
     from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
+    from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
     from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import imports_tensorflow_1, is_for_tensorflow_1
     from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
@@ -156,7 +165,8 @@ _NAMES = {
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.arguments": "without_arguments",
-    "python.refactoring.outlines": "NotMovable outline",
+    "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
+    "python.refactoring.outlines": "NotMovable outline set_apart",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",
@@ -194,7 +204,7 @@ _NAMES = {
     "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
-    "tensorflow.execution.function_objects": "FunctionObjects",
+    "tensorflow.execution.function_objects": "FunctionObjects ShortLived",
     "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
     "tensorflow.execution.program": "FirstTraining Program",
@@ -219,6 +229,7 @@ _NAMES = {
         "gives_numpy_tensors grows_list_while_traced has_effects_while_traced"
     ),
     "tensorflow.runtime.runtime": "GROWTH Initialiser LOGICAL Runtime VISIBLE",
+    "tensorflow.runtime.strategies": "ScopeSide Strategies",
     "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
     "tensorflow.runtime.visibility": "Visibility",
     "tensorflow.tf_data.chains": "Chain Operation",

@@ -201,6 +201,28 @@ class SourceFile:
         """The offsets of the lines that a stretch of text touches, with the last one's ending."""
         return self.line_starts[self.row(start) - 1], self.end_of_line(end)
 
+    def commented_lines(self, start: int, end: int) -> tuple[int, int]:
+        """A stretch's whole lines with the comments right above them, and the smaller gap of empty lines around."""
+        first, after = self.row(self.with_comments(start)), self.row(self.end_of_line(end) - 1) + 1
+        last = len(self.line_starts)
+        above = next(row for row in range(first, 0, -1) if row == 1 or self.line(row - 1).strip())
+        below = next(row for row in range(after, last + 2) if row > last or self.line(row).strip())
+        opens_a_block = self.line(above - 1).rstrip().endswith(":")
+        if opens_a_block or first - above > below - after:
+            after = below
+        if opens_a_block or first - above <= below - after:
+            first = above
+        starts = [*self.line_starts, len(self.text)]
+        return starts[first - 1], starts[min(after, last + 1) - 1]
+
+    def with_comments(self, offset: int) -> int:
+        """The offset of the line that holds `offset`, or of the first comment of its block directly above it."""
+        row = self.row(offset)
+        depth = len(self.line(row)) - len(self.line(row).lstrip())
+        while row > 1 and self.line(row - 1)[depth:].startswith("#") and not self.line(row - 1)[:depth].strip():
+            row -= 1
+        return self.line_starts[row - 1]
+
     def above(self, offset: int) -> int:
         """The offset of the line that holds `offset`, or of the first of the comments directly above it."""
         row = self.row(offset)

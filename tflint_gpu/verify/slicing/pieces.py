@@ -60,6 +60,8 @@ def of_change(change: Change, *, measures: bool) -> Piece:
         return Piece(end, end, text, (_CLOSING, end - start, int(measures)), around)
     if change.where == "before":
         return Piece(start, start, text, (_OPENING, start - end, int(not measures)), around)
+    if change.where == "commented lines":
+        return replacing(*file.source.commented_lines(start, end), text)
     return replacing(*(file.source.whole_lines(start, end) if change.where == "lines" else around), text)
 
 

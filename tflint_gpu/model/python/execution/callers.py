@@ -50,12 +50,18 @@ def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
         yield RunSite(file, call, (Frame(file, call, f"calls `{function.name}`"), *site.path))
 
 
-def ways(inference: Inference, site: RunSite) -> Iterator[RunSite]:
-    """A place, and all from which it is run; the callers of each function once."""
+def ways(
+    inference: Inference, site: RunSite, goes_on: Callable[[RunSite], bool] = lambda site: True
+) -> Iterator[RunSite]:
+    """A place, and all from which it is run; the callers of each function once.
+
+    Arguments:
+        goes_on: whether the callers of a place count, too.
+    """
     waiting, seen = [site], set[Node | None]()
     for place in waiting:  # grows meanwhile
         yield place
-        if place.function not in seen:
+        if place.function not in seen and goes_on(place):
             seen.add(place.function)
             waiting.extend(callers(inference, place))
 
@@ -87,7 +93,7 @@ class EveryWay:
             return bool(decided)
         if function not in self._of_callers:
             self._of_callers[function] = True
-            sites = list(callers(self._inference, site))
+            sites = [caller for caller in callers(self._inference, site) if caller.function is not function]
             self._of_callers[function] = all(map(self.holds, sites)) if sites else self._uncalled(site)
         return self._of_callers[function]
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import libcst as cst
 
-from tflint_gpu.diagnostics import Location
 from tflint_gpu.model.python.names.branches import Branches
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.names.imports import Imports
 from tflint_gpu.model.python.names.names import Names
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing.parsing import REFUSED, PythonTrees
+from tflint_gpu.model.python.parsing.parsing import PythonTrees
+from tflint_gpu.model.python.parsing.refusals import refusal_of
 from tflint_gpu.model.python.project.declarations import KEEPERS
 from tflint_gpu.model.python.syntax.quoting import within_text
 from tflint_gpu.model.python.syntax.scopes import Scope
@@ -80,7 +78,7 @@ class File:
         try:
             return cls(source, parse(source.code), source.code, re_exported, python)
         except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
-            refusal = _unreadable(source, error)
+            refusal = refusal_of(source, error)
             if not refusal.by_libcst_only:
                 return cls._parse_script(source, parse, re_exported, refusal.reason, python)
             expanded = expand_indentation(source.code)
@@ -155,6 +153,16 @@ class File:
         if self._original is None:
             return start, end
         return self._original[start], self._original[end]
+
+    def python_statements(self, line: Node) -> Sequence[ast.stmt]:
+        """What Python's parser made of a compound statement, or of the statements of a line, for who changes nothing;
+        none where it reads others than libcst."""
+        return self._spans.statements(line) if self._original is None else ()
+
+    @property
+    def python_tree(self) -> ast.Module | None:
+        """The tree of which these are; None for what only libcst takes for Python."""
+        return (self._python or PythonTrees()).of(self._parsed)
 
     @cached_property
     def _spans(self) -> Spans:
@@ -381,46 +389,6 @@ class File:
         self.__dict__.clear()
 
 
-_REGIONS = frozenset(
-    [
-        cst.For,
-        cst.While,
-        cst.FunctionDef,
-        cst.ClassDef,
-        cst.With,
-        cst.ListComp,
-        cst.SetComp,
-        cst.DictComp,
-        cst.GeneratorExp,
-    ]
-)
+_LOOPS = (cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+_REGIONS = frozenset((*_LOOPS, cst.FunctionDef, cst.ClassDef, cst.With))
 _MUTATING_METHODS = tuple("update setdefault pop popitem clear append extend insert remove sort".split())
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """Why a file could not be parsed, and whether only libcst is to blame."""
-
-    reason: UnreadableSource
-    by_libcst_only: bool = False
-
-
-def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
-    """What is wrong with a file that libcst refuses, in Python's own words where it refuses it too."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source.code)
-    except SyntaxError as refusal:
-        location = _clamped(source, refusal.lineno or 1, refusal.offset or 1)
-        return _Refusal(UnreadableSource(f"does not parse: {refusal.msg}", location))
-    except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
-        return _Refusal(UnreadableSource(f"does not parse: {refusal}"))
-    line_number, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
-    return _Refusal(UnreadableSource(REFUSED, _clamped(source, line_number, column)), by_libcst_only=True)
-
-
-def _clamped(source: SourceFile, line_number: int, column: int) -> Location:
-    line_number = min(max(line_number, 1), len(source.line_starts))
-    column = min(max(column, 1), len(source.line(line_number)) + 1)
-    return source.locate(source.line_starts[line_number - 1] + column - 1)

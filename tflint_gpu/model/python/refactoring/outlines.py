@@ -74,23 +74,22 @@ def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
 
 
 def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline:
-    first, last = _rows(file, region[0])[0], _rows(file, region[-1])[1]
-    try:
-        tree = ast.parse(file.source.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotMovable("only libcst takes the file for Python") from error
-    inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
-    around = next((n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0]), None)
-    if around is None:
-        raise NotMovable("Python counts the file's rows in another way")
-    moved = [statement for statement in inside if statement.lineno in {_rows(file, node)[0] for node in region}]
+    tree, around = file.python_tree, file.python_statements(loop)
+    moved = [statement for line in region for statement in file.python_statements(line)]
+    if tree is None or not around or not moved:
+        raise NotMovable("only libcst takes the file for Python")
+    first, last = moved[0].lineno, _end(moved)
     if (leaving := next((node for statement in moved for node in _leaving(statement)), None)) is not None:
         raise NotMovable(f"the `{_WORDS[type(leaving)]}` in row {leaving.lineno} would leave that function")
+    made = _made(moved)
+    inside = frozenset(node for statement in moved for node in ast.walk(statement) if isinstance(node, ast.stmt))
+    called = [node for node in tree.body if isinstance(node, _DEFINITIONS) and _mentions(file, node, made)]
+    read = {name for node in called for name in free(node, inside)} | _read_after(tree, first, last, inside)
     printed = _printed(file, moved)
     moved = [statement for statement in moved if statement not in printed]
-    read = _read_after(tree, first, last, frozenset(inside)) | free_of_block(printed)
-    given = ", ".join(sorted(free_of_block(moved, frozenset(printed)) & bound(around)))
-    returned = ", ".join(sorted(_made(moved) & read))
+    read |= free_of_block(printed)
+    given = ", ".join(sorted(free_of_block(moved, frozenset(printed)) & bound(around[0])))
+    returned = ", ".join(sorted(made & read))
     outer, inner = file.indentation(loop), file.indentation(region[0])
     spelled = file.names.spelled("tf.function", loop) or "tflint_measure.tf.function"
     text = inner + file.source.code[file.span(region[0])[0] : file.span(region[-1])[1]]
@@ -112,9 +111,10 @@ def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
     for index, outer in enumerate(region):
         block = outer.body if isinstance(outer, ast.With) else [outer]
         for number, statement in enumerate(block):
-            later = {name for rest in (*block[number + 1 :], *region[index + 1 :]) for name in bound(rest)}
-            if _is_print(file, statement) and not free(statement) & later:
-                printed.append(statement)
+            if _is_print(file, statement):
+                later = {name for rest in (*block[number + 1 :], *region[index + 1 :]) for name in bound(rest)}
+                if not free(statement) & later:
+                    printed.append(statement)
         if isinstance(outer, ast.With) and all(statement in printed for statement in block):
             printed = [statement for statement in printed if statement not in block]
     return printed
@@ -160,13 +160,10 @@ def set_apart(file: File, statement: Node, definition: str, indentation: str) ->
     return ("" if opens_a_block else "\n" * (usual - gap)) + definition + "\n" * usual
 
 
-def _rows(file: File, node: Node) -> tuple[int, int]:
-    start, end = file.span(node)
-    return file.source.row(start), file.source.row(end)
-
-
-def _is_between(node: ast.stmt, first: int, last: int) -> bool:
-    return first <= node.lineno and (node.end_lineno or node.lineno) <= last
+def _mentions(file: File, definition: ast.stmt, names: set[str]) -> bool:
+    """Whether the rows of a function or class, which may be run later, hold one of some names: wider than `free`."""
+    text = "\n".join(map(file.source.line, _rows_of(definition)))
+    return any(name in text for name in names)
 
 
 def _made(block: list[ast.stmt]) -> set[str]:
@@ -183,9 +180,7 @@ def _made(block: list[ast.stmt]) -> set[str]:
 
 def _read_after(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
     """The names whose values are read after some rows: further down, or in the next iteration of a loop around them."""
-    names = {
-        name for definition in tree.body if isinstance(definition, _DEFINITIONS) for name in free(definition, region)
-    }
+    names: set[str] = set()
     block, is_repeated = tree.body, False
     while True:
         names |= free_of_block([statement for statement in block if statement.lineno > last])

@@ -103,43 +103,76 @@ class Spans:
             UnreadableSource: libcst does not read the file, so that no offset can be trusted.
         """
         if node not in self._known:
-            self._learn_statement(near)
+            self._learn_statement(node, near)
         if node not in self._known:
             self._learn_file()
         return self._known[node]
 
-    def _learn_statement(self, node: Node) -> None:
+    def statements(self, line: Node) -> Sequence[ast.stmt]:
+        """What Python's parser made of a compound statement, or of the statements of a line; none if it reads others.
+
+        Nothing is parsed for it, and nobody may change it.
+        """
+        around = self._statements_around(line)
+        if not around or around[-1].node is not line:
+            return ()
+        return around[-1].counterparts
+
+    def _learn_statement(self, node: Node, near: Node) -> None:
         """Learn the places in the innermost statement around a node that libcst reads by itself."""
+        around = self._statements_around(near)
+        if around and around[-1].node is node and isinstance(node, _COMPOUND):
+            start, end = self._span_of(around[-1].counterparts[0])
+            if self._text[end - 1] != ";":  # which libcst leaves out
+                self._known[node] = start, end
+                return
+        for statement in reversed(around):
+            if self._learn(statement):
+                return
+
+    def _span_of(self, statement: ast.stmt) -> Span:
+        """The span that libcst gives a compound statement, too: decorators are in front of it."""
+        assert statement.end_lineno is not None and statement.end_col_offset is not None
+        return (
+            self._offset(statement.lineno, statement.col_offset),
+            self._offset(statement.end_lineno, statement.end_col_offset),
+        )
+
+    def _offset(self, line_number: int, column: int) -> int:
+        """Of a column in bytes of UTF-8."""
+        start, end = self._line_starts[line_number - 1 : line_number + 1]
+        line = self._text[start:end]
+        return start + (column if line.isascii() else len(line.encode()[:column].decode()))
+
+    def _statements_around(self, node: Node) -> Sequence[_Statement]:
+        """A node's statements, outermost first, as far as both parsers agree on them."""
         path = [*reversed([node, *self._tree.ancestors(node)])]
         if self._python is None or path[0] is not self._tree.module:
-            return
-        around: list[tuple[Node, ast.stmt, ast.stmt]] = []
+            return ()
+        around: list[_Statement] = []
         depth, statements = 0, self._python.body
         while depth + 1 < len(path):
             statement = path[depth + 1]
-            counterpart = self._counterpart(path[depth], statement, statements)
-            if counterpart is None:
+            counterparts = self._counterparts(path[depth], statement, statements)
+            if not counterparts:
                 break
-            around.append((statement, *counterpart))
-            inner = _block_in(path, depth + 1, counterpart[0])
+            around.append(_Statement(statement, counterparts))
+            inner = _block_in(path, depth + 1, counterparts[0])
             if inner is None:
                 break
             depth, statements = inner
-        for statement, first, last in reversed(around):
-            if self._learn(statement, first, last):
-                return
+        return around
 
-    def _counterpart(
-        self, block: Node, statement: Node, counterparts: list[ast.stmt]
-    ) -> tuple[ast.stmt, ast.stmt] | None:
-        """What Python's parser made of a statement, or of the first and last on its line; None if they disagree."""
+    def _counterparts(self, block: Node, statement: Node, counterparts: list[ast.stmt]) -> Sequence[ast.stmt]:
+        """What Python's parser made of a statement, or of those on its line; none if they disagree."""
         if block not in self._places:  # once for each block: it may have thousands of statements and of findings
             self._places[block] = _places_among(_statements(block), len(counterparts))
         position = self._places[block].get(statement)
-        return None if position is None else (counterparts[position], counterparts[position + _size(statement) - 1])
+        return () if position is None else counterparts[position : position + _size(statement)]
 
-    def _learn(self, statement: Node, first: ast.stmt, last: ast.stmt) -> bool:
+    def _learn(self, statement: _Statement) -> bool:
         """Learn the places in a statement: libcst parses its lines, in a block where they are indented."""
+        first, last = statement.counterparts[0], statement.counterparts[-1]
         first_line = min(node.lineno for node in (first, *getattr(first, "decorator_list", ())))
         start, end = self._line_starts[first_line - 1], self._line_starts[last.end_lineno or first_line]
         head = _BLOCK if first.col_offset else ""
@@ -153,7 +186,9 @@ class Spans:
         if head:
             assert isinstance(wrapped, cst.If)
             wrapped = wrapped.body.body[0]
-        self._pair(statement, wrapped, {node: (a - len(head), b - len(head)) for node, (a, b) in spans.items()}, start)
+        self._pair(
+            statement.node, wrapped, {node: (a - len(head), b - len(head)) for node, (a, b) in spans.items()}, start
+        )
         return True
 
     def _learn_file(self) -> None:
@@ -197,7 +232,16 @@ class Spans:
         return [*starts, len(self._text)]  # the last line may have no end
 
 
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A compound statement or the statements of a line, and what Python's parser made of them."""
+
+    node: Node
+    counterparts: Sequence[ast.stmt]
+
+
 _BLOCK = "if 1:\n"
+_COMPOUND = (cst.For, cst.While, cst.If, cst.With, cst.Try, cst.TryStar, cst.FunctionDef, cst.ClassDef)
 _CLAUSES = frozenset([cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler])
 # What has a place, though no traversal visits it.
 _READ: dict[type, tuple[str, ...]] = {

@@ -17,6 +17,7 @@ from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, iterable, meth
 from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import Training
 
@@ -65,11 +66,13 @@ class ExecutionContext:
         path: the calls that lead to it, outermost first.
         loops: the loops in whose iterations it runs on this way, outermost first.
         mode: whether a function on the way is under `tf.function`, or traced by Keras or tf.data.
+        strategy: whether it runs inside the scope of a `tf.distribute` strategy.
     """
 
     path: tuple[Frame, ...]
     loops: tuple[LoopContext, ...]
     mode: Mode
+    strategy: ScopeSide
 
     @property
     def least_runs(self) -> int:
@@ -86,29 +89,39 @@ class ExecutionContexts(Analysis):
         self.construction = model.once(Construction)
         self.repetitions = model.once(Repetitions)
         self.tracing = model.once(Tracing)
+        self.strategies = model.once(Strategies)
         self.training = model.once(Training)
         self._loops: dict[Node, LoopContext] = {}
 
     def of(self, file: File, node: Node) -> list[ExecutionContext]:
         """The ways on which a place is run; one of its own where nothing is seen to call its function."""
-        return list(self._ways(RunSite(file, node), (), "eager", frozenset()))
+        inner = ExecutionContext((), (), "eager", "unknown" if self.strategies.are_hidden else "outside")
+        return list(self._ways(RunSite(file, node), inner, frozenset()))
 
-    def _ways(
-        self, site: RunSite, inner: tuple[LoopContext, ...], mode: Mode, seen: frozenset[Node]
-    ) -> Iterator[ExecutionContext]:
+    def _ways(self, site: RunSite, inner: ExecutionContext, seen: frozenset[Node]) -> Iterator[ExecutionContext]:
+        """The ways to a place.
+
+        Arguments:
+            inner: what is known of the way from there to the code.
+            seen: the functions that this way has left.
+        """
         around = tuple(self.of_loop(site.file, loop) for loop in site.loops())
-        loops = (*reversed(around), *inner)
-        function = site.function
+        mode, strategy, function = inner.mode, inner.strategy, site.function
         outer = [caller for caller in callers(self.inference, site) if caller.function not in seen]
+        if strategy == "outside":
+            strategy = self.strategies.within(site.file, site.node)
         if function is not None and (
             self.tracing.is_traced(site.file, function) if not outer else function in self.tracing.wrapped(site.file)
         ):
             mode = "traced"
+        if function is not None and not outer and strategy == "outside":
+            strategy = self.strategies.of_uncalled(site.file, function)
+        way = ExecutionContext(site.path, (*reversed(around), *inner.loops), mode, strategy)
         if function is None or not outer:
-            yield ExecutionContext(site.path, loops, mode)
+            yield way
             return
         for caller in outer:
-            yield from self._ways(caller, loops, mode, seen | {function})
+            yield from self._ways(caller, way, seen | {function})
 
     def of_loop(self, file: File, loop: LoopNode) -> LoopContext:
         """What a loop goes over, and how often."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.bounds import INITIALISER_CALLERS, INITIALISER_CALLS
+from tflint_gpu.bounds import INITIALISER_CALLS
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, asks_for_main
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.python.value_flow.library import is_library
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.devices import parse_device
@@ -106,13 +107,16 @@ class Runtime(Analysis):
         """Whether the file chooses a Keras backend that is not TensorFlow."""
         return _OTHER_BACKEND.search(self._file.source.text) is not None
 
-    def soft_placement(self, node: Node, depth: int = 0) -> bool | None:
+    def soft_placement(self, node: Node) -> bool | None:
         """Whether a missing device gives way to the CPU at a place of the file, as it does by default.
 
         None where the file has a switch that may or may not have come before.
         """
-        file, order = self._file, self._file.tree.order
-        function, around = file.tree.function(node), {file.tree.module, *file.tree.ancestors(node)}
+        return self._soft_placement(RunSite(self._file, node))
+
+    def _soft_placement(self, site: RunSite) -> bool | None:
+        file, order, node, function = site.file, site.file.tree.order, site.node, site.function
+        around = {file.tree.module, *file.tree.ancestors(node)}
         switches = list(file.calls("tf.config.set_soft_device_placement"))
         before = [call for call in switches if file.tree.function(call) is function and order[call] < order[node]]
         if before:
@@ -120,8 +124,8 @@ class Runtime(Analysis):
             return is_on if isinstance(is_on, bool) and not self._may_not_run(file, before[-1], around) else None
         if not isinstance(function, cst.FunctionDef):
             return None if any(file.tree.function(call) is not function for call in switches) else True
-        sites: list[Node] = [call for site, call in self._sites(file, function, depth) if site is file]
-        known = {self.soft_placement(call, depth + 1) for call in sites or [file.tree.module.body[-1]]}
+        sites = [caller for caller in callers(self.inference, site) if caller.file is file]
+        known = {self._soft_placement(caller) for caller in sites or [RunSite(file, file.tree.module.body[-1])]}
         return known.pop() if len(known) == 1 else None
 
     def is_graph_program(self, file: File) -> bool:
@@ -202,10 +206,13 @@ class Runtime(Analysis):
                 if file is self._file or file.tree.function(call) is not None:
                     yield file, call
 
-    def initialiser_before(self, file: File, node: Node, depth: int = 0) -> Initialiser | None:
+    def initialiser_before(self, file: File, node: Node) -> Initialiser | None:
         """What must initialise the runtime before a place: a call there, or before each call of its code."""
+        return self._initialiser(RunSite(file, node))
+
+    def _initialiser(self, site: RunSite) -> Initialiser | None:
+        file, node, function = site.file, site.node, site.function
         tree = file.tree
-        function = tree.function(node)
         around = {tree.module, *tree.ancestors(node)}
         here = tree.order[node]
         for other in file.calls_in.get(function, []):
@@ -216,28 +223,22 @@ class Runtime(Analysis):
             name = self.initialises(file, other)
             if name is not None:
                 return Initialiser(file, other, name)
-        return self._initialising_import(file, node) or self._initialiser_at_callers(file, function, depth)
+        return self._initialising_import(file, node) or self._initialiser_at_callers(site)
 
-    def _initialiser_at_callers(self, file: File, function: FunctionNode | None, depth: int) -> Initialiser | None:
+    def _initialiser_at_callers(self, site: RunSite) -> Initialiser | None:
         """What comes before each of the calls of a function, in its own file and in those that import it.
 
         What the file does as a program by itself, under `__name__`, does not count if there are other callers.
         """
-        if not isinstance(function, cst.FunctionDef):
-            return None
-        sites = self._sites(file, function, depth)
-        if any(site is not file for site, _ in sites):
-            sites = tuple((site, call) for site, call in sites if site is not file or not _is_in_main_block(file, call))
-        initialisers = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
-        return initialisers[0] if initialisers and all(initialisers) else None
-
-    def _sites(self, file: File, function: cst.FunctionDef, depth: int) -> Sequence[tuple[File, cst.Call]]:
-        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-        if depth < INITIALISER_CALLERS.limit:
-            return sites
-        if sites:
-            self.inference.meet(INITIALISER_CALLERS)
-        return ()
+        sites = list(callers(self.inference, site))
+        if any(caller.file is not site.file for caller in sites):
+            sites = [c for c in sites if c.file is not site.file or not _is_in_main_block(c.file, c.node)]
+        initialiser = None
+        for caller in sites:
+            initialiser = self._initialiser(caller)
+            if initialiser is None:
+                return None
+        return initialiser
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.bounds import DEVICE_STEPS, GUARD_CALLS, GUARD_SITES
+from tflint_gpu.bounds import DEVICE_STEPS
 from tflint_gpu.model.model import Analysis
+from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.names.branches import DEFINING
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling, walk
@@ -62,19 +64,20 @@ class Guards(Analysis):
         """The tests that decide whether `node` runs, each with what it must be for that."""
         return ((test, holds) for test, holds, _ in file.branches.around(node))
 
-    def must_run(self, file: File, node: Node, depth: int = 0) -> bool:
+    def must_run(self, file: File, node: Node) -> bool:
         """Whether running the program must come to a place, on a machine with a GPU."""
-        for test, _ in self.choices(file, node):
-            if "__name__" not in spelling(test) and not self.inference.must_be(file, test, _lists_devices):
+        sites = ways(self.inference, RunSite(file, node), self._runs_with_its_function)
+        return any(site.function is None and self._runs_with_its_function(site) for site in sites)
+
+    def _runs_with_its_function(self, site: RunSite) -> bool:
+        """Whether a place runs whenever its function is called, or its module imported, by what calls it says to."""
+        for test, _ in self.choices(site.file, site.node):
+            if "__name__" not in spelling(test) and not self.inference.must_be(site.file, test, _lists_devices):
                 return False
-        function = file.tree.function(node)
-        if function is None:
-            return True
-        if not isinstance(function, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
-            file, function
-        ):
-            return False
-        return any(self.must_run(site, call, depth + 1) for site, call in self._callers(file, function, depth))
+        function = site.function
+        return not isinstance(function, cst.FunctionDef) or not self.inference.definitions.decorators.may_replace(
+            site.file, function
+        )
 
     def _protects(self, file: File, node: Node) -> bool:
         """Whether a condition asks about GPUs, and keeps the place from being reached where there is none."""
@@ -152,19 +155,20 @@ class Guards(Analysis):
         around = parents[block]
         return isinstance(around, cst.Try) and around.body is block and bool(around.handlers)
 
-    def depends_on_gpus(self, file: File, node: Node, depth: int = 0) -> bool:
+    def depends_on_gpus(self, file: File, node: Node) -> bool:
         """Whether `node` runs only where some test or loop has asked about GPUs, here or at its callers."""
-        if self.in_try(file, node) or self._protects(file, node):
+        return any(self._asks_around(site) for site in ways(self.inference, RunSite(file, node)))
+
+    def _asks_around(self, site: RunSite) -> bool:
+        """Whether a test or a loop around a place, or around its function, asks about GPUs."""
+        file, function = site.file, site.function
+        if self.in_try(file, site.node) or self._protects(file, site.node):
             return True
-        if self._in_loop_over_gpus(file, node):
+        if self._in_loop_over_gpus(file, site.node):
             return True
-        for parent in file.tree.ancestors(node):
-            if isinstance(parent, cst.FunctionDef):
-                if self._decorated(file, parent) or self._protects(file, parent):
-                    return True
-                callers = self._callers(file, parent, depth)
-                return any(self.depends_on_gpus(site, call, depth + 1) for site, call in callers)
-        return False
+        return isinstance(function, cst.FunctionDef) and (
+            self._decorated(file, function) or self._protects(file, function)
+        )
 
     def _in_loop_over_gpus(self, file: File, node: Node) -> bool:
         """Whether `node` runs once for each GPU of some list: never, where there is none."""
@@ -192,27 +196,24 @@ class Guards(Analysis):
             if isinstance(part, cst.Name | cst.SimpleString | cst.Attribute)
         )
 
-    def protects_index(self, file: File, subscript: Node, depth: int = 0) -> bool:
+    def protects_index(self, file: File, subscript: Node) -> bool:
         """Whether a test, a `try` or an early exit keeps an index into a list of GPUs from an empty list."""
-        if self.in_try(file, subscript) or self._protects(file, subscript):
+        return self._protected.holds(RunSite(file, subscript))
+
+    @cached_property
+    def _protected(self) -> EveryWay:
+        return EveryWay(self.inference, self._is_protected)
+
+    def _is_protected(self, site: RunSite) -> bool | None:
+        """Whether a place is protected by what is around it in its function; None: its callers decide."""
+        file, function = site.file, site.function
+        if self.in_try(file, site.node) or self._protects(file, site.node):
             return True
-        if self._in_loop_over_gpus(file, subscript):
+        if self._in_loop_over_gpus(file, site.node):
             return True
-        function = file.tree.function(subscript)
         if not isinstance(function, cst.FunctionDef):
             return False
-        if self._protects(file, function):
-            return True
-        callers = self._callers(file, function, depth)
-        return bool(callers) and all(self.protects_index(site, call, depth + 1) for site, call in callers)
-
-    def _callers(self, file: File, function: cst.FunctionDef, depth: int) -> Sequence[tuple[File, cst.Call]]:
-        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-        if depth < GUARD_CALLS.limit:
-            return self.inference.first(GUARD_SITES, sites)
-        if sites:
-            self.inference.meet(GUARD_CALLS)
-        return ()
+        return self._protects(file, function) or None
 
     def compares_count(self, file: File, test: Expression) -> bool:
         """Whether a condition compares the length of something with a number: `len(gpus) == 1`."""

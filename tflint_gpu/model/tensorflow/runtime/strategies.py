@@ -8,9 +8,12 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.bounds import STRATEGY_CALLS, STRATEGY_SITES
-from tflint_gpu.model import Analysis, Context, File, Model, Node, Origin, method_name
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, method_name
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
-Place: TypeAlias = Literal["inside", "outside", "unknown"]
+ScopeSide: TypeAlias = Literal["inside", "outside", "unknown"]
 
 _FOLDERS = ("tf.distribute.", "tf.distribute.experimental.", "tf.compat.v1.distribute.")
 _DISTRIBUTING = frozenset(
@@ -35,39 +38,55 @@ class Strategies(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._callers: dict[Node, Place] = {}
+        self._callers: dict[Node, ScopeSide] = {}
 
-    def place(self, file: File, node: Node, context: Context | None = None, depth: int = 0) -> Place:
+    def side(self, file: File, node: Node, context: Context | None = None, depth: int = 0) -> ScopeSide:
         """Whether a node always runs inside the scope of a strategy, or always outside of all.
 
         Arguments:
             context: the call of its function that is meant; None: all of them.
         """
-        if depth == 0 and self.inference.project.program_mentions(self.inference.entry.source, _HIDDEN_ENTRANCES):
+        if depth == 0 and self.are_hidden:
             return "unknown"
+        own, function = self.within(file, node, context), file.tree.function(node)
+        return own if own != "outside" or function is None else self._side_of_function(file, function, context, depth)
+
+    @property
+    def are_hidden(self) -> bool:
+        """Whether the program may enter a scope where no with statement shows it."""
+        return self.inference.project.program_mentions(self.inference.entry.source, _HIDDEN_ENTRANCES)
+
+    def within(self, file: File, node: Node, context: Context | None = None) -> ScopeSide:
+        """On which side of the scopes a node is that its own function, or its module, enters around it."""
         child = node
         for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.FunctionDef | cst.Lambda):
+                break
+            if isinstance(parent, cst.ClassDef):
+                return "unknown"
             if isinstance(parent, cst.With) and child is parent.body:
                 entered = self._entered(file, parent, context)
                 if entered != "outside":
                     return entered
-            elif isinstance(parent, cst.FunctionDef):
-                return self._place_of_function(file, parent, context, depth)
-            elif isinstance(parent, cst.Lambda | cst.ClassDef):
-                return "unknown"
             child = parent
         return "outside"
 
-    def _entered(self, file: File, block: cst.With, context: Context | None) -> Place:
+    def of_uncalled(self, file: File, function: FunctionNode) -> ScopeSide:
+        """Where a function runs that nothing is seen to call: its own strategy may allow one side only."""
+        return (
+            "outside" if isinstance(function, cst.FunctionDef) and self._enters_its_own(file, function) else "unknown"
+        )
+
+    def _entered(self, file: File, block: cst.With, context: Context | None) -> ScopeSide:
         """Whether a with statement enters the scope of a strategy, or never does."""
         return _joined(self._entered_by(file, item, context) for item in block.items)
 
-    def _entered_by(self, file: File, item: cst.WithItem, context: Context | None) -> Place:
+    def _entered_by(self, file: File, item: cst.WithItem, context: Context | None) -> ScopeSide:
         origins = self.inference.of(file, item.item, context)
-        places: set[Place] = {self._opened(origin) for origin in origins}
-        return places.pop() if len(places) == 1 else "unknown"
+        sides: set[ScopeSide] = {self._opened(origin) for origin in origins}
+        return sides.pop() if len(sides) == 1 else "unknown"
 
-    def _opened(self, origin: Origin) -> Place:
+    def _opened(self, origin: Origin) -> ScopeSide:
         call = origin.call
         if call is None:
             return "unknown"
@@ -77,10 +96,12 @@ class Strategies(Analysis):
         named = origin.made_by or (call.func.value if isinstance(call.func, cst.Name) else None)
         return "outside" if named in _OTHER_BLOCKS or method_name(call) == "as_default" else "unknown"
 
-    def _place_of_function(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
+    def _side_of_function(self, file: File, function: FunctionNode, context: Context | None, depth: int) -> ScopeSide:
         """Where a function runs: as its call, or as all of them, or where nothing but its own strategy allows it."""
-        place = self._place_of_calls(file, function, context, depth)
-        return "outside" if place == "unknown" and self._enters_its_own(file, function) else place
+        called: ScopeSide = "unknown"
+        if isinstance(function, cst.FunctionDef):
+            called = self._side_of_calls(file, function, context, depth)
+        return called if called != "unknown" else self.of_uncalled(file, function)
 
     def _enters_its_own(self, file: File, function: cst.FunctionDef) -> bool:
         """Whether a function enters the scope of a strategy that it makes: inside of another scope that raises."""
@@ -96,7 +117,7 @@ class Strategies(Analysis):
             if method_name(call) == "scope"
         )
 
-    def _place_of_calls(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
+    def _side_of_calls(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> ScopeSide:
         if self.inference.definitions.decorators.may_replace(file, function):
             return "unknown"
         if depth >= STRATEGY_CALLS.limit:
@@ -105,15 +126,15 @@ class Strategies(Analysis):
         while context is not None and context.function is not function:
             context = context.caller
         if context is not None and context.call is not None and context.file is not None:
-            return self.place(context.file, context.call, context.caller, depth + 1)
+            return self.side(context.file, context.call, context.caller, depth + 1)
         if function not in self._callers:
             self._callers[function] = "unknown"  # for one that calls itself
             sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-            places = {
-                self.place(site, call, None, depth + 1) for site, call in self.inference.first(STRATEGY_SITES, sites)
+            sides = {
+                self.side(site, call, None, depth + 1) for site, call in self.inference.first(STRATEGY_SITES, sites)
             }
-            known = len(places) == 1 and len(sites) <= STRATEGY_SITES.limit
-            self._callers[function] = places.pop() if known else "unknown"
+            known = len(sides) == 1 and len(sites) <= STRATEGY_SITES.limit
+            self._callers[function] = sides.pop() if known else "unknown"
         return self._callers[function]
 
 
@@ -123,9 +144,9 @@ def distributes_work(origin: Origin) -> bool:
     return f"{folder}." in _FOLDERS and last in _DISTRIBUTING
 
 
-def _joined(places: Iterable[Place]) -> Place:
-    """The place inside several blocks, each inside the one before."""
-    known = set(places)
+def _joined(sides: Iterable[ScopeSide]) -> ScopeSide:
+    """The side inside several blocks, each inside the one before."""
+    known = set(sides)
     if "inside" in known:
         return "inside"
     return "unknown" if "unknown" in known else "outside"

@@ -1,0 +1,50 @@
+"""Programs before and after the fixes of a rule, run with the installed TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checks import findings, fixed
+
+HEAD = """\
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(7)
+data = np.random.default_rng(0).normal(size=(24, 4)).astype("float32")  # the same in every run
+"""
+
+
+def stable(code: str, folder: Path, rule: str) -> str:
+    """The text after a rule's fixes, when another pass changes nothing more; none of its findings may be left."""
+    for _ in range(5):
+        after = fixed(code, folder, rule)
+        if after == code:
+            break
+        code = after
+    compile(code, "fixed.py", "exec")
+    assert rule not in {found.code for found, _ in findings(code, folder)}
+    return code
+
+
+def results(code: str) -> list[Any]:
+    """What a program leaves in `result`."""
+    tf = pytest.importorskip("tensorflow")
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    tf.keras.backend.clear_session()  # with it goes the policy: a layer that was made before has fixed it
+    try:
+        exec(compile(code, "program.py", "exec"), scope)
+    finally:
+        tf.keras.backend.set_floatx("float32")
+        tf.keras.backend.clear_session()
+    return list(scope["result"])
+
+
+def assert_same(before: str, after: str) -> None:
+    np = pytest.importorskip("numpy")
+    old, new = results(before), results(after)
+    assert len(old) == len(new)
+    for expected, value in zip(old, new, strict=True):
+        np.testing.assert_allclose(np.asarray(value), np.asarray(expected), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,334 @@
+"""Fixes that move statements, run with TensorFlow: the program before and after gives the same, or runs at last."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checks import findings
+from fixed_programs import HEAD, assert_same, results, stable
+
+MODEL = """
+model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh")])
+dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5)
+"""
+STEP = """\
+    def step(x, y):  # one batch
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x) - y))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        return loss
+
+"""
+# The rule, the program, and what must be in it when it is fixed.
+SAME = {
+    "a step of each epoch": (
+        "TFG203",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD()
+for epoch in range(30):
+
+    # trains
+    @tf.function
+"""
+        + STEP
+        + """\
+    for x, y in dataset:
+        step(x, y)
+result = model.get_weights()
+""",
+        [
+            "\n\n# trains\n@tf.function\ndef step(x, y):  # one batch\n    with",
+            "\n\n\nfor epoch in range(30):\n    for x, y",
+        ],
+    ),
+    "a wrapped function in nested loops of a function": (
+        "TFG203",
+        MODEL
+        + """
+
+def forward(x):
+    return model(x, training=False)
+
+
+def outputs():
+    gathered = []
+    for epoch in range(30):
+        for x, _ in dataset:
+            run = tf.function(forward)  # traced
+            gathered.append(run(x))
+    return gathered
+
+
+result = outputs()
+""",
+        [
+            "    gathered = []\n    run = tf.function(forward)  # traced\n    for epoch",
+            "        for x, _ in dataset:\n            gathered",
+        ],
+    ),
+    "doubles for the gym's arrays": (
+        "TFG602",
+        """
+tf.keras.backend.set_floatx("float64")
+net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(3, kernel_initializer="ones")])
+optimizer = tf.keras.optimizers.SGD(0.1)
+square = tf.keras.losses.MeanSquaredError()
+
+
+def train(states, targets, advantages, actions):
+    targets = tf.stop_gradient(targets)  # numbers
+    actions = tf.cast(actions, tf.int32)
+    with tf.GradientTape() as tape:
+        outputs = net(states, training=True)
+        assert targets.shape == outputs.shape
+        loss = square(targets, outputs, sample_weight=tf.stop_gradient(advantages))
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+    return advantages * net(states)[:, 0] + 0.5
+
+
+states = np.linspace(0.0, 1.0, 32).reshape(8, 4)
+result = [train(states, np.ones((8, 3)), np.linspace(0.5, 1.0, 8), np.arange(8)), *net.get_weights()]
+""",
+        ["the same in every run\n\nnet = tf.keras.Sequential"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "program", "parts"), SAME.values(), ids=SAME.keys())
+def test_the_results_are_the_same(rule: str, program: str, parts: list[str], tmp_path: Path) -> None:
+    """Protects what programs compute, their comments, and users from a second round."""
+    before = HEAD + program
+    after = stable(before, tmp_path, rule)
+    for part in parts:
+        assert part in after, after
+    assert before.count("#") == after.count("#")
+    assert_same(before, after)
+
+
+# The exception before, and a part of the fixed program, which leaves in `result` whether it is right.
+CRASHES = {
+    "a model outside of the scope": (
+        "TFG505",
+        """
+strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+# the model
+net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+with strategy.scope():
+    net.compile(optimizer="adam", loss="mse")  # in
+net.fit(data, data[:, :1], verbose=0)
+result = [int(net.optimizer.iterations) == 1]
+""",
+        "with strategy.scope():\n    # the model\n    net = tf.keras",
+    ),
+    "a compilation after the scope, in a function": (
+        "TFG505",
+        """
+
+def train():
+    strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+    with strategy.scope():
+        net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+        # made
+    # ready
+    net.compile(optimizer="adam", loss="mse")
+    net.fit(data, data[:, :1], verbose=0)
+    return int(net.optimizer.iterations)
+
+
+result = [train() == 1]
+""",
+        "        # ready\n        net.compile(",
+    ),
+    "layers in every call": (
+        "TFG106",
+        """
+
+class Head(tf.keras.layers.Layer):
+    def __init__(self, units):
+        super().__init__()  # Keras's
+        self.units = units
+
+    def call(self, inputs):
+        hidden = tf.keras.layers.Dense(8, activation="relu")(inputs)  # hidden
+        return tf.keras.layers.Dense(1)(hidden)
+
+
+net = tf.keras.Sequential([tf.keras.layers.Input((4,)), Head(1)])
+net.compile("sgd", "mse")
+net.fit(data, data[:, :1], verbose=0)
+result = [len(net.trainable_weights) == 4, net.predict(data, verbose=0).shape == (24, 1)]
+""",
+        '        self.dense = tf.keras.layers.Dense(8, activation="relu")\n        self.dense_2 = tf.keras.layers.Dense(1)\n',
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "program", "part"), CRASHES.values(), ids=CRASHES.keys())
+def test_what_raised_runs(rule: str, program: str, part: str, tmp_path: Path) -> None:
+    """Protects the promise of fixes for crashes: the program raises before and is right after."""
+    pytest.importorskip("tensorflow")
+    before = HEAD + program
+    after = stable(before, tmp_path, rule)
+    assert part in after, after
+    assert before.count("#") == after.count("#")
+    with pytest.raises((ValueError, RuntimeError, AssertionError, AttributeError)):
+        assert all(results(before))
+    assert all(results(after))
+
+
+LATE = """\
+import tensorflow as tf
+
+# a scale
+scale = tf.constant(2.0)
+cpus = tf.config.list_physical_devices("CPU")
+
+# two of them
+if cpus:
+    halves = [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.set_logical_device_configuration(cpus[0], halves)  # logical
+print(len(tf.config.list_logical_devices("CPU")), float(scale))
+"""
+
+
+def test_devices_are_configured_first(tmp_path: Path) -> None:
+    """Protects TFG402's fix, in processes of their own, for a runtime starts once: it raises, then there are two."""
+    pytest.importorskip("tensorflow")
+    after = stable(LATE, tmp_path, "TFG402")
+    assert after.count("#") == LATE.count("#")
+    assert "# two of them\nif cpus:" in after
+    assert after.index("set_logical_device_configuration(") < after.index("# a scale\nscale = ")
+    before, then = (
+        subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+        for text in (LATE, after)
+    )
+    assert "Virtual devices cannot be modified" in before.stderr
+    assert then.stdout == "2 2.0\n"
+
+
+UNFIXED = {
+    "a function of what the loop changes": (
+        "TFG203",
+        MODEL
+        + """
+for epoch in range(30):
+    scale = 1.0 / (epoch + 1)
+
+    @tf.function
+    def scaled(x):
+        return model(x) * scale
+
+    for x, _ in dataset:
+        scaled(x)
+""",
+    ),
+    "an attribute that the loop sets": (
+        "TFG203",
+        MODEL
+        + """
+
+class Run:
+    def __init__(self):
+        self.rate = 1.0
+
+    def outputs(self):
+        for epoch in range(30):
+            self.rate = self.rate / 2
+
+            @tf.function
+            def scaled(x):
+                return model(x) * self.rate
+
+            for x, _ in dataset:
+                scaled(x)
+
+
+Run().outputs()
+""",
+    ),
+    "a variable that another function reads": (
+        "TFG203",
+        MODEL
+        + """
+
+def scaled(x):
+    return model(x) * scale
+
+
+for epoch in range(30):
+    scale = 1.0 / (epoch + 1)
+    run = tf.function(scaled)
+    for x, _ in dataset:
+        run(x)
+""",
+    ),
+    "a list of devices that is used before": (
+        "TFG402",
+        """
+cpus = tf.config.list_physical_devices("GPU")
+cpus = sorted(cpus, key=str)
+first = tf.constant(float(len(cpus)))
+cpus.reverse()
+for cpu in cpus:
+    tf.config.experimental.set_memory_growth(cpu, bool(first))
+""",
+    ),
+    "a model that is used on the way": (
+        "TFG505",
+        """
+strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+net.summary()
+with strategy.scope():
+    net.compile(optimizer="adam", loss="mse")
+net.fit(data, data[:, :1], verbose=0)
+""",
+    ),
+    "doubles that meet a product of doubles": (
+        "TFG602",
+        """
+tf.keras.backend.set_floatx("float64")
+net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(3)])
+
+
+def train(states, targets):
+    targets = tf.stop_gradient(targets)
+    with tf.GradientTape() as tape:
+        loss = (net(states) - targets) ** 2
+    return tape.gradient(loss, net.trainable_variables)
+
+
+train(np.ones((8, 4)), np.ones((8, 3)))
+""",
+    ),
+    "a layer for each of several": (
+        "TFG106",
+        """
+
+class Tower(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+
+    def call(self, x):
+        for _ in range(3):
+            x = tf.keras.layers.Dense(4)(x)
+        return x
+
+
+net = tf.keras.Sequential([Tower()])
+net.compile("sgd", "mse")
+net.fit(data, data, verbose=0)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "program"), UNFIXED.values(), ids=UNFIXED.keys())
+def test_what_has_no_fix(rule: str, program: str, tmp_path: Path) -> None:
+    """Protects programs in which the moved statement would see another value, or would not be enough."""
+    found = [finding for own, finding in findings(HEAD + program, tmp_path) if own.code == rule]
+    assert [finding.fix for finding in found] == [None]

@@ -1,0 +1,138 @@
+"""Whole statements moved with their comments, where what is read and bound on the way allows it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable
+from textwrap import dedent
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.refactoring.free_names import bound, free, roots
+from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.syntax import Node
+
+_FIXED = ("import", "function", "class")
+
+
+def _code(file: File, statement: Node) -> str:
+    start, end = file.span(head(statement))[0], file.span(statement)[1]
+    return dedent(file.indentation(statement) + file.source.code[start:end])
+
+
+class Names:
+    """The names that a statement reads from outside, and those that it binds or whose content it changes."""
+
+    def __init__(self, file: File, statement: Node) -> None:
+        tree = ast.parse(_code(file, statement))
+        self.read = {name for node in tree.body for name in free(node)} - _unchanging(file)
+        self.bound = {name for node in tree.body for name in bound(node)}
+        self.changed = {
+            name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
+            for name in roots(node)
+        }
+
+    def may_swap(self, other: Names) -> bool:
+        """Whether a statement that shares no value with another may as well run before it."""
+        mine, others = self.read | self.bound | self.changed, other.read | other.bound | other.changed
+        return not mine & others
+
+
+def siblings(file: File, statement: Node) -> list[Node]:
+    """The statements of the block that holds one, in their order."""
+    return list(children(file.tree.block(statement)))
+
+
+def in_one_block(file: File, first: Node, second: Node) -> tuple[Node, Node] | None:
+    """The different statements around two nodes of one function that are in one block; None where there are none."""
+    tree = file.tree
+    if tree.function(first) is not tree.function(second):
+        return None
+    for statement in (second, *tree.ancestors(second)):
+        block = tree.parents.get(statement)
+        if isinstance(block, cst.Module | cst.IndentedBlock) and tree.within(first, block):
+            other = next(child for child in children(block) if tree.within(first, child))
+            return None if other is statement else (other, statement)
+    return None
+
+
+def needed_before(file: File, statement: Node, target: Node) -> list[Node] | None:
+    """What of one block must go above `target`, in its order, for `statement` to run there; None where it cannot.
+
+    A statement on the way moves along if it binds what is read, and stays if it has nothing to do with what moves.
+    """
+    block = siblings(file, statement)
+    if target not in block or block.index(target) >= block.index(statement):
+        return None
+    try:
+        moved = [(statement, Names(file, statement))]
+        for between in reversed(block[block.index(target) : block.index(statement)]):
+            names = Names(file, between)
+            if any(names.bound & later.read for _, later in moved):
+                if between is target:
+                    return None
+                moved.append((between, names))
+            elif not all(later.may_swap(names) for _, later in moved):
+                return None
+    except (SyntaxError, ValueError):
+        return None
+    return [node for node, _ in reversed(moved)]
+
+
+def may_move_down(file: File, statement: Node, target: Node) -> bool:
+    """Whether a statement may as well run right before a later one of its block."""
+    block = siblings(file, statement)
+    if target not in block or block.index(target) <= block.index(statement):
+        return False
+    try:
+        names = Names(file, statement)
+        between = block[block.index(statement) + 1 : block.index(target)]
+        return all(names.may_swap(Names(file, other)) for other in between)
+    except (SyntaxError, ValueError):
+        return False
+
+
+def text_at(file: File, statement: Node, indentation: str) -> str | None:
+    """The lines of a statement and of the comments above it as they are at another depth; None in a doubtful case."""
+    source, own = file.source, file.indentation(statement)
+    start, end = file.span(head(statement))[0], file.span(statement)[1]
+    text = source.text[source.with_comments(start) : source.end_of_line(end)]
+    text = text if text.endswith("\n") else f"{text}\n"
+    if own == indentation:
+        return text
+    if "\r" in text or '"""' in text or "'''" in text or "\\\n" in text:
+        return None
+    lines = text.splitlines(keepends=True)
+    if any(line.strip() and not line.startswith(own) for line in lines):
+        return None
+    return "".join(indentation + line[len(own) :] if line.strip() else line for line in lines)
+
+
+def _unchanging(file: File) -> set[str]:
+    """Names that mean the same wherever a statement is: Python's own, imports, definitions at the top."""
+    scopes = file.tree.scopes.values()
+    changing = {
+        name
+        for scope in scopes
+        for name, bindings in scope.bindings.items()
+        if scope is not file.tree.root or any(binding.kind not in _FIXED for binding in bindings)
+    }
+    return {*file.tree.root.bindings, *dir(builtins)} - changing
+
+
+def reads_any(file: File, statement: Node, names: Iterable[str]) -> bool:
+    """Whether a statement may read one of some names from outside; also where it does not parse by itself."""
+    try:
+        return bool(Names(file, statement).read & set(names))
+    except (SyntaxError, ValueError):
+        return True
+
+
+def head(statement: Node) -> Node:
+    """Where a statement begins: of a function, its first decorator."""
+    decorators = statement.decorators if isinstance(statement, cst.FunctionDef | cst.ClassDef) else ()
+    return decorators[0] if decorators else statement
