@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from tflint_gpu.model import BATCHING, MappedFunctions, PythonLoops, ReadPipelines, argument, has_datasets
+from tflint_gpu.model import (
+    BATCHING,
+    SEQUENTIAL_UP_TO,
+    MappedFunctions,
+    PythonLoops,
+    ReadPipelines,
+    argument,
+    has_datasets,
+)
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -26,7 +34,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model, Operation, State
 
 _AUTOTUNE_SINCE = (2, 4)
-_SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not tried
 _BASIS = "random augmentation on two CPU cores, 1.5 to 1.8 times with 2.15 and 2.21; more cores, more"
 _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2.4; the factor is that of random maps"
 
@@ -149,7 +156,7 @@ def _finding(model: Model, operation: Operation, following: tuple[Operation, ...
         return None
     version = f"TensorFlow {model.target.tensorflow[0]}.{model.target.tensorflow[1]}"
     state = functions.state(operation)
-    if state is None and model.target.tensorflow <= _SEQUENTIAL_UP_TO and functions.does_work(operation):
+    if state is None and model.target.tensorflow <= SEQUENTIAL_UP_TO and functions.does_work(operation):
         text = f"one element after the other: {version} runs no map in parallel by itself"
         return _reported(model, text, _Sequential(operation, None, following))
     if state is None or model.once(PythonLoops).of(operation) is not None:

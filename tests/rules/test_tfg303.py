@@ -47,6 +47,9 @@ SEQUENTIAL = {
     "Sequential of random layers": "augment = keras.Sequential([keras.layers.RandomFlip(), keras.layers.RandomZoom(0.1)])\n"
     "model.fit(source.map(lambda x, y: (augment(x, training=True), y)).batch(8))",
     "table beside decoding": "def prep(p):\n    return read(p), table.lookup(p)\nmodel.fit(rows.map(prep).batch(8))",
+    "text that a layer looks up": "vectorize = keras.layers.TextVectorization()\nvectorize.adapt(texts)\n"
+    "def shifted(text):\n    ids = vectorize(tf.expand_dims(text, -1))\n    return ids[:, :-1], ids[:, 1:]\n"
+    "model.fit(tf.data.Dataset.from_tensor_slices(texts).batch(32).map(shifted))",
     "generator of a key and a counter": "rng = tf.random.Generator.from_key_counter(key=1, counter=0, alg='philox')\n"
     "model.fit(rows.map(lambda x: tf.image.adjust_hue(x, rng.uniform([])) ).batch(8))",
     "generator object": "rng = tf.random.Generator.from_seed(1)\n"
@@ -204,6 +207,8 @@ def test_tf_data_makes_parallel_what_has_no_state() -> None:
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([0], [0]), -1)
     rotate = tf.keras.layers.RandomRotation(0.1)
     generator = tf.random.Generator.from_seed(1)
+    vectorize = tf.keras.layers.TextVectorization(vocabulary=["0"])
+    words, numbers = tf.keras.layers.StringLookup(vocabulary=["0"]), tf.keras.layers.IntegerLookup(vocabulary=[0])
     stateless = [
         lambda x: tf.image.resize(image, (4, 4)),
         lambda x: tf.image.stateless_random_flip_left_right(image, (1, 2)),
@@ -220,6 +225,9 @@ def test_tf_data_makes_parallel_what_has_no_state() -> None:
         lambda x: rotate(image, training=True),
         lambda x: generator.uniform([]),
         lambda x: table.lookup(tf.cast(x, tf.int32)),
+        lambda x: vectorize(tf.strings.as_string(x)),
+        lambda x: words(tf.strings.as_string(x)),
+        lambda x: numbers(x),
         lambda x: tf.numpy_function(lambda y: y, [x], tf.int64),
         lambda x: tf.py_function(lambda y: y, [x], tf.int64),
     ]

@@ -132,7 +132,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY
     from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
     from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
-    from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions, State
+    from tflint_gpu.model.tensorflow.tf_data.mapped_functions import SEQUENTIAL_UP_TO, MappedFunctions, State
     from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
     from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
     from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop, PythonLoops
@@ -237,7 +237,7 @@ _NAMES = {
     "tensorflow.tf_data.element_wise": "COMBINING NUMBERS UNARY",
     "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",
     "tensorflow.tf_data.lengths": "Lengths",
-    "tensorflow.tf_data.mapped_functions": "MappedFunctions State",
+    "tensorflow.tf_data.mapped_functions": "MappedFunctions SEQUENTIAL_UP_TO State",
     "tensorflow.tf_data.pipelines": "Pipelines",
     "tensorflow.tf_data.plain_code": "is_plain",
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",

@@ -19,12 +19,20 @@ from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.element_wise import ElementWise
 
+SEQUENTIAL_UP_TO = (2, 4)
+"""The last version that was seen to run no map in parallel by itself."""
 # Beside these, what a call for each element costs does not count.
 _LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "tf.signal.", "tf.io.read_file")
 # Work for several threads: on the pixels of an image, on sound, or over the text of a document.
 _WORK = (*_LONG, "tf.image.", "tf.linalg.", "tf.map_fn", "tf.while_loop", "tf.strings.regex_", "tf.strings.unicode_")
 _NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
 _RANDOM_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random")
+_VECTORIZING = frozenset(f"keras.layers.{folder}TextVectorization" for folder in ("", "experimental.preprocessing."))
+_LOOKUPS = _VECTORIZING | frozenset(
+    f"keras.layers.{folder}{name}"
+    for folder in ("", "experimental.preprocessing.")
+    for name in ("StringLookup", "IntegerLookup")
+)
 _RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 # They read files or compute outside of Python's global lock, so that several of them run at a time.
@@ -115,7 +123,9 @@ class MappedFunctions(Analysis):
     def does_work(self, operation: Operation) -> bool:
         """Whether an operation's function certainly computes something that is worth several threads."""
         return any(
-            name.startswith(_WORK) or self._is_random_layer(file, call, context)
+            name.startswith(_WORK)
+            or self._is_random_layer(file, call, context)
+            or self._is_layer(file, call, context, _VECTORIZING)
             for name, file, call, context in self.named_calls(operation)
         )
 
@@ -123,6 +133,14 @@ class MappedFunctions(Analysis):
         """What keeps tf.data from running an operation's function in parallel by itself."""
         states = [self._state(name, file, call, context) for name, file, call, context in self.named_calls(operation)]
         return next((state for state in states if state is not None), None)
+
+    def runs_sequentially(self, operation: Operation) -> bool:
+        """Whether a map without `num_parallel_calls` certainly runs one element after the other.
+
+        Seen with `assert_next`: TensorFlow 2.6 to 2.21 put a parallel map in its place where the function has no state.
+        2.4 puts none, 2.5 was not tried.
+        """
+        return self.inference.project.target.tensorflow <= SEQUENTIAL_UP_TO or self.state(operation) is not None
 
     def named_calls(self, operation: Operation) -> Iterator[tuple[str, File, cst.Call, Context | None]]:
         """The calls that tracing an operation's function makes, with their canonical names."""
@@ -171,7 +189,15 @@ class MappedFunctions(Analysis):
 
     def _looks_up(self, file: File, call: cst.Call, context: Context | None) -> bool:
         tables = frozenset(["tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable"])
-        return method_name(call) == "lookup" and self._is_made_by(file, call, context, tables)
+        if method_name(call) == "lookup" and self._is_made_by(file, call, context, tables):
+            return True
+        return self._is_layer(file, call, context, _LOOKUPS)
+
+    def _is_layer(self, file: File, call: cst.Call, context: Context | None, classes: frozenset[str]) -> bool:
+        """Whether a call is one of a layer of these classes."""
+        return bool(call.args) and self.inference.must_be(
+            file, call.func, lambda origin: origin.made_by in classes, context
+        )
 
     def _is_made_by(self, file: File, call: cst.Call, context: Context | None, makers: frozenset[str]) -> bool:
         func = call.func
