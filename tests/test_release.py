@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from checkout import ROOT, copy_checkout
 
 import tflint_gpu
@@ -53,6 +54,17 @@ def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
     assert "mkdocs build --strict" in text and "actions/deploy-pages" in text
     oldest, newest = pythons_allowed()[0], pythons_allowed()[-1]
     assert f'python: ["{oldest}", "{newest}"]' in text
+
+
+@pytest.mark.parametrize("workflow", ["test.yml", "release.yml"])
+def test_the_extension_is_packaged_by_what_its_test_runs(workflow: str) -> None:
+    """tests/integrations/test_vscode.py runs the same two commands."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / workflow).read_text())["jobs"]
+    commands = [step["run"] for step in jobs["extension"]["steps"] if "run" in step]
+    assert commands == ["npm ci", "npm run package"]
+    [kept] = [step["with"]["path"] for step in jobs["extension"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    package = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text())
+    assert Path(kept).name in package["scripts"]["package"]
 
 
 def test_three_systems_are_tested() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -49,6 +51,19 @@ def stamp_from(status: os.stat_result) -> Stamp:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
+def read_bytes(path: str) -> bytes:
+    """The bytes of a regular file or a link to one.
+
+    Raises:
+        OSError: there is none; a pipe would be waited for until somebody writes to it.
+    """
+    mode = os.stat(path).st_mode  # noqa: PTH116  # as above
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    with open(path, "rb") as file:  # noqa: PTH123  # as above
+        return file.read()
+
+
 def digest_of(data: bytes) -> str:
     """A name for a file's bytes."""
     import hashlib  # OpenSSL comes with it, in milliseconds
@@ -60,8 +75,7 @@ def state_of(path: str) -> State:
     """The state of a path now."""
     stamp = stamp_of(path)
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  # as above
-            return State(digest_of(file.read()), stamp)
+        return State(digest_of(read_bytes(path)), stamp)
     except IsADirectoryError:
         return State("folder")
     except OSError:

@@ -32,6 +32,23 @@ def test_without_ray_the_remedy_is_named(tmp_path: Path, write_files: Write, mon
         list(check_on_ray(Engine(SettingsResolver(working_directory=tmp_path), tmp_path), []))
 
 
+def test_without_ray_it_is_an_error_also_where_all_is_in_the_cache(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(WRONG)
+    program = (
+        "import runpy, sys; sys.modules['ray'] = None; sys.argv[0] = 'check';"
+        "runpy.run_module('tflint_gpu', run_name='__main__')"
+    )
+
+    def check(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", program, "check", "--isolated", *options, "a.py"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+
+    assert check().returncode == 1
+    done = check("--executor", "ray")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--executor ray: ray is not installed: run `pip install 'tflint-gpu[ray]'`" in done.stderr
+
+
 class EndsWorkers(Rule):
     """Ends the worker that meets the word, the first time, or each time."""
 

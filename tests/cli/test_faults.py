@@ -120,6 +120,21 @@ def test_a_report_goes_into_devices_and_pipes_and_replaces_none(tmp_path: Path) 
 
 
 @linux
+@pytest.mark.parametrize("name", ["pipe.py", "link.py", "/dev/null", "/dev/stdin"])
+def test_a_pipe_or_device_is_refused_and_never_waited_for(name: str, tmp_path: Path) -> None:
+    """Protects from waiting for ever, and from "All checks passed!" for a text that can be read only once."""
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "link.py").symlink_to("pipe.py")
+    done = tflint(tmp_path, name, input=WRONG.encode())
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == (
+        f"error: {name}: not a regular file; pass its text on standard input: `tflint-gpu check -`\n"
+    )
+    (tmp_path / "a.py").write_text(f"import pipe\n{WRONG}")
+    assert b"a.py:4:16" in tflint(tmp_path, "--output-format", "concise", ".").stdout, "in a folder it is left out"
+
+
+@linux
 def test_what_may_not_be_written_or_read_is_told_and_the_rest_is_done(tmp_path: Path) -> None:
     closed, opened, hidden = (tmp_path / name for name in ("closed", "open", "hidden"))
     for folder in (closed, opened, hidden):

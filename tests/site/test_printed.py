@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,16 @@ from checkout import ROOT, copy_checkout
 from printed import Block, blocks, pages
 
 from tflint_gpu import cli
+from tflint_gpu.settings.options import Options
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in blocks(page) if block.is_steady]
 SNIPPETS = [
     (page, kind, text)
     for page in PAGES
-    for kind, text in re.findall(r"^```(toml|ini|yaml)\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    for kind, text in re.findall(
+        r"^```(toml|ini|yaml|python|json)\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
 ]
 HOOKS = ROOT / "docs" / "hooks"
 
@@ -131,8 +135,30 @@ def test_a_snippet_is_taken(page: Path, kind: str, text: str, tmp_path: Path, tf
         command = [sys.executable, "-m", "flake8", "--select=TFG", "train.py"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert re.findall(r"TFG\d+", done.stdout) == ["TFG202"] and done.stderr == ""
+    elif kind == "python":
+        compile(text, str(page), "exec")
+    elif kind == "json":
+        assert isinstance(json.loads(text), dict)
     else:
         assert is_known(yaml.safe_load(text))
+
+
+def test_settings_that_are_named_in_a_sentence_are_taken(tmp_path: Path, tflint: Any) -> None:
+    """`extend = "../pyproject.toml"` and the like, each in a file of its own."""
+    keys = {option.name.replace("_", "-") for option in fields(Options)} | {"extend"}
+    tried = set()
+    for page in PAGES:
+        for key, value in re.findall(r"`(?:--config ')?([a-z-]+) = ([^`']+)'?`", page.read_text("utf-8")):
+            if key in keys:
+                tried.add(key)
+                folder = tmp_path / key
+                folder.mkdir(exist_ok=True)
+                (tmp_path / "pyproject.toml").write_text("[tool.tflint-gpu]\n")
+                (folder / "train.py").write_text("import tensorflow\n")
+                (folder / "tflint-gpu.toml").write_text(f"{key} = {value}\n")
+                done = tflint("check", "--show-settings", str(folder))
+                assert (done.returncode, done.stderr) == (0, ""), f"{page}: {key} = {value}"
+    assert {"extend", "documentation-url", "fail-on"} <= tried
 
 
 def is_known(document: Any) -> bool:

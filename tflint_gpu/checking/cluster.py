@@ -6,6 +6,7 @@ Each machine of the cluster needs tflint-gpu of this version and the files at th
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -74,18 +75,25 @@ def keep_standard_output() -> None:
     sys.stdout = os.fdopen(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
 
 
+def require_ray() -> None:
+    """Ask for Ray without importing it, which takes seconds.
+
+    Raises:
+        NoCluster: Ray is not installed.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise NoCluster("ray is not installed: run `pip install 'tflint-gpu[ray]'` in the environment of tflint-gpu")
+
+
 def connected() -> Any:
     """Ray, connected to the cluster that RAY_ADDRESS names, else to one of this machine's own.
 
     Raises:
         NoCluster: Ray cannot be used.
     """
-    try:
-        import ray
-    except ImportError:
-        raise NoCluster(
-            "ray is not installed: run `pip install 'tflint-gpu[ray]'` in the environment of tflint-gpu"
-        ) from None
+    require_ray()
+    import ray
+
     if not ray.is_initialized():
         address = os.environ.get("RAY_ADDRESS")
         try:

@@ -345,8 +345,12 @@ class Check:
 
 def _on_ray() -> Elsewhere:
     """The check on a cluster, whose errors the user has to fix."""
-    from tflint_gpu.checking.cluster import NoCluster, check_on_ray, keep_standard_output
+    from tflint_gpu.checking.cluster import NoCluster, check_on_ray, keep_standard_output, require_ray
 
+    try:
+        require_ray()  # also where the cache has all results
+    except NoCluster as error:
+        raise click.ClickException(f"--executor ray: {error}") from error
     keep_standard_output()
 
     def check(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:

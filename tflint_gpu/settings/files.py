@@ -95,7 +95,7 @@ class Discovery:
         """All files to check, each once, in the order of the paths and then by name.
 
         Raises:
-            NoSuchPath: a path does not exist.
+            NoSuchPath: a path does not exist, or is a pipe or a device.
             SettingsError: a settings file on the way is wrong.
         """
         arguments = [self._absolute(path) for path in paths]
@@ -103,6 +103,8 @@ class Discovery:
             if not path.exists():
                 broken = " (a broken symbolic link)" if path.is_symlink() else ""
                 raise NoSuchPath(f"{given}: no such file or directory{broken}")
+            if not path.is_dir() and not path.is_file():  # a file is read more than once, a pipe can be read once
+                raise NoSuchPath(f"{given}: not a regular file; pass its text on standard input: `tflint-gpu check -`")
         fallback = common_folder(arguments)
         checks: dict[str, FileToCheck] = {}
         for argument in arguments:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tflint_gpu.bounds import REEXPORTS, Meet
-from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
+from tflint_gpu.dependencies import Dependencies, State, digest_of, read_bytes, state_of
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
@@ -58,7 +58,7 @@ class Sources:
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file. Raises OSError if there are none."""
-        return path.read_bytes()
+        return read_bytes(str(path))
 
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of a file's text. Raises what libcst's parser does."""
