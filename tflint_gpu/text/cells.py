@@ -120,7 +120,7 @@ class CellSource(SourceFile):
         """
         changes: list[tuple[int, int, str]] = []
         wanted: dict[int, list[tuple[int, int, str]]] = {}
-        for edit in edits:
+        for edit in _merged(edits):
             cell = self._cell_at(edit.start)
             change = (edit.start - cell.start, edit.end - cell.start, edit.content)
             changes.append(self._change(cell, *change))
@@ -242,9 +242,15 @@ class DocumentCells(CellSource):
         content = _LAST_OF_NEWLINES.sub(lambda newline: newline[0] + cell.indentation, content)
         if end == len(cell.text) and cell.text.endswith(("\r", "\n")):  # no line follows
             content = (cell.indentation if start == end else "") + content.removesuffix(cell.indentation)
+        elif cell.text[end : end + 1] in ("\r", "\n"):  # an empty line follows
+            content = content.removesuffix(cell.indentation) if content.strip() else content
         first, last = (self._in_file(cell, cell.start + offset) for offset in (start, end))
         if content.startswith(("\r", "\n")) and cell.text[:start].endswith(("\r", "\n")):  # an empty line comes first
             first -= cell.removed[self.row(cell.start + start) - self.row(cell.start)]
+        elif not content and cell.text[:start].endswith(("\r", "\n")) and cell.text[:end].endswith(("\r", "\n")):
+            removed = [cell.removed[self.row(cell.start + offset) - self.row(cell.start)] for offset in (start, end)]
+            if removed[0] != removed[1]:  # from an empty line, or to one: what comes next keeps its indentation
+                first, last = first - removed[0], last - removed[1]
         return first, last, content
 
     def _in_file(self, cell: Cell, offset: int) -> int:
@@ -277,6 +283,17 @@ class DocumentCells(CellSource):
     def shown_line(self, location: Location) -> str:
         """The row of the file."""
         return self._file.shown_line(location)
+
+
+def _merged(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits in the order of the text, those that touch each other as one."""
+    merged: list[Edit] = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if merged and merged[-1].end == edit.start:
+            before = merged.pop()
+            edit = replace(edit, start=before.start, content=before.content + edit.content)
+        merged.append(edit)
+    return merged
 
 
 def _libcst_parses(code: str) -> bool:
