@@ -31,9 +31,9 @@ class EagerInferenceLoop(Rule):
     model answers sooner, and a GPU does not wait for Python between small operations. Where the input grows with each
     iteration, as a text does, or pictures have sizes of their own, each new shape is traced unless the function has
     `reduce_retracing=True`. Not reported: loops over datasets (TFG207 reports those), loops of a few iterations,
-    samples after each epoch, ensembles and models made in the same iteration, loops over environments, comparisons with
-    TFLite, code that builds a model of models, loops that wait for requests, and models that were exported
-    (`tf.saved_model.load`), whose calls are traced.
+    samples after each epoch, ensembles and models made in the same iteration, loops over several environments (an
+    agent's steps in one are reported), comparisons with TFLite, code that builds a model of models, loops that wait for
+    requests, and models that were exported (`tf.saved_model.load`), whose calls are traced.
 
     Measured: {evidence} 60 pictures of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.

@@ -169,7 +169,7 @@ def _in_loops_over_batches(model: Model) -> Iterator[Invocation]:
 def _is_keras(model: Model, call: Invocation) -> bool:
     """Whether the method is Keras's own, of a batch of several rows, and its call no debugging."""
     data, receiver = argument(call.call, 0, "x"), call.call.func
-    if data is None or not isinstance(receiver, cst.Attribute) or len(call.call.args) > 3:
+    if data is None or not isinstance(receiver, cst.Attribute):
         return False
     if not model.once(Kinds).has_method(call.file, receiver, call.context):
         return False

@@ -38,8 +38,12 @@ FOUND = {
     "what an agent remembers": AGENT + "learner = Learner()\nfor step in range(10_000):\n    learner.learn(32)\n",
     "once enough was collected": AGENT + "learner = Learner()\nfor step in range(10_000):\n"
     "    if len(learner.memory) > 32:\n        learner.learn(32)\n",
+    "after a warm-up of some games": AGENT + "learner = Learner()\nWARM_UP = 40\nfor game in range(500):\n"
+    "    play(game)\n    if game >= WARM_UP:\n        learner.learn(32)\n",
     "a loop over a dataset": "outs = []\nfor x, y in data:\n    outs.append(critic.predict(x))\n",
     "evaluate in a loop over a dataset": "for x, y in data:\n    critic.evaluate(x, y)\n",
+    "evaluate with options, after the step": "for start in range(0, 6400, 64):\n    rows = inputs[start:start + 64]\n"
+    "    critic.train_on_batch(rows, goals)\n    critic.evaluate(rows, goals, batch_size=64, verbose=0)\n",
     "a function that gets the batch": "def score(batch):\n    return critic.predict(batch, verbose=0)\n"
     "for x, y in data:\n    score(x)\n",
 }
@@ -50,6 +54,8 @@ SILENT = {
     "    if step % 100 == 0:\n        generator.predict(noise)\n    critic.train_on_batch(noise, np.zeros(64))\n",
     "under a flag": "import sys\nfor step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
     "    if sys.argv:\n        generator.predict(noise)\n    critic.train_on_batch(noise, np.zeros(64))\n",
+    "in the last iterations": AGENT + "learner = Learner()\nfor game in range(500):\n    play(game)\n"
+    "    if game > 480:\n        learner.learn(32)\n",
     "data that all iterations share": "fixed_noise = np.zeros((64, 100))\nfor step in range(10_000):\n"
     "    noise = np.random.normal(size=(64, 100))\n    generator.predict(fixed_noise)\n"
     "    critic.train_on_batch(noise, np.zeros(64))\n",

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling, walk
@@ -83,15 +84,32 @@ class Repetitions(Analysis):
         return any(is_occasional(file, node, invocation.loop) for file, node in invocation.places)
 
     def is_conditional(self, invocation: Invocation) -> bool:
-        """Whether a test decides in each iteration if the call runs; one of how much was collected soon holds."""
+        """Whether a test decides in each iteration if the call runs; a warm-up ends, and then it always does."""
         for file, node in invocation.places:
             child = node
             for parent in file.tree.ancestors(node):
                 if parent is invocation.root or isinstance(parent, cst.FunctionDef):
                     break
-                if isinstance(parent, cst.If) and child is not parent.test and not _asks_for_length(file, parent.test):
+                if isinstance(parent, cst.If) and child is not parent.test and not self._ends_warm_up(file, parent):
                     return True
                 child = parent
+        return False
+
+    def _ends_warm_up(self, file: File, branch: cst.If) -> bool:
+        """`if len(memory) > 100:`, and `if episode > 50:` in the loop that counts the episodes."""
+        test = branch.test
+        if _asks_for_length(file, test):
+            return True
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
+            return False
+        (compared,) = test.comparisons
+        least = self.constants.of(file, compared.comparator)
+        if not isinstance(compared.operator, cst.GreaterThan | cst.GreaterThanEqual) or not isinstance(least, int):
+            return False
+        for loop in loops_around(file, branch):
+            if isinstance(loop, cst.For) and test.left.value in _counters(file, loop):
+                length = self.data.length(file, loop)
+                return length is None or 2 * least <= length
         return False
 
     def varies(self, invocation: Invocation, exprs: list[Expression]) -> bool:
@@ -156,6 +174,15 @@ def _shaped(file: File, call: cst.Call) -> Expression | None:
     if file.name(call.func) is None:
         return call.func.value
     return call.args[0].value if call.args else None
+
+
+def _counters(file: File, loop: cst.For) -> set[str]:
+    """The name of a loop's own number: of `range(...)`, or the first one of `enumerate(...)`."""
+    counts = isinstance(loop.iter, cst.Call) and file.names.is_builtin(loop.iter.func, "range")
+    target: Node = loop.target
+    if not counts and isinstance(loop.iter, cst.Call) and file.names.is_builtin(loop.iter.func, "enumerate"):
+        counts, target = True, target.elements[0].value if isinstance(target, cst.Tuple) else target
+    return {target.value} if counts and isinstance(target, cst.Name) else set()
 
 
 def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
