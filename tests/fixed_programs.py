@@ -42,6 +42,16 @@ def results(code: str) -> list[Any]:
     return list(scope["result"])
 
 
+def assert_same_results(rule: str, program: str, parts: list[str], folder: Path) -> None:
+    """A rule's fixes of a program after HEAD leave what it computes, its comments, and parts of its text."""
+    before = HEAD + program
+    after = stable(before, folder, rule)
+    for part in parts:
+        assert part in after, after
+    assert before.count("#") == after.count("#")
+    assert_same(before, after)
+
+
 def assert_same(before: str, after: str) -> None:
     np = pytest.importorskip("numpy")
     old, new = results(before), results(after)

@@ -105,9 +105,9 @@ def moved_statements(
     """
     import libcst as cst
 
-    from tflint_gpu.model import children, head, set_apart, text_at
+    from tflint_gpu.model import head, set_apart, text_at
 
-    block = list(children(file.tree.block(statements[0])))
+    block = file.tree.siblings(statements[0])
     is_crowded = any(isinstance(line, cst.SimpleStatementLine) and len(line.body) > 1 for line in block)
     if len(block) == len(statements) or is_crowded:
         return ()

@@ -42,13 +42,11 @@ def moved_before(operation: Operation, target: Operation) -> tuple[Edit, ...]:
 
 def removed(operation: Operation) -> tuple[Edit, ...]:
     """Take an operation out of its chain, with the line of a statement that does nothing else."""
-    from tflint_gpu.model import children
-
     file, call, receiver = operation.file, operation.call, operation.receiver
     if receiver is None or not file.code(call).startswith(file.code(receiver)):  # in brackets of its own
         return ()
     line = _assignment(file, call)
-    is_alone = line is not None and len(list(children(file.tree.block(line)))) == 1
+    is_alone = line is not None and len(file.tree.siblings(line)) == 1
     if line is not None and not is_alone and file.code(receiver) == _target(line) and not file.comment_after(line):
         return (Edit(line, "", "lines"),)
     gap = _gap(operation)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Precision, children, chooses_doubles
+from tflint_gpu.model import Precision, chooses_doubles
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -119,7 +119,7 @@ def _fix(model: Model, double: Double) -> Fix | None:
     line = file.tree.statement(double.place)
     if double.kind != "default" or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
         return None
-    block = list(children(file.tree.block(line)))
+    block = file.tree.siblings(line)
     if not isinstance(line.body[0], cst.Expr) or len(block) == 1 or file.comment_after(line):
         return None
     return Fix("Keep float32", "unsafe", (Edit(line, "", "lines"),))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import children, in_one_block, may_move_down, method_name, names_in, needed_before
+from tflint_gpu.model import in_one_block, may_move_down, method_name, names_in, needed_before
 from tflint_gpu.rule import Edit, Fix, moved_statements
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _is_scope(block: cst.With) -> bool:
 def _into(file: File, statement: Node, scope: cst.With, body: list[cst.BaseStatement]) -> tuple[Edit, ...]:
     if not isinstance(statement, cst.SimpleStatementLine) or not _bound(file, statement, scope):
         return ()
-    block = list(children(file.tree.block(statement)))
+    block = file.tree.siblings(statement)
     if block.index(statement) < block.index(scope):
         return moved_statements(file, [statement], body[0]) if may_move_down(file, statement, scope) else ()
     after = block[block.index(scope) + 1]

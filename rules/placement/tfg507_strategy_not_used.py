@@ -154,8 +154,9 @@ def _is_apart(model: Model, file: File, loop: LoopNode) -> bool:
     """Whether a loop is one of epochs, short or traced, or may be inside of a scope, where it raises."""
     if model.once(Training).runs_epochs(file, loop) or model.once(EagerLoops).is_no_place(file, loop):
         return True
-    ways = model.once(ExecutionContexts).of(file, loop)
-    return not model.once(LoopNumbers).is_long(file, loop) or any(way.strategy != "outside" for way in ways)
+    if not model.once(LoopNumbers).is_long(file, loop):
+        return True
+    return any(way.strategy != "outside" for way in model.once(ExecutionContexts).of(file, loop))
 
 
 def _made_in_scope(model: Model, run: Invocation) -> Origin | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import File, StepReads, children, method_name, names_in
+from tflint_gpu.model import File, StepReads, counter_of, method_name, names_in
 from tflint_gpu.rule import Edit, Fix
 
 _SHOWING = frozenset("print set_postfix set_postfix_str set_description set_description_str info debug".split())
@@ -68,12 +68,10 @@ def _counter(file: File, loop: cst.For | cst.While) -> tuple[str, tuple[Edit, ..
     """The name that counts the iterations of a loop, and what makes it."""
     if not isinstance(loop, cst.For):
         return None
-    call, target = loop.iter, loop.target
-    if isinstance(call, cst.Call) and file.names.is_builtin(call.func, "range") and isinstance(target, cst.Name):
-        return target.value, ()
-    if isinstance(call, cst.Call) and file.names.is_builtin(call.func, "enumerate"):
-        first = target.elements[0].value if isinstance(target, cst.Tuple) else None
-        return (first.value, ()) if isinstance(first, cst.Name) and first.value != "_" else None
+    counter = counter_of(file, loop)
+    if counter is not None:
+        return counter, ()
+    target = loop.target
     name = next((name for name in ("step", "batch_number", "iteration") if name not in file.tree.uses), None)
     if name is None or "enumerate" in names_in(loop):
         return None
@@ -91,7 +89,7 @@ def _guarded(
     file: File, line: cst.SimpleStatementLine, lines: set[cst.SimpleStatementLine], guard: str
 ) -> Iterator[Edit]:
     """A statement under a test, together with those of the others that are right before it."""
-    siblings = list(children(file.tree.block(line)))
-    place = siblings.index(line)
-    follows = place > 0 and siblings[place - 1] in lines
+    block = file.tree.siblings(line)
+    position = block.index(line)
+    follows = position > 0 and block[position - 1] in lines
     yield Edit(line.body[0], "    " if follows else f"{guard}\n{file.indentation(line)}    ", "before")

@@ -93,7 +93,14 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
-    from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, changed_in, is_occasional, names_of
+    from tflint_gpu.model.tensorflow.loops.loop_flow import (
+        FEW,
+        IterationFlow,
+        changed_in,
+        counter_of,
+        is_occasional,
+        names_of,
+    )
     from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
     from tflint_gpu.model.tensorflow.prefilter.calls import (
         calls_python_functions,
@@ -214,7 +221,7 @@ _NAMES = {
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.element_loops": "ElementLoop ElementLoops",
-    "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in is_occasional names_of",
+    "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.prefilter.calls": (
         "calls_python_functions chooses_doubles gives_batch_size has_datasets "

@@ -42,11 +42,6 @@ class Names:
         return not mine & others
 
 
-def siblings(file: File, statement: Node) -> list[Node]:
-    """The statements of the block that holds one, in their order."""
-    return list(children(file.tree.block(statement)))
-
-
 def in_one_block(file: File, first: Node, second: Node) -> tuple[Node, Node] | None:
     """The different statements around two nodes of one function that are in one block; None where there are none."""
     tree = file.tree
@@ -65,7 +60,7 @@ def needed_before(file: File, statement: Node, target: Node) -> list[Node] | Non
 
     A statement on the way moves along if it binds what is read, and stays if it has nothing to do with what moves.
     """
-    block = siblings(file, statement)
+    block = file.tree.siblings(statement)
     if target not in block or block.index(target) >= block.index(statement):
         return None
     try:
@@ -85,7 +80,7 @@ def needed_before(file: File, statement: Node, target: Node) -> list[Node] | Non
 
 def may_move_down(file: File, statement: Node, target: Node) -> bool:
     """Whether a statement may as well run right before a later one of its block."""
-    block = siblings(file, statement)
+    block = file.tree.siblings(statement)
     if target not in block or block.index(target) <= block.index(statement):
         return False
     try:

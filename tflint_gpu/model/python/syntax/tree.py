@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE
+from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE, children
 from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding, BindingKind, Path, Scope
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, parameters
 
@@ -93,6 +93,10 @@ class Tree:
             if parent.__class__ in _BLOCKS:
                 return parent
         return self.module
+
+    def siblings(self, statement: Node) -> list[Node]:
+        """The statements of the block that holds one, in their order."""
+        return list(children(self.block(statement)))
 
     def function(self, node: Node) -> FunctionNode | None:
         """The innermost function or lambda in whose body `node` lies."""

@@ -21,6 +21,7 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
     FEW,
     IterationFlow,
     changed_in,
+    counter_of,
     is_occasional,
     leaves_at_once,
     root_name,
@@ -107,7 +108,7 @@ class Repetitions(Analysis):
         if not isinstance(compared.operator, cst.GreaterThan | cst.GreaterThanEqual) or not isinstance(least, int):
             return False
         for loop in loops_around(file, branch):
-            if isinstance(loop, cst.For) and test.left.value in _counters(file, loop):
+            if test.left.value == counter_of(file, loop):
                 length = self.data.length(file, loop)
                 return length is None or 2 * least <= length
         return False
@@ -174,15 +175,6 @@ def _shaped(file: File, call: cst.Call) -> Expression | None:
     if file.name(call.func) is None:
         return call.func.value
     return call.args[0].value if call.args else None
-
-
-def _counters(file: File, loop: cst.For) -> set[str]:
-    """The name of a loop's own number: of `range(...)`, or the first one of `enumerate(...)`."""
-    counts = isinstance(loop.iter, cst.Call) and file.names.is_builtin(loop.iter.func, "range")
-    target: Node = loop.target
-    if not counts and isinstance(loop.iter, cst.Call) and file.names.is_builtin(loop.iter.func, "enumerate"):
-        counts, target = True, target.elements[0].value if isinstance(target, cst.Tuple) else target
-    return {target.value} if counts and isinstance(target, cst.Name) else set()
 
 
 def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:

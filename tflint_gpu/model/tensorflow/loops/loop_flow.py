@@ -139,6 +139,19 @@ def _counts(test: Expression) -> bool:
     return False
 
 
+def counter_of(file: File, loop: LoopNode) -> str | None:
+    """The name of a loop's own number: of `range(...)`, or the first one of `enumerate(...)`, unless that is `_`."""
+    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
+        return None
+    target = loop.target
+    if file.names.is_builtin(loop.iter.func, "range"):
+        return target.value if isinstance(target, cst.Name) else None
+    if not file.names.is_builtin(loop.iter.func, "enumerate") or not isinstance(target, cst.Tuple):
+        return None
+    first = target.elements[0].value
+    return first.value if isinstance(first, cst.Name) and first.value != "_" else None
+
+
 def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
     """Whether a node below a loop runs in its iterations: not what is evaluated once, nor `else`."""
     if isinstance(loop, cst.BaseComp):

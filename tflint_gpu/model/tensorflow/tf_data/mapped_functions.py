@@ -11,7 +11,7 @@ from tflint_gpu.bounds import MAPPED_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, displayed, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.nondeterminism import GENERATOR_DRAWS, GENERATORS
@@ -185,25 +185,23 @@ class MappedFunctions(Analysis):
         return None
 
     def _generates(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        return method_name(call) in GENERATOR_DRAWS and self._is_made_by(file, call, context, GENERATORS)
+        return method_name(call) in GENERATOR_DRAWS and self._is_method_of(file, call, context, GENERATORS)
 
     def _looks_up(self, file: File, call: cst.Call, context: Context | None) -> bool:
         tables = frozenset(["tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable"])
-        if method_name(call) == "lookup" and self._is_made_by(file, call, context, tables):
+        if method_name(call) == "lookup" and self._is_method_of(file, call, context, tables):
             return True
         return self._is_layer(file, call, context, _LOOKUPS)
 
     def _is_layer(self, file: File, call: cst.Call, context: Context | None, classes: frozenset[str]) -> bool:
         """Whether a call is one of a layer of these classes."""
-        return bool(call.args) and self.inference.must_be(
-            file, call.func, lambda origin: origin.made_by in classes, context
-        )
+        return bool(call.args) and self._is_made_by(file, call.func, context, classes)
 
-    def _is_made_by(self, file: File, call: cst.Call, context: Context | None, makers: frozenset[str]) -> bool:
-        func = call.func
-        return isinstance(func, cst.Attribute) and self.inference.must_be(
-            file, func.value, lambda origin: origin.made_by in makers, context
-        )
+    def _is_method_of(self, file: File, call: cst.Call, context: Context | None, makers: frozenset[str]) -> bool:
+        return isinstance(call.func, cst.Attribute) and self._is_made_by(file, call.func.value, context, makers)
+
+    def _is_made_by(self, file: File, expr: Expression, context: Context | None, makers: frozenset[str]) -> bool:
+        return self.inference.must_be(file, expr, lambda origin: origin.made_by in makers, context)
 
     def _is_random_layer(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """A call of `RandomFlip`, or of a `Sequential` that has such layers, which is not for inference."""

@@ -162,12 +162,9 @@ class Guards(Analysis):
     def _asks_around(self, site: RunSite) -> bool:
         """Whether a test or a loop around a place, or around its function, asks about GPUs."""
         file, function = site.file, site.function
-        if self.in_try(file, site.node) or self._protects(file, site.node):
-            return True
-        if self._in_loop_over_gpus(file, site.node):
-            return True
-        return isinstance(function, cst.FunctionDef) and (
-            self._decorated(file, function) or self._protects(file, function)
+        return self._is_guarded(file, site.node) or (
+            isinstance(function, cst.FunctionDef)
+            and (self._decorated(file, function) or self._protects(file, function))
         )
 
     def _in_loop_over_gpus(self, file: File, node: Node) -> bool:
@@ -207,13 +204,15 @@ class Guards(Analysis):
     def _is_protected(self, site: RunSite) -> bool | None:
         """Whether a place is protected by what is around it in its function; None: its callers decide."""
         file, function = site.file, site.function
-        if self.in_try(file, site.node) or self._protects(file, site.node):
-            return True
-        if self._in_loop_over_gpus(file, site.node):
+        if self._is_guarded(file, site.node):
             return True
         if not isinstance(function, cst.FunctionDef):
             return False
         return self._protects(file, function) or None
+
+    def _is_guarded(self, file: File, node: Node) -> bool:
+        """Whether a `try`, a test for GPUs or a loop over them is around a place, in its function."""
+        return self.in_try(file, node) or self._protects(file, node) or self._in_loop_over_gpus(file, node)
 
     def compares_count(self, file: File, test: Expression) -> bool:
         """Whether a condition compares the length of something with a number: `len(gpus) == 1`."""
