@@ -83,7 +83,7 @@ class MisplacedPrefetch(Rule):
             yield Experiment(
                 data_file,
                 data,
-                probes=wrap(data_file, data, "consume", f"optimized={optimized}"),
+                probes=wrap(data_file, data, "consume", *(() if optimized else ("optimized=False",))),
                 repair=repair,
                 prediction=finding.prediction if slower or finding.prediction.kind == "slowdown" else _WHERE_OFF,
                 variant="" if optimized else "with tf.data's default optimizations off",

@@ -30,7 +30,6 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
-    changes_of,
     fix_changes,
     measured_loop,
 )
@@ -141,23 +140,7 @@ class EagerTrainStep(Rule):
         probes = measured_loop(model, step.loop_file, step.loop)
         # What keeps a function from being decorated may not show in what is measured.
         patch = own if finding.fix is not None or own[0].where == "above" else ()
-        repair = (*own, *_repairs_of_others(model, step, {change.node for change in own}))
-        yield Experiment(step.loop_file, step.loop, probes, repair=repair, patch=patch, workload=_WORKLOAD)
-
-
-def _repairs_of_others(model: Model, step: EagerStep, repaired: set[cst.CSTNode]) -> Iterator[Change]:
-    """The repairs of the loop's other steps: while one of them is eager, the loop cannot show what the fix brings."""
-    for other in model.once(TrainingSteps).in_loop(step.loop):
-        if other is step or other.host_reads:
-            continue
-        fix = _found_repair(model, other)
-        try:
-            changes = changes_of(fix, other.file) if isinstance(fix, Fix) else _repair(other)
-        except NoExperiment:
-            continue
-        if repaired.isdisjoint(change.node for change in changes):
-            repaired.update(change.node for change in changes)
-            yield from changes
+        yield Experiment(step.loop_file, step.loop, probes, repair=own, patch=patch, workload=_WORKLOAD)
 
 
 def _found_repair(model: Model, step: EagerStep) -> Fix | Blocker | None:

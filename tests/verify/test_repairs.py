@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -318,16 +320,42 @@ def test_repairs_that_meet_are_offered_one_after_the_other(tmp_path: Path) -> No
         patches.add(other)
 
 
-def test_patches_follow_each_other_and_add_up_to_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["patch", "-p0"], ["git", "apply", "-p0"]], ids=["patch", "git"])
+def test_all_repairs_of_a_file_are_one_patch_that_applies(tmp_path: Path, command: list[str]) -> None:
+    """Protects who pipes the output of `--diff` on: messages before a patch are no part of it."""
     path = tmp_path / "train.py"
     path.write_text(MODEL_AND_DATA + EAGER_STEP + NUMBER)
     patches = patches_for(path)
-    found = [*repairs(measured(path, "TFG202")), *repairs(measured(path, "TFG204"))]
-    first, second = (patches.add(one) for one in found if isinstance(one, Repair))
-    assert "train_step" in first.difference and "tf.constant" not in first.difference
-    assert "tf.constant(step)" in second.difference and "+@tf.function" not in second.difference
+    results = [*measured(path, "TFG202"), *measured(path, "TFG204")]
+    for repair in repairs(results):
+        assert isinstance(repair, Repair)
+        patches.add(repair)
+    (patch,) = patches.by_file()
+    assert len(patch.repairs) == 2 and patch.difference.count("--- ") == 1
+    text = message(patch, Report(tuple(results), tensorflow="2.21.0"))
+    assert text.startswith("Fix 2 findings in train.py (TFG202, TFG204)\n") and text.count("2x as long") == 2
+    given = textwrap.indent(text, "    ") + "\n" + patch.difference
+    subprocess.run(command, cwd=tmp_path, input=given, text=True, check=True, capture_output=True, timeout=60)
+    applied = path.read_text()
+    path.write_text(MODEL_AND_DATA + EAGER_STEP + NUMBER)
     patches.apply()
-    assert "train_step(x, y)" in path.read_text() and "tf.constant(step)" in path.read_text()
+    assert path.read_text() == applied and "train_step(x, y)" in applied and "tf.constant(step)" in applied
+
+
+def test_two_functions_may_come_to_one_place(tmp_path: Path) -> None:
+    """Their lines go below each other, without more empty ones than usual; what is a decorator goes with its function."""
+    path = tmp_path / "train.py"
+    inner = "other = tf.keras.Sequential([tf.keras.layers.Dense(2)])\n"
+    path.write_text(MODEL_AND_DATA + inner + VALIDATION.replace("validate(model, data)", "validate(model, data)\n")
+        .replace("        accuracy.update_state(y, net(x, training=False))", "        accuracy.update_state(y, net(x, training=False) + other(x, training=False))"))  # fmt: skip
+    patches = patches_for(path)
+    for repair in repairs(measured(path, "TFG207")):
+        assert isinstance(repair, Repair)
+        patches.add(repair)
+    patches.apply()
+    text = path.read_text()
+    assert text.count("@tf.function\ndef traced_") == 2 and "\n\n\n\n" not in text
+    ast.parse(text)
 
 
 def test_a_notebooks_cell_is_fixed_and_its_json_stays(tmp_path: Path) -> None:
@@ -372,7 +400,10 @@ def test_the_commit_message_says_what_was_measured_on_what(tmp_path: Path) -> No
     (result,) = measured(path, "TFG202")
     (repair,) = repairs([result])
     assert isinstance(repair, Repair)
-    text = message(repair, Report((result,), tensorflow="2.21.0", date="2026-01-31"))
+    patches = patches_for(path)
+    patches.add(repair)
+    (patch,) = patches.by_file()
+    text = message(patch, Report((result,), tensorflow="2.21.0", date="2026-01-31"))
     subject, gap, *body = text.splitlines()
     assert (subject, gap) == ("Fix eager-train-step in train.py (TFG202)", "")
     told = " ".join(body)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 MAX_PASSES = 10
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_DEFINED = re.compile(r"\bdef (\w+)\(")
 
 
 class FixError(Exception):
@@ -141,6 +143,31 @@ def _rows(edit: Edit) -> list[tuple[int, int]]:
 def touch(edit: Edit, other: Edit) -> bool:
     """Whether two edits change the same text, or texts without anything between them."""
     return edit.start <= other.end and other.start <= edit.end
+
+
+def conflict(edits: Iterable[Edit], accepted: Collection[Edit]) -> bool:
+    """Whether edits cannot be made besides accepted ones: they change the same text, or define the same function.
+
+    Functions and other whole statements may be put at the same place.
+    """
+    defined = {name for edit in accepted for name in _DEFINED.findall(edit.content)}
+    return any(
+        not defined.isdisjoint(_DEFINED.findall(edit.content))
+        or any(touch(edit, other) and not _are_stacked(edit, other) for other in accepted)
+        for edit in edits
+    )
+
+
+def _are_stacked(edit: Edit, other: Edit) -> bool:
+    is_one_place = edit.start == edit.end == other.start == other.end
+    return is_one_place and _has_whole_statements(edit.content) and _has_whole_statements(other.content)
+
+
+def _has_whole_statements(text: str) -> bool:
+    try:
+        return text.endswith("\n") and bool(ast.parse(textwrap.dedent(text)).body)
+    except SyntaxError:  # a decorator belongs to what follows
+        return False
 
 
 def is_still_there(edit: Edit, source: SourceFile) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def show_repairs(
     report: Report, files: Sequence[FileToCheck], make_engine: Callable[[], Engine], *, apply: bool
 ) -> bool:
-    """Print the patch and the commit message of every repair that was confirmed, and write the files if asked to.
+    """Print a patch and a commit message for each file with repairs that were confirmed, and write it if asked to.
 
     Arguments:
         files: that may be changed.
@@ -36,16 +36,18 @@ def show_repairs(
     from tflint_gpu.verify.reports import figures
 
     patches = Patches({file.path: file for file in files}, make_engine)
-    made: list[Patch] = []
+    count = 0
     withheld: list[Withheld] = []
     for repair in repairs(report.results, synthetic=report.synthetic):
         try:
             if isinstance(repair, Repair):
-                made.append(patches.add(repair))
+                patches.add(repair)
+                count += 1
             else:
                 withheld.append(repair)
         except NotApplicable as error:
             withheld.append(Withheld(repair.verification, str(error)))
+    made = list(patches.by_file())
     for number, patch in enumerate(made, start=1):
         _show(patch, number, len(made), report)
     for reason in withheld:
@@ -54,7 +56,7 @@ def show_repairs(
         click.echo("No repair is offered: none was confirmed that can be written into these files.")
         return True
     if not apply:
-        click.echo(f"{plural(len(made), 'repair')} can be applied with --fix.")
+        click.echo(f"{plural(count, 'repair')} can be applied with --fix.")
         return True
     names, failures = patches.apply()
     for failure in failures:
@@ -65,13 +67,12 @@ def show_repairs(
 
 
 def _show(patch: Patch, number: int, total: int, report: Report) -> None:
-    from tflint_gpu.verify.reports import commits, figures
+    from tflint_gpu.verify.reports import commits
 
-    result = patch.repair.verification
     colour = is_coloured()
-    title = f"Repair {number} of {total}: {figures.finding(result)}, {figures.verdict(result)}"
+    title = f"Patch {number} of {total}: {patch.name}, {plural(len(patch.repairs), 'repair')}"
     click.echo(styled(printable(title), "bold", colour) + "\n")
-    for line in commits.message(patch.repair, report).splitlines():
+    for line in commits.message(patch, report).splitlines():
         click.echo(f"    {printable(line)}".rstrip())
     click.echo()
     click.echo(coloured_patch(printable_lines(patch.difference.rstrip("\n")), colour) + "\n")

@@ -184,7 +184,7 @@ class Verify:
             why = why_unused(self.given["python"], [self.here / name for name in sorted(unused)])
             tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
             return FAILED
-        return _exit_code(report.results)
+        return _exit_code(report)
 
     def plan(self) -> tuple[list[Case], Setup]:
         """The cases and how they are run, on a machine that only measures for another one."""
@@ -202,11 +202,13 @@ class Verify:
 
     def _planned(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> list[Case]:
         from tflint_gpu.checking.stack import with_large_stack
+        from tflint_gpu.verify.experiments.joining import with_joint
         from tflint_gpu.verify.experiments.planning import plan, without_missing_modules
 
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
-        return self._ordered(without_missing_modules(cases, self.given["python"]))
+        cases = self._ordered(without_missing_modules(cases, self.given["python"]))
+        return cases if synthetic else with_large_stack(lambda: with_joint(cases))
 
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
         """The findings, all or those at the place that was named, and the programs that may run them."""
@@ -304,7 +306,8 @@ class Verify:
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"
         return Report(
-            results=tuple(results),
+            results=tuple(result for result in results if not result.case.joined),
+            joint=tuple(result for result in results if result.case.joined),
             gpu=setup.gpu,
             device_note=choice.note,
             tensorflow=tensorflow,
@@ -376,10 +379,10 @@ class Verify:
         return with_large_stack(lambda: show_repairs(report, files, lambda: Engine(resolver, self.here), apply=apply))
 
 
-def _exit_code(results: Sequence[Verification]) -> int:
+def _exit_code(report: Report) -> int:
     from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
-    names = [result.verdict.verdict for result in results]
+    names = list(report.counts)
     if any(name in CONFIRMED for name in names):
         return FOUND
     return 0 if any(name != "not run" for name in names) else NOTHING_RUN

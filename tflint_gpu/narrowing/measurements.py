@@ -131,8 +131,17 @@ def _measurement(result: Any, where: str) -> Measurement | None:
         where = "the CPU"
     if isinstance(ratio, int | float) and isinstance(measured, dict):
         times = f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g})"
-        return Measurement(f"{times} on {where}: {verdict}", verdict)
+        return Measurement(f"{times} on {where}: {verdict}{_among_others(result.get('joint'))}", verdict)
     return Measurement(f"seen on {where}: {verdict}", verdict)
+
+
+def _among_others(joint: Any) -> str:
+    """Which part of what several repairs save together is lost without this one; empty where it was not measured."""
+    share = joint.get("share") if isinstance(joint, dict) else None
+    if not isinstance(share, dict):
+        return ""
+    part = f"{share['share']:.0%} ({share['low']:.0%} to {share['high']:.0%})"
+    return f", with the others made; {part} of what {joint['repairs']} save, {joint['ratio']:.3g} times"
 
 
 def with_measurements(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.joining import among_others
 from tflint_gpu.verify.experiments.sharing import measured_with, shared
 from tflint_gpu.verify.experiments.verification import (
     Case,
@@ -99,6 +100,7 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
             results.append(shared(results[owners[number]], case))
             yield Known(number, results[number], number + 1)
             continue
+        case = among_others(case, results)
         left = end - time.monotonic()
         result = unmeasured(case, f"it was not started: the budget of {seconds:.0f} s was spent before")
         if left > 0 or blocker(case, setup):

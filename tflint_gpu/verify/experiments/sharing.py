@@ -18,6 +18,7 @@ def measured_with(cases: Sequence[Case]) -> list[int]:
 
 def shared(result: Verification, case: Case) -> Verification:
     """What was measured for another case, as a result of this one."""
+    case = dataclasses.replace(case, among=result.case.among)
     if result.verdict.verdict == "not run":
         return dataclasses.replace(result, case=case)
     other = result.case.diagnostic

@@ -28,6 +28,8 @@ class Case:
     Arguments:
         is_calibrated: the programs of `pair` know how long their producer takes.
         old_keras: why its programs run with Keras 2 although nothing in the code asks for it; empty if they do not.
+        joined: the cases whose repairs this one applies together; none for the case of a finding.
+        among: the one that applies all repairs, of which both programs have all others; None: there are no others.
     """
 
     diagnostic: Diagnostic
@@ -38,6 +40,8 @@ class Case:
     reason: str = ""
     is_calibrated: bool = False
     old_keras: str = ""
+    joined: tuple[Case, ...] = ()
+    among: Case | None = None
 
     @property
     def variant(self) -> str:
@@ -134,6 +138,10 @@ class Verification:
     is_cut: bool = False
     is_open: bool = True
     is_shared: bool = False
+
+    def joins(self, case: Case) -> bool:
+        """Whether the repair of a finding is among those that were measured here together."""
+        return any(part.diagnostic == case.diagnostic for part in self.case.joined)
 
     @property
     def unit(self) -> str:

@@ -1,23 +1,21 @@
-"""Repairs put into the user's files, one after the other: what each of them changes, and how it is written."""
+"""Repairs put into the user's files, one after the other: what they change in each, and how it is written."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.fixes import FixError, difference, is_still_there, must_parse, touch, write, written
+from tflint_gpu.checking.fixes import FixError, conflict, difference, is_still_there, must_parse, write, written
 from tflint_gpu.diagnostics import Edit
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource
-from tflint_gpu.verify.repairs.repairs import FileEdits, Repair
-
-_DEFINED = re.compile(r"\bdef (\w+)\(")
+from tflint_gpu.verify.repairs.repairs import Repair
+from tflint_gpu.verify.slicing.pieces import FileEdits
 
 
 class NotApplicable(Exception):
@@ -26,13 +24,16 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A repair and what it changes, on top of the patches before it.
+    """What all repairs change in one file.
 
     Arguments:
-        difference: a unified diff of each file, of a notebook of each cell.
+        name: of the file.
+        repairs: those that change it.
+        difference: a unified diff; of a notebook, one of each cell.
     """
 
-    repair: Repair
+    name: str
+    repairs: tuple[Repair, ...]
     difference: str
 
 
@@ -47,11 +48,12 @@ class Patches:
 
     files: Mapping[Path, FileToCheck]
     make_engine: Callable[[], Engine]
-    _edits: dict[Path, set[Edit]] = field(default_factory=dict)
+    _edits: dict[Path, list[Edit]] = field(default_factory=dict)
     _original: dict[Path, SourceFile] = field(default_factory=dict)
     _patched: dict[Path, SourceFile] = field(default_factory=dict)
+    _repairs: list[Repair] = field(default_factory=list)
 
-    def add(self, repair: Repair) -> Patch:
+    def add(self, repair: Repair) -> None:
         """Put a repair into the files, in memory.
 
         Raises:
@@ -59,25 +61,28 @@ class Patches:
                 would not parse or would have a finding more.
         """
         new = {path: self._with(path, change) for path, change in repair.files.items()}
-        shown = [difference(self._current(path), text) for path, (_, text) in new.items()]
-        for path, (edits, text) in new.items():
+        for path, (_, text) in new.items():
             self._must_be_no_worse(path, text, repair.verification.case.diagnostic.code)
+        for path, (edits, text) in new.items():
             self._edits[path], self._patched[path] = edits, text
-        return Patch(repair, "".join(shown))
+        self._repairs.append(repair)
 
-    def _with(self, path: Path, change: FileEdits) -> tuple[set[Edit], SourceFile]:
+    def by_file(self) -> Iterator[Patch]:
+        """One patch a file, with all repairs that were put into it."""
+        for path, text in self._patched.items():
+            repairs = tuple(repair for repair in self._repairs if path in repair.files)
+            yield Patch(self.files[path].name, repairs, difference(self._original[path], text))
+
+    def _with(self, path: Path, change: FileEdits) -> tuple[list[Edit], SourceFile]:
         """A file's edits with some more, and its text with all of them."""
         original = self._as_it_is(path, change.source)
-        accepted = self._edits.get(path, set())
+        accepted = self._edits.get(path, [])
         new = [edit for edit in change.edits if edit not in accepted]
         if not all(is_still_there(edit, original) for edit in new):
             raise NotApplicable("its edits would cross the border of two cells")
-        made = {name for edit in accepted for name in _DEFINED.findall(edit.content)}
-        if any(touch(edit, other) for edit in new for other in accepted) or any(
-            name in made for edit in new for name in _DEFINED.findall(edit.content)
-        ):
+        if conflict(new, accepted):
             raise NotApplicable("a repair above changes the same code: apply that one and run verify again")
-        edits = accepted | set(new)
+        edits = [*accepted, *new]
         ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
         if any(edit.end > other.start for edit, other in pairwise(ordered)):
             raise NotApplicable("its edits overlap")

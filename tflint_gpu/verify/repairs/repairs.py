@@ -6,21 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflint_gpu.checking.placement import placed_edit
-from tflint_gpu.diagnostics import Edit
-from tflint_gpu.experiment import Change, Experiment
-from tflint_gpu.text.source import SourceFile
+from tflint_gpu.experiment import Experiment
 from tflint_gpu.verify.experiments.verification import Verification
+from tflint_gpu.verify.slicing.pieces import FileEdits, placed
 from tflint_gpu.verify.statistics.outputs import Difference, compare_outputs
 from tflint_gpu.verify.statistics.statistics import CONFIRMED
-
-
-@dataclass(frozen=True, slots=True)
-class FileEdits:
-    """What a repair changes in one file, as it was when it was checked; the edits are in order."""
-
-    source: SourceFile
-    edits: tuple[Edit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +50,7 @@ def repairs(results: Sequence[Verification], *, synthetic: bool = False) -> Iter
             yield Withheld(result, reason)
         else:
             compared = experiment.same_outputs and _is_compared(result)
-            yield Repair(result, _placed(experiment.user_edits), compared)
+            yield Repair(result, placed(experiment.user_edits), compared)
 
 
 def _objection(result: Verification, experiment: Experiment, synthetic: bool) -> str:
@@ -89,15 +79,3 @@ def _differences(result: Verification) -> Iterator[Difference]:
 def _is_compared(result: Verification) -> bool:
     runs = (sample.run for sample in (*result.before, *result.after))
     return result.case.prediction.kind in ("slowdown", "memory") and all(run.outputs is not None for run in runs)
-
-
-def _placed(changes: Sequence[Change]) -> Mapping[Path, FileEdits]:
-    edits_by_path: dict[Path, tuple[SourceFile, list[Edit]]] = {}
-    for change in changes:
-        source = change.file.source
-        edit = placed_edit(source, change.span, change.text, change.where)
-        edits_by_path.setdefault(source.path, (source, []))[1].append(edit)
-    by_place = {
-        path: (source, sorted(edits, key=lambda e: (e.start, e.end))) for path, (source, edits) in edits_by_path.items()
-    }
-    return {path: FileEdits(source, tuple(edits)) for path, (source, edits) in by_place.items()}

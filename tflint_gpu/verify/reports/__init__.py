@@ -12,6 +12,7 @@ from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.reports import View
 from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Verification
+from tflint_gpu.verify.statistics.shares import Share, share_of
 
 FORMATS = ("full", "json", "html", "markdown")
 
@@ -21,7 +22,8 @@ class Report:
     """All that a run of `verify` has to say.
 
     Arguments:
-        results: one for each case, in the order in which they are to be shown.
+        results: one for each case of a finding, in the order in which they are to be shown.
+        joint: what several repairs bring together, for each loop, pipeline or training that has several.
         gpu: the card that was used; None: the CPU.
         device_note: why the CPU is used where one would expect a card; may be empty.
         tensorflow: its version, empty where it is not known.
@@ -36,6 +38,7 @@ class Report:
     """
 
     results: tuple[Verification, ...]
+    joint: tuple[Verification, ...] = ()
     gpu: Gpu | None = None
     device_note: str = ""
     tensorflow: str = ""
@@ -54,9 +57,24 @@ class Report:
         return Counter(result.verdict.verdict for result in self.results)
 
     @property
+    def rows(self) -> tuple[Verification, ...]:
+        """All that was measured: the findings, and then what their repairs bring together."""
+        return (*self.results, *self.joint)
+
+    def joint_with(self, result: Verification) -> Verification | None:
+        """What was measured of all repairs together, where the one of a finding is among them."""
+        is_plain = not result.case.variant
+        return next((joint for joint in self.joint if is_plain and joint.joins(result.case)), None)
+
+    def share(self, result: Verification) -> Share | None:
+        """How much of what all repairs of a loop save together is lost where that of a finding is left out."""
+        joint = self.joint_with(result)
+        return None if joint is None or result.case.among is None else share_of(result.verdict, joint.verdict)
+
+    @property
     def used_gpu(self) -> Gpu | None:
         """The card, if the programs used it, or none of them got so far as to tell."""
-        ran = [result for result in self.results if result.before]
+        ran = [result for result in self.rows if result.before]
         return self.gpu if not ran or any(result.device != "cpu" for result in ran) else None
 
     @property

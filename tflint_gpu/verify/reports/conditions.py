@@ -57,10 +57,11 @@ def load(report: Report) -> str:
 
 
 def repetition(report: Report, result: Verification) -> str:
-    """The command that measures this finding alone, under the same options."""
+    """The command that measures this finding alone, or the repairs that were measured together, under these options."""
     diagnostic = result.case.diagnostic
-    words = ["tflint-gpu", "verify", *report.options, "--select", diagnostic.code]
-    return shlex.join([*words, "--at", str(diagnostic.location), diagnostic.filename])
+    words = ["tflint-gpu", "verify", *report.options, "--select", diagnostic.code.replace("+", ",")]
+    at = [] if result.case.joined else ["--at", str(diagnostic.location)]
+    return shlex.join([*words, *at, diagnostic.filename])
 
 
 def spread(result: Verification) -> Iterator[tuple[str, str, str]]:
@@ -111,7 +112,7 @@ def allocated(sample: Sample) -> int | None:
 
 
 def _samples(report: Report) -> Iterator[Sample]:
-    return (sample for result in report.results for sample in (*result.before, *result.after))
+    return (sample for result in report.rows for sample in (*result.before, *result.after))
 
 
 def _reported(report: Report, what: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report
+from tflint_gpu.verify.statistics.shares import Share
 from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 NOTHING = "-"
@@ -145,6 +146,27 @@ def costs(result: Verification) -> list[str]:
     return [f"once: tracing, compiling and the like take {duration(flagged)}, with the repair {duration(repaired)}"]
 
 
+def share(report: Report, result: Verification) -> str:
+    """Which part of what all repairs save together is lost without that of a finding; empty where it is not known."""
+    joint, known = report.joint_with(result), report.share(result)
+    if joint is None or known is None:
+        return ""
+    where = place(joint.case.diagnostic.filename, joint.case.diagnostic.location)
+    return f"share: {percentage(known)} of the time that {joint.case.variant} save ({where}), {measured(joint)}"
+
+
+def percentage(known: Share) -> str:
+    """A share with its interval: `48% (44% to 52%)`."""
+    return f"{known.share:.0%} ({known.low:.0%} to {known.high:.0%})"
+
+
+def details(report: Report, result: Verification) -> Iterator[str]:
+    """What stands below the reason of a verdict: its share, and what each process pays once."""
+    if text := share(report, result):
+        yield text
+    yield from costs(result)
+
+
 def _once(samples: Sequence[Sample]) -> float | None:
     known = [once for sample in samples if isinstance(once := sample.notes.get("once"), float)]
     return statistics.median(known) if known else None
@@ -165,7 +187,7 @@ def device(report: Report) -> str:
 def head(report: Report) -> str:
     """One line on what was done where."""
     tensorflow = f", TensorFlow {report.tensorflow}" if report.tensorflow else ""
-    ran = sum(result.verdict.verdict != "not run" and not result.is_shared for result in report.results)
+    ran = sum(result.verdict.verdict != "not run" and not result.is_shared for result in report.rows)
     return f"{plural(ran, 'experiment')} on {device(report)}{tensorflow}"
 
 

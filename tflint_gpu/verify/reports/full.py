@@ -33,15 +33,15 @@ def _styled_head(report: Report, view: View) -> str:
 
 def _table(report: Report, view: View) -> Iterator[str]:
     """A row for each result; a finding too long for its column stands on a line of its own."""
-    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.results)
-    rows = [_cells(result, watched) for result in report.results]
+    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.rows)
+    rows = [_cells(result, watched) for result in report.rows]
     head = ["predicted", "measured", "before", "after", *(["GPU before", "GPU after"] if watched else []), "verdict"]
     widths = [max(map(width, column)) for column in zip(head, *(row[1:] for row in rows), strict=True)]
     left = max(view.width, _NARROWEST) - sum(widths) - len(_GAP) * len(widths)
     first = max((taken for row in rows if (taken := width(row[0])) <= left), default=0)
     title = "finding" if first else ""
     yield styled(_joined([title, *head], [first, *widths]), "bold", view.colour)
-    for number, (result, row) in enumerate(zip(report.results, rows, strict=True)):
+    for number, (result, row) in enumerate(zip(report.rows, rows, strict=True)):
         if number:
             yield ""
         if width(row[0]) > first:
@@ -50,8 +50,8 @@ def _table(report: Report, view: View) -> Iterator[str]:
         line = _joined(row[:-1], [first, *widths[:-1]], last=False)
         yield line + styled(row[-1], _style(result), view.colour)
         yield from _wrapped(result.verdict.reason, view, _INDENT)
-        for cost in figures.costs(result):
-            yield from _wrapped(cost, view, _INDENT)
+        for detail in figures.details(report, result):
+            yield from _wrapped(detail, view, _INDENT)
         for note in figures.gpu_notes(result):
             yield from _wrapped(f"note: {note}", view, _INDENT)
 

@@ -52,14 +52,14 @@ class _Result:
 
 def render(report: Report, view: View) -> str:
     """The page, also for no results."""
-    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.results)
+    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.rows)
     return rendered(
         Path(__file__).parent,
         title=f"tflint-gpu verify: {figures.summary(report)}",
         remarks=figures.remarks(report),
         facts=_conditions(report),
         columns=[*_COLUMNS, *(_WATCHED_COLUMNS if watched else [])],
-        results=[_result(report, result, number, watched) for number, result in enumerate(report.results, 1)],
+        results=[_result(report, result, number, watched) for number, result in enumerate(report.rows, 1)],
     )
 
 
@@ -71,7 +71,7 @@ def _result(report: Report, result: Verification, number: int, watched: bool) ->
         message=result.case.diagnostic.message,
         reason=result.verdict.reason,
         numbers=_numbers(result, watched),
-        remarks=list(_remarks(result)),
+        remarks=list(_remarks(report, result)),
         plots=_plots(result, number) if ran else {},
         spread=list(conditions.spread(result)) if ran else [],
         repetition=conditions.repetition(report, result) if pair is not None else "",
@@ -106,11 +106,11 @@ def _numbers(result: Verification, watched: bool) -> list[str]:
     ]
 
 
-def _remarks(result: Verification) -> Iterator[str]:
+def _remarks(report: Report, result: Verification) -> Iterator[str]:
     prediction = result.case.prediction
     if prediction.basis:
         yield f"predicted: {figures.predicted(prediction)}; {prediction.basis}"
-    yield from figures.costs(result)
+    yield from figures.details(report, result)
     yield from (f"note: {note}" for note in figures.gpu_notes(result))
 
 

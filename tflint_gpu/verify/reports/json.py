@@ -11,6 +11,7 @@ from tflint_gpu import __version__
 from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.reports import View
+from tflint_gpu.reports.locations import place
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report, figures
 from tflint_gpu.verify.reports.conditions import repetition
@@ -31,9 +32,32 @@ def render(report: Report, view: View) -> str:
         "device": _device(report),
         "host": None if report.host is None else asdict(report.host),
         "verdicts": dict(report.counts),
-        "results": [{**_result(result, view), "again": repetition(report, result)} for result in report.results],
+        "results": [_of_finding(report, result, view) for result in report.results],
+        "joint": [_of_several(report, result, view) for result in report.joint],
     }
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
+
+
+def _of_finding(report: Report, result: Verification, view: View) -> dict[str, Any]:
+    """A result with what its repair brings among others."""
+    joint, share = report.joint_with(result), report.share(result)
+    together = None
+    if joint is not None:
+        together = {
+            "at": place(view.absolute(joint.case.diagnostic.filename), joint.case.diagnostic.location),
+            "repairs": joint.case.variant,
+            "ratio": joint.verdict.ratio,
+            "low": joint.verdict.low,
+            "high": joint.verdict.high,
+            "share": None if share is None else asdict(share),
+        }
+    return {**_result(result, view), "joint": together, "again": repetition(report, result)}
+
+
+def _of_several(report: Report, result: Verification, view: View) -> dict[str, Any]:
+    """What several repairs bring together, and the keys of their findings."""
+    keys = [key_of(part.diagnostic, view.line) for part in result.case.joined]
+    return {**_result(result, view), "joins": keys, "again": repetition(report, result)}
 
 
 def document_of(result: Verification, view: View) -> dict[str, Any]:

@@ -18,15 +18,15 @@ def render(report: Report, view: View) -> str:
     remarks = "".join(f"\n{prose(remark)}\n" for remark in figures.remarks(report))
     if not report.results:
         return head + remarks
-    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.results)
+    watched = any(figures.utilisation((*result.before, *result.after)) is not None for result in report.rows)
     rows, reasons, room = "", "", _LONGEST - len(head) - len(remarks)
     shown = 0
-    for result in report.results:
-        row, reason = _row(result, watched, view), _reason(result, view)
+    for result in report.rows:
+        row, reason = _row(result, watched, view), _reason(report, result, view)
         if len(rows) + len(reasons) + len(row) + len(reason) > room:
             break
         rows, reasons, shown = rows + row, reasons + reason, shown + 1
-    left = len(report.results) - shown
+    left = len(report.rows) - shown
     missing = f"\n{plural(left, 'more result')} not shown: a comment has no room for more.\n" if left else ""
     details = f"\n<details><summary>Why</summary>\n\n{reasons}\n</details>\n"
     return f"{head}\n{_header(watched)}{rows}{missing}{remarks}{details}"
@@ -57,6 +57,6 @@ def _finding(result: Verification, view: View) -> str:
     return f"{where} {prose(diagnostic.code)}" + (f" ({prose(variant)})" if variant else "")
 
 
-def _reason(result: Verification, view: View) -> str:
-    notes = "".join(f"; {note}" for note in (*figures.costs(result), *figures.gpu_notes(result)))
+def _reason(report: Report, result: Verification, view: View) -> str:
+    notes = "".join(f"; {note}" for note in (*figures.details(report, result), *figures.gpu_notes(result)))
     return f"- {_finding(result, view)}: {prose(result.verdict.reason + notes)}\n"

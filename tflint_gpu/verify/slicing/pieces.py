@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from tflint_gpu.checking.placement import placed_edit
+from tflint_gpu.diagnostics import Edit
 from tflint_gpu.experiment import Change
 from tflint_gpu.text.source import SourceFile
 
@@ -62,6 +65,27 @@ def of_change(change: Change, *, measures: bool) -> Piece:
     if change.where == "commented lines":
         return replacing(*file.source.commented_lines(start, end), text)
     return replacing(*(file.source.whole_lines(start, end) if change.where == "lines" else around), text)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdits:
+    """What a repair changes in one file, as it was when it was checked; the edits are in order."""
+
+    source: SourceFile
+    edits: tuple[Edit, ...]
+
+
+def placed(changes: Sequence[Change]) -> Mapping[Path, FileEdits]:
+    """A rule's changes as edits of the user's files, by their paths."""
+    files: dict[Path, tuple[SourceFile, list[Edit]]] = {}
+    for change in changes:
+        source = change.file.source
+        edit = placed_edit(source, change.span, change.text, change.where)
+        files.setdefault(source.path, (source, []))[1].append(edit)
+    return {
+        path: FileEdits(source, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
+        for path, (source, edits) in files.items()
+    }
 
 
 def without_rows(source: SourceFile, rows: Iterable[int]) -> Iterator[Piece]:

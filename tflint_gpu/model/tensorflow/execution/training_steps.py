@@ -75,10 +75,6 @@ class TrainingSteps(Analysis):
             steps.setdefault((step.loop, step.functions[-1].node if step.functions else None), step)
         return list(steps.values())
 
-    def in_loop(self, loop: LoopNode) -> list[EagerStep]:
-        """The eager training steps that an iteration of a loop runs."""
-        return [step for step in self.eager if step.loop is loop]
-
     def _is_step(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether weights are updated, by `minimize` or with the gradients of a tape in the block of no other."""
         if run.file.name(run.call.func) not in TAPES:
