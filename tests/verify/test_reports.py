@@ -67,7 +67,7 @@ def not_run(name: str = "train.py", reason: str = "it needs a GPU") -> Verificat
 
 def rendered(output_format: str, *results: Verification, gpu: Gpu | None = None, interrupted: str = "") -> str:
     report = Report(
-        results, gpu, tensorflow="2.21.0", interrupted=interrupted, date="2026-01-02", command="tflint-gpu verify ."
+        results, gpu=gpu, tensorflow="2.21.0", interrupted=interrupted, date="2026-01-02", command="tflint-gpu verify ."
     )
     return renderer(output_format)(report, View(Path("/project")))
 
