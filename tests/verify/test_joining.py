@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from verified import MODEL_AND_DATA, cases_of, verified
@@ -10,8 +11,8 @@ from verified import MODEL_AND_DATA, cases_of, verified
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.verify.experiments.joining import among_others, with_joint
 from tflint_gpu.verify.experiments.scheduling import measure
-from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
-from tflint_gpu.verify.statistics.statistics import Verdict
+from tflint_gpu.verify.experiments.verification import Case, Sample, Setup, Verification
+from tflint_gpu.verify.statistics.statistics import Verdict, VerdictName
 
 TWO_STEPS = (
     MODEL_AND_DATA
@@ -95,7 +96,7 @@ def test_a_loop_with_two_repairs_is_measured_with_both_before_either_is_left_out
         assert left_out.pair.after == joint.pair.after
         assert left_out.experiment is not None and case.experiment is not None
         assert left_out.experiment.user_edits == case.experiment.user_edits, "the patch is its own repair"
-        assert "with the other repairs of" in " ".join(left_out.pair.remarks)
+        assert "with the other repairs of" in " ".join(left_out.remarks)
 
 
 def test_a_repair_is_measured_alone_where_all_together_do_not_run(tmp_path: Path) -> None:
@@ -116,6 +117,8 @@ def test_repairs_of_one_pipeline_are_joined(tmp_path: Path) -> None:
     assert len(joint.joined) > 1 and all(part in single for part in joint.joined)
     assert joint.pair is not None and has(joint.pair.before.files, "num_parallel_calls") == [False]
     assert joint.pair.after.files["train.py"].count("num_parallel_calls=tf.data.AUTOTUNE") == 2
+    calibrated = [part for part in single if part.experiment is not None and part.experiment.calibrates]
+    assert all(among_others(part, [measured_together(joint)]) is part for part in calibrated)
 
 
 def test_a_repair_that_changes_the_code_of_another_one_is_left_out_and_named(
@@ -129,7 +132,7 @@ def test_a_repair_that_changes_the_code_of_another_one_is_left_out_and_named(
     )
     joint, *_ = joined(tmp_path, three)
     assert joint.pair is not None and has(joint.pair.after.files, "predict_on_batch", *DECORATED) == [False, True, True]
-    assert "TFG206, which changes the same code" in " ".join(joint.pair.remarks)
+    assert "TFG206, which changes the same code" in " ".join(joint.remarks)
 
 
 def test_the_joint_experiment_is_looked_at_first_and_decides_how_the_others_are_measured(
@@ -139,12 +142,42 @@ def test_the_joint_experiment_is_looked_at_first_and_decides_how_the_others_are_
 
     def verify(case: Case, *_: object, **__: object) -> list[Verification]:
         seen.append(case.among is not None)
-        return [Verification(case, Verdict("refuted", "why"), "cpu", is_open=False)]
+        return [Verification(case, Verdict("confirmed", "why"), "cpu", is_open=False)]
 
     monkeypatch.setattr("tflint_gpu.verify.experiments.scheduling.verify", verify)
     known = list(measure(joined(tmp_path, TWO_STEPS), Setup(), 600.0))
     assert seen == [False, True, True]
     assert [result.verification.case.among is not None for result in known[-3:]] == [False, True, True]
+
+
+def test_a_repair_that_brings_nothing_among_others_is_measured_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects two findings whose repairs save the same time from being called refuted, both."""
+
+    def verify(case: Case, *_: object, **__: object) -> list[Verification]:
+        name: VerdictName = "refuted" if case.among is not None else "confirmed"
+        return [Verification(case, Verdict(name, "why"), "cpu", is_open=False)]
+
+    monkeypatch.setattr("tflint_gpu.verify.experiments.scheduling.verify", verify)
+    cases = joined(tmp_path, TWO_STEPS)
+    last = {known.number: known.verification for known in measure(cases, Setup(), 600.0)}
+    assert [last[number].verdict.verdict for number in range(3)] == ["confirmed"] * 3
+    assert [last[number].case for number in range(3)] == cases
+
+
+def test_few_rounds_of_many_that_were_asked_for_settle_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `--runs`, the interval is that of all rounds: what a look shows is no verdict yet."""
+
+    def verify(case: Case, *_: object, known: Verification | None = None, **__: object) -> list[Verification]:
+        rounds: tuple[object, ...] = (object(),) * (3 if known is None else 5)
+        name: VerdictName = "refuted" if known is None and case.among is not None else "confirmed"
+        samples = cast("tuple[Sample, ...]", rounds)
+        return [Verification(case, Verdict(name, "why"), "cpu", samples, samples, is_open=False)]
+
+    monkeypatch.setattr("tflint_gpu.verify.experiments.scheduling.verify", verify)
+    last = {k.number: k.verification for k in measure(joined(tmp_path, TWO_STEPS), Setup(runs=5), 600.0)}
+    assert [last[number].case.among is not None for number in range(3)] == [False, True, True]
 
 
 def test_programs_with_all_repairs_and_without_one_run_and_compute_the_same(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_the_page_has_what_an_engineer_asks_for() -> None:
         after=tuple(told(one, ran_on={"CPU:0": 3}) for one in seen.after),
     )
     report = Report(
-        (seen,), CARD, "GPU 0 is not at rest: its clocks are held down: heat", "2.21.0",
+        (seen,), (), CARD, "GPU 0 is not at rest: its clocks are held down: heat", "2.21.0",
         host=Host("Test CPU", 16, 64 << 30, (0.5, 7.25)), options=("--device", "gpu:0", "--seed", "7"),
     )  # fmt: skip
     text = renderer("html")(report, View(Path("/project")))

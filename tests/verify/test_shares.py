@@ -25,6 +25,11 @@ def test_shares_of_repairs_that_save_time_of_their_own_add_up_to_all() -> None:
     assert (one.low, one.high) == (pytest.approx(6 / 10), pytest.approx(6 / 8))
 
 
+def test_a_share_that_is_not_known_closely_is_no_number() -> None:
+    known = share_of(verdict(3.0, 2.0, 4.0), verdict(5.0, 3.0, 9.0))
+    assert known is not None and (known.share, known.low, known.high) == (None, 1 / 8, 3 / 2)
+
+
 def test_a_repair_that_may_cost_time_has_a_share_below_nothing() -> None:
     known = share_of(verdict(1.0, 0.9, 1.1, "inconclusive"), verdict(3.0, 2.0, 5.0))
     assert known is not None and (known.low, known.high) == (pytest.approx(-0.1), pytest.approx(0.1))

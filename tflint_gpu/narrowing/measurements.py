@@ -140,7 +140,8 @@ def _among_others(joint: Any) -> str:
     share = joint.get("share") if isinstance(joint, dict) else None
     if not isinstance(share, dict):
         return ""
-    part = f"{share['share']:.0%} ({share['low']:.0%} to {share['high']:.0%})"
+    bounds = f"{share['low']:.0%} to {share['high']:.0%}"
+    part = bounds if share["share"] is None else f"{share['share']:.0%} ({bounds})"
     return f", with the others made; {part} of what {joint['repairs']} save, {joint['ratio']:.3g} times"
 
 

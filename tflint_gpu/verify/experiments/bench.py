@@ -179,7 +179,7 @@ class Bench:
         exceptions, until_decided = self.case.experiment.exceptions, self.setup.runs is None
         verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
         is_open = verdict.verdict == "inconclusive"
-        remarks = remarks_on(self.case.pair, samples)
+        remarks = remarks_on(self.case, samples)
         if any(remark.startswith(MADE_UP) for remark in remarks):
             expected = exceptions if self.case.prediction.kind == "crash" else ()
             verdict = with_stand_ins(verdict, rounds, expected)
@@ -222,7 +222,7 @@ class Bench:
             text = f"the data is empty: {crash.text}{remedy(sample)}"
         else:
             text = f"{what} did not run to its end: {said}{remedy(sample)}"
-        text += "".join(f"; {remark}" for remark in remarks_on(self.case.pair, [(sample, sample)]))
+        text += "".join(f"; {remark}" for remark in remarks_on(self.case, [(sample, sample)]))
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
 
     def _limits(self, end: float) -> Limits:

@@ -48,6 +48,8 @@ def among_others(case: Case, results: Iterable[Verification]) -> Case:
         return case
     everything, own = joint.case.experiment, case.experiment
     assert everything is not None
+    if own.calibrates:  # a consumer as slow as another pipeline: what is lost in it is no part of what all save
+        return case
     repairs = [part.experiment.repair for part in joint.case.joined if part.experiment is not None]
     made = _each_once(repair for repair in repairs if repair != own.repair)
     if set(own.repair) <= set(made):  # another repair contains it
@@ -65,7 +67,7 @@ def among_others(case: Case, results: Iterable[Verification]) -> Case:
     except (NotExtractable, InputError):
         return case
     remark = f"with the other repairs of {_at(joint.case.diagnostic)} made"
-    return dataclasses.replace(left_out, pair=dataclasses.replace(pair, remarks=(*pair.remarks, remark)))
+    return dataclasses.replace(left_out, pair=pair, remarks=(remark,))
 
 
 def _key(case: Case) -> object:
@@ -122,7 +124,7 @@ def _with_programs(parts: Sequence[Case], repairs: int, left_out: Sequence[Diagn
     except (NotExtractable, InputError) as error:
         return dataclasses.replace(case, reason=str(error))
     without = [f"without the repair of {_at(d)} {d.code}, which changes the same code" for d in left_out]
-    return dataclasses.replace(case, pair=dataclasses.replace(pair, remarks=(*pair.remarks, *without)))
+    return dataclasses.replace(case, pair=pair, remarks=tuple(without))
 
 
 def _experiment(parts: Sequence[Case], repairs: int) -> Experiment:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 
 from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.verify.execution.worker import Outcome
-from tflint_gpu.verify.experiments.verification import Sample
-from tflint_gpu.verify.slicing.extract import MADE_UP, Pair
+from tflint_gpu.verify.experiments.verification import Case, Sample
+from tflint_gpu.verify.slicing.extract import MADE_UP
 from tflint_gpu.verify.statistics import outcomes
 from tflint_gpu.verify.statistics.outputs import Outputs
 from tflint_gpu.verify.statistics.statistics import CONFIRMED, Verdict
@@ -90,12 +90,12 @@ def windowed(recording: Recording, outcome: Outcome) -> Recording:
     return recording
 
 
-def remarks_on(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
+def remarks_on(case: Case, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
     """How what was run differs from what the user runs: known before, and reported by the programs."""
     notes = (sample.notes.get("made_up") for both in samples for sample in both)
     made_up = dict.fromkeys(text for note in notes if isinstance(note, list) for text in note if isinstance(text, str))
     more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
-    return (*(pair.remarks if pair is not None else ()), *more)
+    return (*(case.pair.remarks if case.pair is not None else ()), *case.remarks, *more)
 
 
 def with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round], expected: Collection[str]) -> Verdict:

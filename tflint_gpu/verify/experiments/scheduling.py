@@ -22,7 +22,7 @@ from tflint_gpu.verify.experiments.verification import (
     rounds_for,
     unmeasured,
 )
-from tflint_gpu.verify.statistics.statistics import MINIMUM_ROUNDS, SMALLEST_SLOWDOWN
+from tflint_gpu.verify.statistics.statistics import CONFIRMED, MINIMUM_ROUNDS, SMALLEST_SLOWDOWN
 
 LOOK = 3
 # Rounds of one finding, after the look, until it is asked again which one is nearest to a decision.
@@ -100,12 +100,12 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
             results.append(shared(results[owners[number]], case))
             yield Known(number, results[number], number + 1)
             continue
-        case = among_others(case, results)
         left = end - time.monotonic()
         result = unmeasured(case, f"it was not started: the budget of {seconds:.0f} s was spent before")
         if left > 0 or blocker(case, setup):
             share = max(left / (len(cases) - number), SHORTEST_LOOK)
-            for result in verify(case, setup, min(left, share), rounds=LOOK):
+            among = among_others(case, results)
+            for result in _measured(among, case, setup, min(left, share), LOOK):
                 yield Known(number, result, number)
         else:
             result = dataclasses.replace(result, is_cut=True)
@@ -117,16 +117,34 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
         if urgent is None:
             break
         number = urgent
-        had = len(results[number].before)
-        for result in verify(results[number].case, setup, left, known=results[number], rounds=INSTALMENT):
+        known = results[number]
+        for result in _measured(known.case, cases[number], setup, left, INSTALMENT, known):
             results[number] = result
             yield Known(number, result, len(cases))
-        if len(results[number].before) == had:  # it does not end within what is left
+        if len(results[number].before) == len(known.before) and results[number].case.among is known.case.among:
+            # it does not end within what is left
             results[number] = dataclasses.replace(results[number], is_cut=False)
             break
     for number, owner in enumerate(owners):
         result = concluded(results[owner], setup)
         yield Known(number, result if owner == number else shared(result, cases[number]), len(cases))
+
+
+def _measured(
+    case: Case, alone: Case, setup: Setup, seconds: float, rounds: int, known: Verification | None = None
+) -> Iterator[Verification]:
+    """More rounds of a case, and then of its repair alone where it brings nothing among others.
+
+    Two repairs may save the same time: then neither brings anything once the other one is made, and each does alone.
+    """
+    end = time.monotonic() + seconds
+    for result in verify(case, setup, seconds, known=known, rounds=rounds):
+        is_there = result.case.among is None or result.verdict.verdict in CONFIRMED
+        if is_there or wants_more(result, setup):
+            yield result
+        else:
+            yield from verify(alone, setup, end - time.monotonic(), rounds=rounds)
+            return
 
 
 def most_urgent(results: Mapping[int, Verification], setup: Setup) -> int | None:

@@ -28,6 +28,8 @@ class Case:
     Arguments:
         is_calibrated: the programs of `pair` know how long their producer takes.
         old_keras: why its programs run with Keras 2 although nothing in the code asks for it; empty if they do not.
+        remarks: how its programs differ from what the user would run, besides what the programs know; each as part of a
+            sentence.
         joined: the cases whose repairs this one applies together; none for the case of a finding.
         among: the one that applies all repairs, of which both programs have all others; None: there are no others.
     """
@@ -40,6 +42,7 @@ class Case:
     reason: str = ""
     is_calibrated: bool = False
     old_keras: str = ""
+    remarks: tuple[str, ...] = ()
     joined: tuple[Case, ...] = ()
     among: Case | None = None
 

@@ -48,7 +48,7 @@ def _measured(repair: Repair, report: Report) -> Iterator[str]:
         yield f"Confirmed by running both: {' '.join(result.verdict.reason.split())}."
         return
     among, share = result.case.among, report.share(result)
-    yield _factor("Before this change it took" if among is None else "Without this repair it takes", result)
+    yield _factor("Before this change it took" if among is None else "With the other repairs only, it takes", result)
     if among is not None and share is not None:
         yield f"That is {figures.percentage(share)} of what {among.variant} save."
     yield "Both compute the same." if repair.compared else "What they compute was not compared."
@@ -60,7 +60,7 @@ def _factor(begins: str, result: Verification) -> str:
     before, after = figures.median(result, result.before), figures.median(result, result.after)
     what = "as much memory" if result.unit == "bytes" else "as long"
     interval = f"95% interval {verdict.low:.3g} to {verdict.high:.3g}, {rounds} rounds"
-    then = "now" if result.case.among is None else "with it"
+    then = "now" if result.case.among is None else "with this one"
     return f"{begins} {figures.factor(verdict.ratio)} {what}: {before}, {then} {after} ({interval})."
 
 

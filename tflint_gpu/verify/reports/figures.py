@@ -152,12 +152,14 @@ def share(report: Report, result: Verification) -> str:
     if joint is None or known is None:
         return ""
     where = place(joint.case.diagnostic.filename, joint.case.diagnostic.location)
-    return f"share: {percentage(known)} of the time that {joint.case.variant} save ({where}), {measured(joint)}"
+    more = "" if known.share is not None else "; more rounds (`--runs`) say it closer"
+    return f"share: {percentage(known)} of the time that {joint.case.variant} save ({where}), {measured(joint)}{more}"
 
 
 def percentage(known: Share) -> str:
-    """A share with its interval: `48% (44% to 52%)`."""
-    return f"{known.share:.0%} ({known.low:.0%} to {known.high:.0%})"
+    """A share with its interval: `48% (44% to 52%)`; only that where it is wide: `10% to 90%`."""
+    bounds = f"{known.low:.0%} to {known.high:.0%}"
+    return bounds if known.share is None else f"{known.share:.0%} ({bounds})"
 
 
 def details(report: Report, result: Verification) -> Iterator[str]:

@@ -10,7 +10,8 @@ other one alone is lost in the noise of the first, and still makes a step severa
 
 Both factors were measured against the same program, the one with all repairs, in rounds of their own, and each of their
 intervals holds the true factor in 95% of all cases. So both hold in at least 90%, whatever they have to do with each
-other (Bonferroni), and then the share lies between the quotients of their bounds.
+other (Bonferroni), and then the share lies between the quotients of their bounds. Where these are far apart,
+only they are said.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ from dataclasses import dataclass
 
 from tflint_gpu.verify.statistics.statistics import CONFIRMED, Verdict
 
+_WIDEST = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share, where 1 is all, and the bounds of its interval, which holds it in at least 90% of all cases."""
+    """A share, where 1 is all, and the bounds of its interval, which holds it in at least 90% of all cases.
 
-    share: float
+    Arguments:
+        share: None where the bounds are further apart than `_WIDEST`.
+    """
+
+    share: float | None
     low: float
     high: float
 
@@ -43,7 +50,7 @@ def share_of(left_out: Verdict, joint: Verdict) -> Share | None:
     saved, least_saved, most_saved = map(_lost, _numbers(joint))
     low = least / (most_saved if least > 0 else least_saved)
     high = most / (least_saved if most > 0 else most_saved)
-    return Share(lost / saved, low, high)
+    return Share(lost / saved if high - low <= _WIDEST else None, low, high)
 
 
 def _numbers(verdict: Verdict) -> tuple[float, float, float]:
