@@ -103,6 +103,35 @@ def test_a_factor_is_shown_with_its_interval_and_times_with_their_unit(output_fo
         assert "20 ms/step" in text and "1 ms/step" in text
 
 
+def one_of_two() -> Report:
+    """A repair without which half of what two save is lost."""
+    part = case(SLOWDOWN)
+    prediction = Prediction("slowdown")
+    of_both = replace(part.diagnostic, code="TFG202+TFG206", location=Location(2, 1), name="joint-repair")
+    experiment = replace(part.experiment, variant="2 repairs together") if part.experiment is not None else None
+    joint = replace(part, diagnostic=of_both, prediction=prediction, experiment=experiment, joined=(part, part))
+    all_of_them = replace(slow(), case=joint, verdict=Verdict("confirmed", "both", 39.0, 38.0, 40.0))
+    return Report((replace(slow(), case=replace(part, among=joint)),), (all_of_them,), tensorflow="2.21.0")
+
+
+@pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
+def test_a_share_is_shown_with_its_interval_and_the_factor_of_all(output_format: str) -> None:
+    text = " ".join(renderer(output_format)(one_of_two(), View(Path("/project"))).split())
+    assert "share: 50% (45% to 57%) of the time that 2 repairs together save (train.py:2:1), 39x (38 to 40)" in text
+    assert "2 repairs together" in text and "TFG202+TFG206" in text
+
+
+def test_a_share_goes_into_json_and_from_there_to_what_check_says(tmp_path: Path) -> None:
+    (tmp_path / "verified.json").write_text(renderer("json")(one_of_two(), View(tmp_path)))
+    document = json.loads((tmp_path / "verified.json").read_text())
+    (result,), (joint,) = document["results"], document["joint"]
+    assert (result["joint"]["ratio"], result["joint"]["share"]["share"]) == (39.0, 0.5)
+    assert result["key"] in joint["joins"]
+    assert "--select TFG202,TFG206 train.py" in result["again"], "alone it is another number"
+    (measured,) = read_measurements(tmp_path / "verified.json").values()
+    assert "with the others made; 50% (45% to 57%) of what 2 repairs together save, 39 times" in measured.text
+
+
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
 def test_what_is_paid_once_has_a_line_of_its_own(output_format: str) -> None:
     """Protects readers of a factor: a repair that traces for seconds costs them, and a user pays that too."""

@@ -57,10 +57,11 @@ def load(report: Report) -> str:
 
 
 def repetition(report: Report, result: Verification) -> str:
-    """The command that measures this finding alone, or the repairs that were measured together, under these options."""
-    diagnostic = result.case.diagnostic
+    """The command that measures this finding again, or the repairs that were measured together, under these options."""
+    together = result.case if result.case.joined else result.case.among
+    diagnostic = (together or result.case).diagnostic
     words = ["tflint-gpu", "verify", *report.options, "--select", diagnostic.code.replace("+", ",")]
-    at = [] if result.case.joined else ["--at", str(diagnostic.location)]
+    at = [] if together is not None else ["--at", str(diagnostic.location)]
     return shlex.join([*words, *at, diagnostic.filename])
 
 
