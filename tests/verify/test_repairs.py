@@ -345,9 +345,11 @@ def test_all_repairs_of_a_file_are_one_patch_that_applies(tmp_path: Path, comman
 def test_two_functions_may_come_to_one_place(tmp_path: Path) -> None:
     """Their lines go below each other, without more empty ones than usual; what is a decorator goes with its function."""
     path = tmp_path / "train.py"
-    inner = "other = tf.keras.Sequential([tf.keras.layers.Dense(2)])\n"
-    path.write_text(MODEL_AND_DATA + inner + VALIDATION.replace("validate(model, data)", "validate(model, data)\n")
-        .replace("        accuracy.update_state(y, net(x, training=False))", "        accuracy.update_state(y, net(x, training=False) + other(x, training=False))"))  # fmt: skip
+    other = "other = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+    loop = "    for x, y in data:\n        accuracy.update_state(y, {}(x, training=False))\n"
+    path.write_text(
+        MODEL_AND_DATA + other + VALIDATION.replace(loop.format("net"), loop.format("net") + loop.format("other"))
+    )
     patches = patches_for(path)
     for repair in repairs(measured(path, "TFG207")):
         assert isinstance(repair, Repair)
