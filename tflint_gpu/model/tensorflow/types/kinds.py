@@ -225,6 +225,8 @@ class Kinds(Analysis):
         unknown = [origin for origin in origins if self.of(origin) != "model"]
         if not origins:
             return False
+        if len(unknown) < len(origins):  # what is seen to run decides
+            unknown = [origin for origin in unknown if not self._is_uncalled(origin)]
         if not unknown:
             return True
         if not all(self._may_be_anything(origin) for origin in unknown):
@@ -249,6 +251,16 @@ class Kinds(Analysis):
         if isinstance(origin.node, cst.Name | cst.Attribute) and origin.file.name(origin.node) is not None:
             return not (origin.file.name(origin.node) or "").startswith(("tf.", "keras.", "numpy."))
         return origin.is_open or bool(origin.access_path)
+
+    def _is_uncalled(self, origin: Origin) -> bool:
+        """Whether a value is a parameter of a function that nothing is seen to call."""
+        node, file = origin.node, origin.file
+        if not isinstance(node, cst.Param) or origin.access_path:
+            return False
+        function = file.tree.parents[file.tree.parents[node]]
+        return isinstance(function, cst.FunctionDef) and not self.inference.call_sites(
+            self.inference.definitions.function(file, function)
+        )
 
     def _usage_at(self, origin: Origin, kind: str) -> Usage | None:
         node = origin.node
