@@ -17,7 +17,7 @@ from tflint_gpu.finding import span_of
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
 
-    from tflint_gpu.finding import Edit, Finding, Fix
+    from tflint_gpu.finding import Finding, Fix
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.syntax.syntax import LoopNode
@@ -30,9 +30,7 @@ Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An edit in some file of the program: replace the node or its lines, or put text around, below or above it.
-
-    What goes above a statement goes above its comments, too.
+    """An edit in some file of the program: what an `Edit` of a fix is, with the file that it changes.
 
     Arguments:
         optional: it may go with code that the program does not need.
@@ -139,6 +137,11 @@ def wrap(file: File, node: CSTNode, function: str, *arguments: str) -> tuple[Cha
     return Change(file, node, f"{HARNESS}.{function}(", "before"), Change(file, node, closing, "after")
 
 
+def next_statement(file: File, statement: CSTNode, text: str) -> Change:
+    """Put a statement below another one of its block."""
+    return Change(file, statement, f"{file.indentation(statement)}{text}\n", "below")
+
+
 def measured_loop(
     model: Model, file: File, loop: LoopNode, samples: int = 1, *, reads: bool = False
 ) -> tuple[Change, ...]:
@@ -183,12 +186,4 @@ def fix_changes(finding: Finding) -> tuple[Change, ...]:
 
 def changes_of(fix: Fix, file: File) -> tuple[Change, ...]:
     """The edits of a fix, as changes of a program."""
-    return tuple(Change(file, edit.node, _text(edit, file), edit.where, last=edit.last) for edit in fix.edits)
-
-
-def _text(edit: Edit, file: File) -> str:
-    """What an edit writes; `below` a fix writes whole lines, and a change a statement without its indentation."""
-    if edit.where != "below":
-        return edit.text
-    indentation = file.indentation(file.tree.statement(edit.node))
-    return edit.text.removeprefix(indentation).removesuffix("\n")
+    return tuple(Change(file, edit.node, edit.text, edit.where, last=edit.last) for edit in fix.edits)

@@ -21,7 +21,8 @@ _T = TypeVar("_T")
 class Edit:
     """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, above or below its lines.
 
-    "commented lines" are its lines with the comments right above them, and empty lines that would be too many then.
+    What goes above or below is whole lines: with their indentation and the end of the last one. "commented lines" are
+    its lines with the comments right above them, and empty lines that would be too many then.
 
     Of "tail" what is after the node, up to the end of `last`, is replaced.
 

@@ -22,6 +22,7 @@ from tflint_gpu.experiment import (
     eager_against_traced,
     fix_changes,
     measured_loop,
+    next_statement,
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
@@ -73,6 +74,7 @@ __all__ = [
     "moved_after",
     "moved_before",
     "moved_statements",
+    "next_statement",
     "predict_on_batch",
     "removed",
     "table_of",

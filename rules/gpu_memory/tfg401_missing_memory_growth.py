@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import FirstTraining, Program, Runtime, method_name, trains_when_run
-from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, next_statement, wrap
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -95,7 +95,7 @@ class MissingMemoryGrowth(Rule):
         """The program up to its first training: what it holds on the card, as it is and with growth turned on."""
         call = model.file.call_at(finding.node)
         assert call is not None
-        held = Change(model.file, model.file.tree.statement(call), "tflint_measure.reached(hold=2.0)", "below")
+        held = next_statement(model.file, model.file.tree.statement(call), "tflint_measure.reached(hold=2.0)")
         yield Experiment(
             model.file,
             call,

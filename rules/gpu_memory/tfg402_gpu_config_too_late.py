@@ -31,6 +31,7 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     moved_statements,
+    next_statement,
     wrap,
 )
 
@@ -109,7 +110,7 @@ class GpuConfigTooLate(Rule):
             keeps=tuple(note.node for note in finding.notes if note.file is model.file),
             probes=(
                 *wrap(model.file, finding.node.func, "uncaught"),
-                Change(model.file, statement, "tflint_measure.reached()", "below"),
+                next_statement(model.file, statement, "tflint_measure.reached()"),
             ),
             repair=(Change(model.file, finding.node, "None"),),
             patch=(),

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import GROWTH, Guards, Kinds, Runtime, argument
-from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, fix_changes
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Prediction,
+    Rule,
+    Workload,
+    fix_changes,
+    next_statement,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, Model
@@ -67,7 +78,7 @@ class PartialMemoryGrowth(Rule):
         yield Experiment(
             file,
             finding.node,
-            probes=(Change(file, statement, "tflint_measure.reached()", "below"),),
+            probes=(next_statement(file, statement, "tflint_measure.reached()"),),
             repair=fix_changes(finding) or (Change(file, finding.node, "tflint_measure.grow_memory()"),),
             exceptions=("ValueError",),
             requires="two GPUs",

@@ -26,6 +26,7 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
+    next_statement,
 )
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class DiscardedDataset(Rule):
         yield Experiment(
             model.file,
             call,
-            probes=(Change(model.file, statement, kept, "before"), Change(model.file, statement, asked, "below")),
+            probes=(Change(model.file, statement, kept, "before"), next_statement(model.file, statement, asked)),
             repair=(Change(model.file, call, f"{name} = ", "before"),),
             workload=_WORKLOAD,
         )

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import Guards, Kinds, children
-from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Prediction,
+    Rule,
+    Workload,
+    next_statement,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -70,7 +81,7 @@ class UnguardedGpuIndex(Rule):
         yield Experiment(
             model.file,
             finding.node,
-            probes=(Change(model.file, statement, "tflint_measure.reached()", "below"),),
+            probes=(next_statement(model.file, statement, "tflint_measure.reached()"),),
             repair=(Change(model.file, statement, guard, "before"),),
             exceptions=("IndexError",),
             requires="no GPU",

@@ -14,7 +14,7 @@ import pytest
 from checks import NEWEST
 from verified import cases_of
 
-from tflint_gpu.experiment import Change, Experiment, Workload, wrap
+from tflint_gpu.experiment import Change, Experiment, Workload, next_statement, wrap
 from tflint_gpu.model import Model, Project
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.notebooks import Notebook
@@ -269,7 +269,7 @@ def test_repair_below_an_import_that_is_not_needed(tmp_path: Path) -> None:
     project = Files(tmp_path, main="import os as system\nimport json\nimport sys\nx = 7\nplace(x)")
     model, _ = project.call("place(")
     statement = model.tree.module.body[1].body[0]  # type: ignore[union-attr]
-    pair = project.extract(repair=(Change(model, statement, "system.sep = 'x'", "below"),))
+    pair = project.extract(repair=(next_statement(model, statement, "system.sep = 'x'"),))
     assert "system.sep" not in pair.before.files["main.py"]
     lines = pair.after.files["main.py"].splitlines()
     assert lines.index("import os as system") < lines.index("system.sep = 'x'") < lines.index("x = 7")

@@ -165,6 +165,29 @@ def test_a_fix_is_the_same_text_in_a_program_that_is_measured(tmp_path: Path) ->
     assert put_in(code, pieces) == fixed(code, tmp_path, "TFG212")
 
 
+IMPORTED_BY_NAME = """from tensorflow import function, ones
+from tensorflow.keras.layers import Dense
+
+layer = Dense(4)
+
+
+@function
+def scaled(x, step):
+    return layer(x) * step
+
+
+for step in range(400):
+    scaled(ones((2, 2)), step)
+"""
+
+
+def test_an_import_that_a_repair_needs_is_a_line_of_its_own_in_the_patch(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(IMPORTED_BY_NAME)
+    lines = patched(path, "TFG204").splitlines()
+    assert lines[2] == "import tensorflow as tf" and lines[-1].endswith("tf.constant(step, tf.float32))")
+
+
 def test_the_new_function_stands_above_the_comments_with_two_empty_lines(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(MODEL_AND_DATA + VALIDATION)

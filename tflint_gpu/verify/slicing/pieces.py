@@ -49,10 +49,9 @@ def of_change(change: Change, *, measures: bool) -> Piece:
     file, text = change.file, change.text
     start, end = around = change.span
     if change.where == "below":
-        statement = file.tree.statement(change.node)
-        place = file.source.end_of_line(max(end, file.span(statement)[1]))
+        place = file.source.end_of_line(end)
         gap = "" if file.source.code[:place].endswith(("\n", "\r")) else "\n"
-        return Piece(place, place, f"{gap}{file.indentation(statement)}{text}\n", (_BELOW,), around)
+        return Piece(place, place, gap + text, (_BELOW,), around)
     if change.where == "above":
         place = file.source.above(start)
         return Piece(place, place, text, (_OPENING, start - end, 0), around)
