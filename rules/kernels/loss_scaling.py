@@ -84,7 +84,7 @@ class LossScaling(Analysis):
         neighbours = file.calls_in.get(file.tree.function(tape), ())
         updates = [call for call in neighbours if method_name(call) == "apply_gradients"]
         takes = [call for call in neighbours if method_name(call) == "gradient"]
-        own = [call for call in taken(file, tape) if method_name(call) == "gradient"]
+        own = [call for call in taken(self.inference, file, tape) if method_name(call) == "gradient"]
         if len(updates) == 1 and len(takes) == 1:
             is_only = sum(file.name(call.func) in TAPES for call in neighbours) == 1
             if own or is_only:

@@ -66,17 +66,18 @@ class Retracing(Analysis):
     def changing_arguments(self) -> Iterator[ChangingArgument]:
         """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes."""
         seen: set[Node] = set()
+        hands_on = self._hands_on_numbers()
         for made_file in self.inference.files_with("tf.function", self.file):
             for node, made in self.tracing.wrapped(made_file).items():
                 function = self.inference.definitions.function(made_file, node)
-                if not (self._has_loops or made_file is self.file or self._names(function, made)):
+                if not (hands_on or made_file is self.file or self._names(function, made)):
                     continue
                 if self.inference.definitions.decorators.may_replace(made_file, node) or not _is_open_to_numbers(
                     made_file, made
                 ):
                     continue
                 for file, call in self._calls(function, made):
-                    if call in seen or not (self._has_loops or file is self.file):
+                    if call in seen or not (hands_on or file is self.file):
                         continue  # neither the call nor the loop is in the file that is checked
                     if not self._means(file, call, made):
                         continue
@@ -92,10 +93,20 @@ class Retracing(Analysis):
                                 *(made_file, made),
                             )
 
-    @property
-    def _has_loops(self) -> bool:
-        """Whether the file that is checked may be the one that changes a number."""
-        return bool(self.file.tree.all_loops)
+    def _hands_on_numbers(self) -> bool:
+        """Whether a loop of the file that is checked gives a call a number that it changes."""
+        tree = self.file.tree
+        calls = {call for loop in tree.all_loops for call in walk(loop) if isinstance(call, cst.Call)}
+        return any(arg.star or self._is_changed_here(arg.value) for call in calls for arg in call.args)
+
+    def _is_changed_here(self, passed: Expression) -> bool:
+        numbers = (self.numbers.of(self.file, value) for value in displayed(passed) if not self._is_passed(value))
+        return any(change.file is self.file for number in numbers if number for change in number.changed_by)
+
+    def _is_passed(self, value: Expression) -> bool:
+        """Whether a name is a parameter: the call that passes it is in a loop, too, where one changes it."""
+        bindings = self.file.flow.lookup(value.value, value) if isinstance(value, cst.Name) else ()
+        return bool(bindings) and all(binding.kind == "parameter" for binding in bindings)
 
     def _names(self, function: Function, made: Node) -> bool:
         """Whether the file that is checked has a name of a `tf.function`'s object, by which it may call it."""

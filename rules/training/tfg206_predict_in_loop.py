@@ -19,7 +19,9 @@ from tflint_gpu.model import (
     Training,
     argument,
     changed_in,
-    dotted_name,
+    iterable,
+    loops_around,
+    names_in,
     names_of,
     predicts_again,
     walk,
@@ -43,7 +45,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import File, Model
+    from tflint_gpu.model import Expression, File, LoopNode, Model
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _PREDICTION = Prediction(
@@ -98,8 +100,9 @@ class PredictInLoop(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of Keras's `predict` that a loop runs on one row each."""
         loops = model.once(ExecutionContexts)
-        for invocation in model.once(Repetitions).of_methods("predict"):
-            if not _is_prediction_of_a_row(model, invocation) or _is_meant(model, invocation):
+        for repeated in model.once(Repetitions).of_methods("predict"):
+            invocation = _of_one_model(model, repeated) if _is_prediction_of_a_row(model, repeated) else None
+            if invocation is None or _is_meant(model, invocation):
                 continue
             assert isinstance(invocation.call.func, cst.Attribute)
             loop = loops.of_loop(invocation.root_file, invocation.loop)
@@ -146,30 +149,39 @@ def _is_prediction_of_a_row(model: Model, invocation: Invocation) -> bool:
         return False
     if not model.once(Kinds).has_method(invocation.file, receiver, invocation.context):
         return False
-    return not model.inference.callees(invocation.file, invocation.call, invocation.context) and _is_one_model(
-        model, invocation, receiver.value
-    )
+    return not model.inference.callees(invocation.file, invocation.call, invocation.context)
 
 
-def _is_one_model(model: Model, invocation: Invocation, receiver: cst.BaseExpression) -> bool:
-    """Whether all iterations call the same model: not one for each fold, nor each of several."""
-    tree, names = (
-        invocation.root_file.tree,
-        names_of(invocation.loop) | changed_in(invocation.root_file, invocation.loop),
-    )
-    places = [receiver] if not invocation.path else [arg.value for arg in invocation.entry.args]
-    if any(
-        (dotted_name(place) or "").partition(".")[0] in names and _is_model(model, invocation, place)
-        for place in places
-    ):
-        return False
-    return not any(
-        tree.within(o.node, invocation.loop) for o in model.inference.of(invocation.file, receiver, invocation.context)
-    )
+def _of_one_model(model: Model, invocation: Invocation) -> Invocation | None:
+    """The call in a loop whose iterations all call the same models: not one made for each fold, nor each of several.
+
+    A loop over models is no such loop, but one around it is.
+    """
+    file, called = invocation.root_file, invocation.call.func
+    assert isinstance(called, cst.Attribute)
+    places = [called.value] if not invocation.path else [arg.value for arg in invocation.entry.args]
+    models = [place for place in places if model.once(Kinds).is_model(file, place)]
+    made = [origin.node for origin in model.inference.of(invocation.file, called.value, invocation.context)]
+    for loop in loops_around(file, invocation.entry):
+        if loop is not invocation.loop and file.tree.within(loop, invocation.loop):  # a short one
+            models = [_outside(loop, place) for place in models]
+    for run in model.once(Repetitions).outwards(invocation):
+        if any(file.tree.within(node, run.loop) for node in made):
+            return None
+        names = names_of(run.loop) | changed_in(file, run.loop)
+        changing = [place for place in models if not names.isdisjoint(names_in(place))]
+        if not changing:
+            return run
+        models = [_outside(run.loop, place) for place in models]
+        if not names.isdisjoint(names_in(*models)):
+            return None
+    return None
 
 
-def _is_model(model: Model, invocation: Invocation, expr: cst.BaseExpression) -> bool:
-    return model.once(Kinds).is_model(invocation.root_file, expr)
+def _outside(loop: LoopNode, model: Expression) -> Expression:
+    """What stands outside of a loop for a model that it may take out of a list: the list."""
+    over = iterable(loop)
+    return model if over is None or names_of(loop).isdisjoint(names_in(model)) else over
 
 
 def _is_meant(model: Model, invocation: Invocation) -> bool:

@@ -49,7 +49,12 @@ def main(tflint: str, labels: Path, folder: Path) -> None:
     """Print the marks, and each place where the linter and the label differ."""
     rows = [row for row in csv.DictReader(labels.open()) if not row["code"].startswith(_UNLABELLED)]
     listing = subprocess.run([tflint, "rule", "--all", "--output-format", "json"], capture_output=True, text=True)
-    codes = [r["code"] for r in json.loads(listing.stdout) if not r["opt_in"] and not r["code"].startswith(_UNLABELLED)]
+    labelled_codes = {row["code"] for row in rows}
+    codes = [
+        rule["code"]
+        for rule in json.loads(listing.stdout)
+        if (not rule["opt_in"] or rule["code"] in labelled_codes) and not rule["code"].startswith(_UNLABELLED)
+    ]
     counts, without_label = Counter[str](), list[str]()
     for repository in sorted({row["repo"] for row in rows}):
         reported, related = findings(tflint, folder / repository.replace("/", "+"), codes)

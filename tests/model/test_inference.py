@@ -27,6 +27,23 @@ LOCAL = {
         "for i in r:\n    x = a()\n    if c:\n        break\n    x = b()\nreveal(x)",
         "a() | b()",
     ),
+    "bound again before the iteration ends": (
+        "x = a()\nfor i in r:\n    reveal(x)\n    x, y = b()\n    x = d(x)",
+        "a() | d(x)",
+    ),
+    "bound again, if the iteration gets there": (
+        "x = a()\nfor i in r:\n    reveal(x)\n    x = b()\n    if c:\n        continue\n    x = d()",
+        "a() | b() | d()",
+    ),
+    "bound again, if nothing is raised": (
+        "x = a()\nfor i in r:\n    try:\n        reveal(x)\n        x = b()\n        x = d()\n    except E:\n        pass",
+        "a() | b() | d()",
+    ),
+    "bound again in one branch": (
+        "x = a()\nwhile c:\n    reveal(x)\n    x = b()\n    if e:\n        x = d()",
+        "a() | b() | d()",
+    ),
+    "read between two bindings": ("x = a()\nwhile c:\n    x = b()\n    reveal(x)\n    x = d()", "b()"),
     "ternary": ("reveal(a() if c else b())", "a() | b()"),
     "or default": ("def f(x=None):\n    reveal(x or make())\nf()", "make()"),
     "walrus": ("if (x := a()):\n    reveal(x)", "a()"),

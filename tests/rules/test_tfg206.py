@@ -107,6 +107,41 @@ FOUND = {
     "index of the loop": "for i, row in enumerate(x):\n    if i == 0:\n        continue\n    y = model.predict(row[None])",
     "text": "text = 'seed'\nfor _ in range(400):\n    row = np.zeros((1, 40, 60))\n    for t, char in enumerate(text):\n"
     "        row[0, t, ord(char)] = 1.0\n    p = model.predict(row, verbose=0)[0]\n    text = text[1:] + chr(np.argmax(p))",
+    "one text, counted and padded": "pad = keras.utils.pad_sequences\ndef score(words, line):\n"
+    "    return model.predict(pad(words.texts_to_sequences([line]), maxlen=20))\nfor line in open('lines'):\n"
+    "    print(score(keras.preprocessing.text.Tokenizer(), line))",
+    "one text in a list of its own": "import pickle\nwords = pickle.load(open('w', 'rb'))\nfor line in open('lines'):\n"
+    "    lines = [line]\n    y = model.predict(words.texts_to_matrix(lines))",
+    "one text as numbers": "for line in open('lines'):\n    numbers = [keras.preprocessing.text.one_hot(line, 99)]\n"
+    "    y = model.predict(keras.preprocessing.sequence.pad_sequences(numbers, 20))",
+    "one text through a layer": "layer = keras.layers.TextVectorization()\nfor line in open('lines'):\n"
+    "    y = model.predict(layer([line]))",
+    "scaled by scikit-learn": "from sklearn.preprocessing import StandardScaler\nscaler = StandardScaler().fit(x)\n"
+    "scaler = StandardScaler()\nfor row in x:\n    y = model.predict(scaler.transform([row]))",
+    "scaled by what was kept": "import joblib\nscaler = joblib.load('scaler')\ndef score(row):\n"
+    "    return model.predict(scaler.transform(row.reshape(1, -1)))\nfor row in x:\n    score(row)",
+    "counted words": "from sklearn.feature_extraction.text import TfidfVectorizer\nwords = TfidfVectorizer()\n"
+    "for line in open('lines'):\n    y = model.predict(words.transform([line]).toarray())",
+    "a frame of one row": "import pandas as pd\nfor row in x:\n    y = model.predict(pd.DataFrame([row], columns=['a', 'b']))",
+    "one row of a frame": "import pandas as pd\nframe = pd.read_csv('rows')\nfor i in range(len(frame)):\n"
+    "    y = model.predict(frame.iloc[[i]])",
+    "each of some features": "for sample in samples:\n"
+    "    y = model.predict({name: tf.convert_to_tensor([value]) for name, value in sample.items()})",
+    "ragged": "for row in x:\n    y = model.predict(tf.ragged.constant([row]))",
+    "scaled in place": "def load(path):\n    picture = np.expand_dims(keras.utils.load_img(path), axis=0)\n    picture /= 255.0\n"
+    "    return picture\nfor path in paths:\n    y = model.predict(load(path))",
+    "turned around": "for row in x:\n    y = model.predict(np.flip(row[None], axis=1))",
+    "an agent that reshapes what it sees": "def act(state):\n    return np.argmax(model.predict(state)[0])\n"
+    "state = np.reshape(env.reset(), [1, 4])\nfor _ in range(500):\n    state, reward, done, info = env.step(act(state))\n"
+    "    state = np.reshape(state, [1, 4])",
+    "a function that is handed on": "def play(decide, state):\n    while True:\n        state = step(decide(state[None])[0])\n"
+    "def decide(state):\n    return model.predict(state, verbose=0)\nplay(decide, x[0])",
+    "a model, or what nobody is seen to pass": "def decode(net, row):\n    for _ in range(50):\n"
+    "        row = net.predict(row[None])[0]\ndef later(other):\n    decode(other, x[0])\ndecode(model, x[1])",
+    "each of several models, step by step": "def forecast(nets, window):\n    for _ in range(14):\n        for net in nets:\n"
+    "            window = np.append(window, net.predict(window[-7:][None]))\nforecast([keras.Sequential(), model], x[0])",
+    "counted models, for each row": "nets = [keras.Sequential() for _ in range(9)]\nfor row in x:\n"
+    "    for i, net in enumerate(nets):\n        votes[i] += net.predict(row[None])",
     "a replay memory": MEMORY.format("deque(maxlen=99)", "random.sample(self.memory, 32)"),
     "a replay memory in a list": MEMORY.format("list()", "random.choices(self.memory, k=32)"),
     "a replay memory of its own class": "import random\nfrom collections import deque\nclass Memory:\n    def __init__(self):\n"
@@ -148,6 +183,43 @@ SILENT = {
     "    y = model.predict(face.reshape(-1, 64, 64, 3))",
     "a tokenizer of a package": "import keras_hub\ntokens = keras_hub.models.BertTokenizer.from_preset('bert')\n"
     "for row in x:\n    y = tokens.predict(row[None])",
+    "several models of each fold": (
+        "for fold in folds:\n    nets = [keras.Sequential() for _ in range(9)]\n    for net in nets:\n"
+        "        net.predict(fold[:1])\n"
+    ),
+    "several models, a few times": (
+        "nets = [keras.Sequential() for _ in range(9)]\nfor k in range(3):\n    for net in nets:\n        net.predict(x[k:k + 1])\n"
+    ),
+    "all texts, counted and padded": (
+        "for lines in books:\n    y = model.predict(keras.utils.pad_sequences(words.texts_to_sequences(lines), 20))\n"
+    ),
+    "a list that grows": (
+        "rows = [x[0]]\nfor row in x:\n    rows.append(row)\n    y = model.predict(np.array(rows))\n"
+    ),
+    "texts of the project's own": (
+        "class Words:\n    def texts_to_matrix(self, lines):\n        return split_all(lines)\nwords = Words()\n"
+        "for line in open('lines'):\n    y = model.predict(words.texts_to_matrix([line]))\n"
+    ),
+    "what is transformed by something unknown": ("for row in x:\n    y = model.predict(augmenter.transform([row]))\n"),
+    "columns of a frame": (
+        "import pandas as pd\nframe = pd.read_csv('rows')\nfor name in frame.columns:\n    y = model.predict(frame[[name]])\n"
+    ),
+    "pictures stacked behind each other": ("for row in x:\n    y = model.predict(np.stack([row], axis=-1))\n"),
+    "batches of each of some features": (
+        "for rows in batches:\n    y = model.predict({name: tf.convert_to_tensor(rows[name]) for name in rows})\n"
+    ),
+    "another array joined in place": ("for rows in batches:\n    rows += x[:1]\n    y = model.predict(rows)\n"),
+    "a function that is handed on to no loop": (
+        "def once(decide, state):\n    return decide(state[None])\ndef decide(state):\n    return model.predict(state)\n"
+        "once(decide, x[0])\n"
+    ),
+    "a model, or something else that is passed": (
+        "from sklearn.linear_model import Ridge\ndef decode(net, row):\n    for _ in range(50):\n"
+        "        row = net.predict(row[None])[0]\ndecode(Ridge(), x[0])\ndecode(model, x[1])\n"
+    ),
+    "a text in a list, which Keras 3 refuses": (
+        "for line in ('a', 'b', 'c', 'd', 'e', 'f'):\n    y = model.predict([line])\n"
+    ),
     # the look-alikes of the rule
     "iterable of a for": "for y in model.predict(x[:1]):\n    print(y)",
     "iterable of a comprehension": "ys = [v for v in model.predict(x[None])]",
@@ -269,6 +341,57 @@ def test_loop_of_another_file(tmp_path: Path) -> None:
     )
     code = "from tensorflow import keras\nfrom tools import scores\nscores(keras.models.load_model('m'), images)\n"
     assert ("TFG206 tools.py", 5) in found(code, tmp_path)
+
+
+def test_function_that_a_loop_of_another_file_gets(tmp_path: Path) -> None:
+    """Protects the way back from a file that knows of no model: it runs what it is handed."""
+    (tmp_path / "games.py").write_text(
+        "import numpy as np\n\n\ndef play(choose):\n    board = start()\n    while not board.is_over:\n"
+        "        board.move(choose(np.expand_dims(board.cells, 0))[0])\n"
+    )
+    code = (
+        "import games\nfrom tensorflow import keras\n\nmodel = keras.models.load_model('m')\n\n\n"
+        "def choose(cells):\n    return model.predict(cells, verbose=0)\n\n\ngames.play(choose)\n"
+    )
+    assert ("TFG206", 8) in found(code, tmp_path)
+    once = (tmp_path / "games.py").read_text().replace("while not board.is_over:", "if board:")
+    (tmp_path / "games.py").write_text(once)
+    assert "TFG206" not in codes(code, tmp_path)
+
+
+KERAS_2 = Target((2, 14), 2, "requirements.txt")
+TEXTS = {
+    "of a literal, longer each time": (
+        "def following(words):\n    return model.predict([words])[0, -1:]\n"
+        "def write(words, count=50):\n    for _ in range(count):\n        words += following(words)\n    return words\n"
+        "write('It was a dark')\nwrite('Once')\n"
+    ),
+    "split": "for word in 'a b c d e f g'.split():\n    model.predict([word.lower()])\n",
+    "formatted": "for number in range(99):\n    model.predict([f'{number} days'])\n",
+    "joined": "for words in lines:\n    model.predict(['\\t'.join(words) + chr(0)])\n",
+    "numbers": "for value in lines:\n    model.predict([[1.5, value]])\n",
+}
+NO_TEXTS = {
+    "of anything": "for line in lines:\n    model.predict([line])\n",
+    "of arrays that are joined": "for rows in lines:\n    model.predict([separator.join(rows)])\n",
+    "of two": "for number in range(99):\n    model.predict([f'{number} days', 'a'])\n",
+    "of what a caller may pass": (
+        "def score(rows):\n    return model.predict([rows])\nfor i in range(99):\n    score(x[i])\nscore('a')\n"
+    ),
+}
+
+
+@_table(TEXTS)
+def test_a_list_of_one_text_is_a_row_for_keras_2(code: str, tmp_path: Path) -> None:
+    """Protects truth: Keras 2 takes a list of texts or numbers, Keras 3 refuses it."""
+    assert [node for node, _ in _of_206(HEAD + code, tmp_path, KERAS_2)] == ["predict"]
+    assert _of_206(HEAD + code, tmp_path) == []
+
+
+@_table(NO_TEXTS)
+def test_a_list_of_one_input_is_no_row(code: str, tmp_path: Path) -> None:
+    """Protects models with their one input in a list: it may be a batch."""
+    assert _of_206(HEAD + code, tmp_path, KERAS_2) == []
 
 
 def test_notebook(tmp_path: Path) -> None:

@@ -21,6 +21,15 @@ STEP = """
         loss = tf.reduce_mean(model(x) - y)
     optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
 """
+PAIRS = """
+actor, critic = keras.Sequential([keras.layers.Dense(2)]), keras.Sequential([keras.layers.Dense(1)])
+for x, y in dataset.batch(4):
+    with tf.GradientTape() as of_actor, tf.GradientTape() as of_critic:
+        value = critic(x)
+        advice, error = tf.reduce_mean(actor(x) * value), tf.reduce_mean((value - y) ** 2)
+    for loss, t, net in [(advice, of_actor, actor), (error, of_critic, critic)]:
+        optimizer.apply_gradients(zip(t.gradient(loss, net.trainable_variables), net.trainable_variables))
+"""
 
 OF_MODE = """
 def make(x, training=True):
@@ -286,11 +295,13 @@ EAGER = {
     "an image by a function that gives the next one": "def climb(image, rate):\n    with tf.GradientTape() as t:\n"
     "        t.watch(image)\n        l = tf.reduce_mean(model(image))\n    return l, image + rate * t.gradient(l, image)\n"
     "image = tf.zeros((1, 2))\nfor _ in range(99):\n    loss, image = climb(image, 0.01)",
+    "two tapes whose gradients a loop takes": PAIRS,
     "a line that is no variable": "w, b = tf.zeros((2, 1)), tf.zeros(1)\nfor _ in range(99):\n    with tf.GradientTape() as t:\n"
     "        t.watch([w, b])\n        l = tf.reduce_mean((x @ w + b - y) ** 2)\n    dw, db = t.gradient(l, [w, b])\n"
     "    w -= 0.1 * dw\n    b -= 0.1 * db",
 }
 NOT_EAGER = {
+    "a loop that takes the gradients of other tapes": PAIRS.replace("as of_", "as other_of_"),
     "an image for each of several": "for image in images:\n    with tf.GradientTape() as t:\n        t.watch(image)\n"
     "        l = tf.reduce_mean(model(image))\n    image = image + 0.01 * t.gradient(l, image)\n    made.append(image)",
     "a tape that only shares its name with one that is read": "for x, y in dataset:\n"
@@ -680,6 +691,7 @@ NOT_FORWARD = {
     "for x, y in dataset.batch(4):\n    print(learn(x, y))",
     "a plain class without variables": "class Scale:\n    def __init__(self):\n        self.mean = np.load('mean.npy')\n"
     "    def __call__(self, x):\n        return x - self.mean\nscale = Scale()\nfor x, y in dataset.batch(4):\n    print(scale(x))",
+    "networks under tapes whose gradients a loop takes": PAIRS,
     "explanation": "for x, y in dataset:\n    with tf.GradientTape() as t:\n        t.watch(x)\n"
     "        top = tf.reduce_max(model(x), axis=1)\n    maps.append(t.gradient(top, x))",
 }

@@ -141,8 +141,21 @@ class Flow:
                 dominator = binding
                 break
         if loop is not None and not (dominator is not None and tree.within(dominator.node, loop)):
-            reaching += [b for b in bindings if b not in reaching and not b.remote and tree.within(b.node, loop)]
+            later = [b for b in bindings if not b.remote and tree.within(b.node, loop)]
+            reaching += [b for b in later if b not in reaching and not self._is_replaced(b, later)]
         return reaching
+
+    def _is_replaced(self, binding: Binding, later: list[Binding]) -> bool:
+        """Whether another of some bindings always follows in the same block, before an iteration ends."""
+        if any(isinstance(parent, cst.Try | cst.TryStar) for parent in self.tree.ancestors(binding.node)):
+            return False
+        block, here = self._block(binding), self._position(binding)
+        ends = [b for b in later if b.kind == "assign" and self._position(b) > here and self._block(b) is block]
+        if not ends:
+            return False
+        end = min(map(self._position, ends))
+        jumps = (*self.tree.nodes(cst.Break), *self.tree.nodes(cst.Continue))
+        return not any(here < self.tree.order[jump] < end for jump in jumps)
 
     def _position(self, binding: Binding) -> int:
         return self.tree.order.get(binding.node, -1)

@@ -9,6 +9,7 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
 
 TAKES = frozenset(["gradient", "jacobian", "batch_jacobian"])
 """Methods of a tape that take gradients from it."""
@@ -16,18 +17,15 @@ WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables w
 """Attributes of a model or a layer that hold all its weights, or those that are trained."""
 
 
-def taken(file: File, tape: cst.Call) -> Iterator[cst.Call]:
+def taken(inference: Inference, file: File, tape: cst.Call) -> Iterator[cst.Call]:
     """The calls that take gradients from a tape, next to it."""
-    dotted = _name(file, tape)
-    if dotted is None:
-        return
-    for call in file.calls_in.get(file.tree.function(tape), ()):
-        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
-        if receiver is not None and method_name(call) in TAKES and _is(file, receiver, dotted, tape):
-            yield call
+    if _name(file, tape) is not None:
+        for call in file.calls_in.get(file.tree.function(tape), ()):
+            if method_name(call) in TAKES and _is_of(inference, file, call, tape):
+                yield call
 
 
-def is_read(file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
+def is_read(inference: Inference, file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
     """Whether something takes gradients from the tape, or gets it.
 
     Arguments:
@@ -36,13 +34,11 @@ def is_read(file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
     dotted = _name(file, tape)
     if dotted is None:
         return True
-    for call in file.calls_in.get(file.tree.function(tape), ()):
-        if isinstance(call.func, cst.Attribute) and _is(file, call.func.value, dotted, tape):
-            if method_name(call) in TAKES and not (for_weights and _is_watched(file, dotted, tape, call)):
-                return True
-        elif any(_is(file, arg.value, dotted, tape) for arg in call.args):
-            return True
-    return False
+    if any(not (for_weights and _is_watched(inference, file, tape, c)) for c in taken(inference, file, tape)):
+        return True
+    calls = file.calls_in.get(file.tree.function(tape), ())
+    given = (arg.value for call in calls for arg in call.args)
+    return any(dotted_name(value) == dotted and _is(inference, file, value, tape) for value in given)
 
 
 def _name(file: File, tape: cst.Call) -> str | None:
@@ -50,14 +46,19 @@ def _name(file: File, tape: cst.Call) -> str | None:
     return dotted_name(item.asname.name) if isinstance(item, cst.WithItem) and item.asname is not None else None
 
 
-def _is(file: File, expr: Expression, dotted: str, tape: cst.Call) -> bool:
-    """Whether an expression may be the tape, and not a later one of the same name."""
-    if dotted_name(expr) != dotted:
-        return False
-    return not isinstance(expr, cst.Name) or any(binding.value is tape for binding in file.flow.lookup(dotted, expr))
+def _is_of(inference: Inference, file: File, call: cst.Call, tape: cst.Call) -> bool:
+    """Whether a call is of a method of the tape."""
+    return isinstance(call.func, cst.Attribute) and _is(inference, file, call.func.value, tape)
 
 
-def _is_watched(file: File, dotted: str, tape: cst.Call, call: cst.Call) -> bool:
+def _is(inference: Inference, file: File, expr: Expression, tape: cst.Call) -> bool:
+    """Whether an expression may be the tape, also by another name: `for net, tape in ((actor, tape_of_actor), ...)`."""
+    if isinstance(expr, cst.Attribute) and dotted_name(expr) == _name(file, tape):
+        return True
+    return any(origin.node is tape and not origin.access_path for origin in inference.of(file, expr))
+
+
+def _is_watched(inference: Inference, file: File, tape: cst.Call, call: cst.Call) -> bool:
     """Whether gradients are taken of a tensor that the tape watches by `watch`, and that no optimizer changes."""
     given = argument(call, 1, "sources")
     sources = dotted_name(given)
@@ -68,9 +69,7 @@ def _is_watched(file: File, dotted: str, tape: cst.Call, call: cst.Call) -> bool
     if any(dotted_name(node) == sources for value in applied for node in walk(value)):
         return False
     return any(
-        isinstance(other.func, cst.Attribute)
-        and _is(file, other.func.value, dotted, tape)
-        and dotted_name(argument(other, 0, "tensor")) == sources
+        dotted_name(argument(other, 0, "tensor")) == sources and _is_of(inference, file, other, tape)
         for other in beside
         if method_name(other) == "watch"
     )

@@ -23,7 +23,7 @@ from tflint_gpu.model.tensorflow.loops.batches import FEW, Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training, is_under_tape
+from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.rows import Rows
 
@@ -133,7 +133,7 @@ class ForwardPasses(Analysis):
         """Whether a call runs a model forward, and nothing but that: no gradients are taken, nothing traces it."""
         if self.runtime.is_graph_code(run.file, run.call) or not self._is_callable_model(run):
             return False
-        if any(is_under_tape(file, place) for file, place in run.places) or self._refreshes(run):
+        if any(self.training.is_under_tape(file, place) for file, place in run.places) or self._refreshes(run):
             return False
         return not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
 

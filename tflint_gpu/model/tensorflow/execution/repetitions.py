@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -51,7 +52,7 @@ class Repetitions(Analysis):
         substrings = tuple(f".{method}(".encode() for method in methods)
         invocations: dict[cst.Call, Invocation] = {}
         for file, loop in self.loops(substrings):
-            if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
+            if self._repeats_little(file, loop):
                 continue
             for invocation in self.invocations.all(file, loop, substrings):
                 known = invocations.get(invocation.call)
@@ -61,10 +62,22 @@ class Repetitions(Analysis):
                     invocations[invocation.call] = invocation
         return [run for run in invocations.values() if not self._is_occasional(run)]
 
+    def outwards(self, invocation: Invocation) -> Iterator[Invocation]:
+        """A call in the loop that repeats it, then in the loops of the same function around that one."""
+        yield invocation
+        for loop in loops_around(invocation.root_file, invocation.loop):
+            outer = replace(invocation, root=loop)
+            if not self._repeats_little(invocation.root_file, loop) and not self._is_occasional(outer):
+                yield outer
+
+    def _repeats_little(self, file: File, loop: LoopNode) -> bool:
+        return self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop)
+
     def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.file.tree.all_loops)
-        for file, function in self.functions_elsewhere(substrings):
+        hands_on = self._hands_functions_on and any(s.decode() in self.file.source.text for s in substrings)
+        for file, function in self._functions_elsewhere if hands_on else self.functions_elsewhere(substrings):
             yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
 
     def functions_elsewhere(self, substrings: tuple[bytes, ...]) -> list[tuple[File, Node]]:
@@ -73,6 +86,12 @@ class Repetitions(Analysis):
             return []
         words = [substring.decode() for substring in substrings]
         return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
+
+    @cached_property
+    def _hands_functions_on(self) -> bool:
+        """Whether functions of this file are arguments, so that loops of other files may run them."""
+        names = {function.name.value for function in self.file.tree.functions if isinstance(function, cst.FunctionDef)}
+        return not names.isdisjoint(self.file.calls_given)
 
     @cached_property
     def _functions_elsewhere(self) -> list[tuple[File, Node]]:

@@ -23,7 +23,7 @@ from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training, is_under_tape
+from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
 
 _GRADIENT = re.compile(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 
@@ -80,7 +80,7 @@ class TrainingSteps(Analysis):
         if run.file.name(run.call.func) not in TAPES:
             loss = self.training.minimized(run.file, run.call, run.context)
             return loss is not None and not self._is_traced(run, loss)
-        if any(is_under_tape(frame.file, frame.node) for frame in run.path):
+        if any(self.training.is_under_tape(frame.file, frame.node) for frame in run.path):
             return False
         if self._only_traced(run):
             return False
@@ -95,14 +95,14 @@ class TrainingSteps(Analysis):
         around += [(file, call) for call in file.calls_below.get(loop, ())]
         if not any(self._updates(where, call) for where, call in around):
             return False
-        return is_read(run.file, run.call, for_weights=True)
+        return is_read(self.inference, run.file, run.call, for_weights=True)
 
     def _changes_own_input(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether a gradient makes the tensor of which the next iteration takes one: of a picture, an attack, a line.
 
         Where a function takes it, the function's result is what it gets next.
         """
-        calls = list(taken(run.file, run.call))
+        calls = list(taken(self.inference, run.file, run.call))
         sources = [source for call in calls if (source := argument(call, 1, "sources")) is not None]
         if not run.path:
             flow = IterationFlow(file, loop, frozenset(calls))

@@ -60,23 +60,28 @@ class LoopNumbers(Analysis):
         self.data = model.once(LoopData)
         self._in_work: set[object] = set()
         self._known: dict[Node, Number | None] = {}
+        self._cuts = 0
 
     def of(self, file: File, expr: Expression) -> Number | None:
         """What changes a Python int or float; None where a value is, or may be, anything else: a tensor, NumPy's."""
         if expr in self._known:
             return self._known[expr]
-        if expr in self._in_work:
-            return None
+        if expr in self._in_work:  # it depends on itself
+            self._cuts += 1
+            return _FIXED
         if len(self._in_work) > NUMBER_STEPS.limit:
             if isinstance(expr, _COMPUTED):
                 self.inference.meet(NUMBER_STEPS)
             return None
+        cuts = self._cuts
         self._in_work.add(expr)
         try:
-            number = self._known[expr] = self._of(file, expr)
-            return number
+            number = self._of(file, expr)
         finally:
             self._in_work.discard(expr)
+        if self._cuts == cuts or not self._in_work:  # else it may lack what is in work
+            self._known[expr] = number
+        return number
 
     def _of(self, file: File, expr: Expression) -> Number | None:
         if isinstance(expr, cst.Integer | cst.Float):
@@ -136,7 +141,8 @@ class LoopNumbers(Analysis):
 
     def _bound(self, file: File, binding: Binding) -> Number | None:
         """What a binding gives its name."""
-        if binding in self._in_work:  # it depends on itself
+        if binding in self._in_work:
+            self._cuts += 1
             return _FIXED
         self._in_work.add(binding)
         try:
@@ -241,6 +247,7 @@ class LoopNumbers(Analysis):
         cls = self.inference.definitions.self_class(file, expr.value)
         key = (cls.node, expr.attr.value) if cls is not None else None
         if cls is None or key in self._in_work:
+            self._cuts += cls is not None
             return _FIXED if cls is not None else None
         self._in_work.add(key)
         try:

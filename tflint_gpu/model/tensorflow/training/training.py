@@ -134,6 +134,20 @@ class Training(Analysis):
                 return parent
         return None
 
+    def is_under_tape(self, file: File, node: Node) -> bool:
+        """Whether a place is in the block of a gradient tape whose gradients are taken."""
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.With) and any(
+                isinstance(item.item, cst.Call)
+                and file.name(item.item.func) in TAPES
+                and is_read(self.inference, file, item.item)
+                for item in parent.items
+            ):
+                return True
+            if isinstance(parent, cst.FunctionDef):
+                return False
+        return False
+
     def distributes(self, file: File) -> bool:
         """Whether a tf.distribute strategy is made in a file; it copies batches to its devices ahead of time."""
         return any(
@@ -153,16 +167,3 @@ def takes_next(file: File, call: cst.Call) -> bool:
 def iterator_of(call: cst.Call) -> cst.BaseExpression:
     """The iterator of which `takes_next` says that a call takes an element."""
     return call.args[0].value if call.args else call.func.value  # type: ignore[attr-defined]
-
-
-def is_under_tape(file: File, node: Node) -> bool:
-    """Whether a place is in the block of a gradient tape whose gradients are taken."""
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.With) and any(
-            isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES and is_read(file, item.item)
-            for item in parent.items
-        ):
-            return True
-        if isinstance(parent, cst.FunctionDef):
-            return False
-    return False

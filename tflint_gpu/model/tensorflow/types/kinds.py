@@ -250,6 +250,22 @@ class Kinds(Analysis):
             return not (origin.file.name(origin.node) or "").startswith(("tf.", "keras.", "numpy."))
         return origin.is_open or bool(origin.access_path)
 
+    def _is_model_where_it_runs(self, file: File, expr: Expression, context: Context | None) -> bool:
+        """Whether an expression is a model by all calls that are seen to run: nothing is seen to make the others."""
+        origins = [o for o in self.inference.of(file, expr, context) if not o.is_none]
+        seen = [origin for origin in origins if not self._is_uncalled(origin)]
+        return 0 < len(seen) < len(origins) and all(self.of(origin) == "model" for origin in seen)
+
+    def _is_uncalled(self, origin: Origin) -> bool:
+        """Whether a value is a parameter of a function that nothing is seen to call."""
+        node, file = origin.node, origin.file
+        if not isinstance(node, cst.Param) or origin.access_path:
+            return False
+        function = file.tree.parents[file.tree.parents[node]]
+        return isinstance(function, cst.FunctionDef) and not self.inference.call_sites(
+            self.inference.definitions.function(file, function)
+        )
+
     def _usage_at(self, origin: Origin, kind: str) -> Usage | None:
         node = origin.node
         name = node.name if isinstance(node, cst.Param) else node
@@ -272,7 +288,7 @@ class Kinds(Analysis):
             owner = replace(origin, access_path=origin.access_path[:-1])
             return origin.access_path[-1:] == (method,) and self.of(owner) == "model"
 
-        if self.is_model(file, func.value, context):
+        if self.is_model(file, func.value, context) or self._is_model_where_it_runs(file, func.value, context):
             return True
         methods = [origin for origin in self.inference.of(file, func, context) if _SIGNATURES not in origin.access_path]
         return bool(methods) and all(origin.is_none or is_forwarded(origin) for origin in methods)

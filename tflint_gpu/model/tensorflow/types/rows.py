@@ -12,11 +12,15 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.types.images import Images
+from tflint_gpu.model.tensorflow.types.texts import Texts
 
 _EXPANDING = frozenset(["numpy.expand_dims", "tf.expand_dims", "keras.ops.expand_dims", "keras.backend.expand_dims"])
 _RESHAPING = frozenset(["numpy.reshape", "tf.reshape", "keras.ops.reshape"])
 _WRAPPING = frozenset(
-    ["numpy.array", "numpy.asarray", "numpy.stack", "tf.constant", "tf.convert_to_tensor", "tf.stack"]
+    (
+        "numpy.array numpy.asarray numpy.stack tf.constant tf.convert_to_tensor tf.stack tf.ragged.constant "
+        "pandas.DataFrame keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences"
+    ).split()
 )
 _JOINING = frozenset(
     (
@@ -26,7 +30,6 @@ _JOINING = frozenset(
 )
 _PACKING = frozenset(["numpy.concatenate", "numpy.hstack", "tf.concat", "keras.ops.concatenate"])
 _AXIS_THIRD = frozenset(["numpy.append", "numpy.repeat", "tf.repeat"])
-_PADDING = frozenset(["keras.utils.pad_sequences", "keras.preprocessing.sequence.pad_sequences"])
 _FILLING = frozenset(
     (
         "numpy.zeros numpy.ones numpy.empty numpy.full numpy.random.rand numpy.random.randn numpy.random.random "
@@ -39,14 +42,25 @@ _FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
 _SAME_ROWS = frozenset(
     (
         "tf.cast tf.convert_to_tensor tf.constant tf.identity tf.image.convert_image_dtype tf.image.resize "
-        "tf.image.grayscale_to_rgb numpy.array numpy.asarray numpy.float32 numpy.copy"
+        "tf.image.grayscale_to_rgb tf.clip_by_value numpy.array numpy.asarray numpy.float32 numpy.copy numpy.asfarray "
+        "numpy.flip numpy.clip numpy.nan_to_num "
+        "keras.utils.to_categorical keras.utils.normalize "
+        "keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences"
     ).split()
 )
-_SAME_ROWS_METHODS = frozenset(["astype", "copy", "numpy"])
+_SAME_ROWS_METHODS = frozenset(["astype", "copy", "numpy", "to_numpy", "toarray", "todense"])
+# Methods of Keras's `Tokenizer` and of scikit-learn's transformers: a row for each sample that they get.
+_TOKENIZING = frozenset(["texts_to_sequences", "texts_to_matrix", "sequences_to_matrix"])
+_TRANSFORMING = frozenset(["transform", "fit_transform"])
+_PICKLED = frozenset(["joblib.load", "pickle.load", "sklearn.externals.joblib.load"])
+_VECTORIZERS = re.compile(r"keras\.layers\.(?:experimental\.preprocessing\.)?(?:TextVectorization|StringLookup)")
+_SCALARS_SINCE = (2, 2)
+"""The first TensorFlow whose `predict` takes a list of numbers or texts; with Keras 3 none does."""
 _PREPROCESSING = re.compile(r"keras[._]applications\..*\.preprocess_input")
 # Facts of segmentation-models 1.0.1: what it returns scales and shifts what it gets.
 _PREPROCESSORS = re.compile(r"segmentation_models(?:_3D)?\.get_preprocessing")
 _ELEMENTWISE = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
+_ELEMENTWISE_IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign)
 
 
 class Rows(Analysis):
@@ -55,6 +69,8 @@ class Rows(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._images = Images(self.inference, self.constants)
+        self._texts = model.once(Texts)
+        self._takes_scalars = self.target.keras == 2 and self.target.tensorflow >= _SCALARS_SINCE
         self._asked: set[Node] = set()
 
     def is_single(self, file: File, expr: Expression, context: Context | None = None) -> bool:
@@ -77,8 +93,10 @@ class Rows(Analysis):
 
         def holds(origin: Origin) -> bool:
             node = origin.node
-            if origin.access_path or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
+            if origin.access_path or not isinstance(node, _STRUCTURES):
                 return self._is_single(origin)
+            if isinstance(node, cst.List) and self._is_plain_row(origin, node):
+                return True
             is_input = any(self.is_single_input(origin.file, tensor, origin.context) for tensor in _inputs(node))
             return is_input or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
 
@@ -123,6 +141,8 @@ class Rows(Analysis):
             return self._takes_one(file, node) or (
                 _is_whole(node.slice[0].slice) and self.is_single(file, node.value, origin.context)
             )
+        if isinstance(node, cst.AugAssign):
+            return isinstance(node.operator, _ELEMENTWISE_IN_PLACE) and self._is_scaled(origin, node.target, node.value)
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ELEMENTWISE):
             return self._is_scaled(origin, node.left, node.right) or self._is_scaled(origin, node.right, node.left)
         return origin.call is not None and self._gives_one(origin, origin.call)
@@ -132,6 +152,28 @@ class Rows(Analysis):
         value = self.constants.of(origin.file, number, origin.context)
         return isinstance(value, int | float) and self.is_single(origin.file, array, origin.context)
 
+    def _is_plain_row(self, origin: Origin, row: cst.List) -> bool:
+        """`[text]` and `[[0.5, 2.0]]`, where `predict` takes lists that are no arrays."""
+        if not self._takes_scalars or not _lists_one(row):
+            return False
+        sample = row.elements[0].value
+        if isinstance(sample, cst.List | cst.Tuple) and sample.elements:
+            sample = sample.elements[0].value
+        file, context = origin.file, origin.context
+        is_number = isinstance(self.constants.of(file, sample, context), int | float)
+        return is_number or self._texts.is_text(file, sample, context)
+
+    def _is_one_sample(self, file: File, samples: Expression, context: Context | None) -> bool:
+        """Whether there is one of something: a list of one, or an array of one row."""
+
+        def holds(origin: Origin) -> bool:
+            node = origin.node
+            if not isinstance(node, cst.List) or origin.access_path:
+                return self._is_single(origin)
+            return _lists_one(node) and origin.file.bound_to(node) not in origin.file.changed
+
+        return self.is_single(file, samples, context) or self.inference.must_be(file, samples, holds, context)
+
     def _gives_one(self, origin: Origin, call: cst.Call) -> bool:
         file, name, method = origin.file, origin.file.name(call.func), method_name(call)
         first = call.args[0].value if call.args and not call.args[0].star else None
@@ -140,13 +182,14 @@ class Rows(Analysis):
                 return self._is_reshaped(origin, call.func.value, call.args)
             if method == "predict" and first is not None:
                 return self.is_single_input(file, first, origin.context)
+            if first is not None and (method in _TOKENIZING or self._transforms(origin, call.func)):
+                return self._is_one_sample(file, first, origin.context)
             return method in _SAME_ROWS_METHODS and self.is_single(file, call.func.value, origin.context)
-        if (
-            name is None
-            and first is not None
-            and self.inference.must_be(file, call.func, _preprocesses, origin.context)
-        ):
-            return self.is_single(file, first, origin.context)
+        if name is None and first is not None:
+            if self.inference.must_be(file, call.func, _vectorizes, origin.context):
+                return self._is_one_sample(file, first, origin.context)
+            is_preprocessed = self.inference.must_be(file, call.func, _preprocesses, origin.context)
+            return is_preprocessed and self.is_single(file, first, origin.context)
         if name is None or first is None:
             return False
         if name in _EXPANDING:
@@ -161,13 +204,25 @@ class Rows(Analysis):
             return self._starts_with_one(file, shape, origin)
         if name in _FILLING or name in _DRAWING:
             return self._starts_with_one(file, argument(call, 2, "size") if name in _DRAWING else first, origin)
-        if (name in _WRAPPING or name in _PADDING) and isinstance(first, cst.List):
-            return _lists_one(first)
+        if name in _WRAPPING and self._is_one_sample(file, first, origin.context):
+            axis = self.constants.of(file, argument(call, 1, "axis"), origin.context)
+            return name not in _JOINING or axis == 0 or argument(call, -1, "axis") is None
         if name in _JOINING:
             return self._joins_one(origin, call, name, first)
         if name in _SAME_ROWS or _PREPROCESSING.fullmatch(name):
             return self.is_single(file, first, origin.context)
         return False
+
+    def _transforms(self, origin: Origin, method: cst.Attribute) -> bool:
+        """`scaler.transform`, of one of scikit-learn's own, or of one that was kept in a file."""
+
+        def is_transformer(receiver: Origin) -> bool:
+            name = receiver.made_by or ""
+            return name.startswith("sklearn.") or name in _PICKLED
+
+        return method.attr.value in _TRANSFORMING and self.inference.must_be(
+            origin.file, method.value, is_transformer, origin.context
+        )
 
     def _is_reshaped(
         self, origin: Origin, array: Expression, shape: Sequence[cst.Arg] | Sequence[cst.BaseElement]
@@ -213,9 +268,11 @@ class Rows(Analysis):
         return _is_one(self.constants.of(file, shape, origin.context))
 
     def _takes_one(self, file: File, subscript: cst.Subscript) -> bool:
-        """`x[None]`, `x[np.newaxis, ...]`, `x[i:i + 1]`."""
+        """`x[None]`, `x[np.newaxis, ...]`, `x[i:i + 1]`, `frame.iloc[[i]]`."""
         first = subscript.slice[0].slice
         if isinstance(first, cst.Index):
+            if isinstance(subscript.value, cst.Attribute) and subscript.value.attr.value in ("iloc", "loc"):
+                return _lists_one(first.value)
             return file.is_new_axis(first.value) and not self._packs(file, subscript.value, None)
         if not isinstance(first, cst.Slice):
             return False
@@ -228,8 +285,14 @@ class Rows(Analysis):
         return _is_one(self.constants.of(file, upper.right)) and upper.left.deep_equals(lower)
 
 
-def _inputs(node: cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation) -> Iterator[Expression]:
+_STRUCTURES = (cst.List, cst.Tuple, cst.Dict, cst.DictComp, cst.BinaryOperation)
+
+
+def _inputs(node: cst.List | cst.Tuple | cst.Dict | cst.DictComp | cst.BinaryOperation) -> Iterator[Expression]:
     """The expressions in a display, or in the displays of `[target] + states`."""
+    if isinstance(node, cst.DictComp):
+        yield node.value
+        return
     if isinstance(node, cst.BinaryOperation):
         for side in (node.left, node.right):
             if isinstance(node.operator, cst.Add) and isinstance(side, cst.List | cst.Tuple):
@@ -254,6 +317,10 @@ def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
         else:
             return False
     return True
+
+
+def _vectorizes(origin: Origin) -> bool:
+    return not origin.access_path and _VECTORIZERS.fullmatch(origin.made_by or "") is not None
 
 
 def _preprocesses(origin: Origin) -> bool:
