@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _BETWEEN = frozenset(["shuffle", "take", "skip", "repeat"])
 _READING = frozenset(["flat_map", "interleave", "unbatch", "shard"])
-_WITHOUT_ROWS = ("from_tensors", "_from_directory", "from_generator", "timeseries_dataset_from_array", "_csv_dataset")
+_WITHOUT_ROWS = ("from_tensors", "from_generator")
 
 
 class MapBeforeBatch(Rule):
@@ -194,11 +194,9 @@ def _movable(model: Model, chain: Chain) -> Iterator[cst.Call]:
 
 def _has_rows(chain: Chain) -> bool:
     """Whether the source can give single rows: no loader that makes batches, no single element."""
-    source = chain.source or ""
-    is_batched = source.endswith(_WITHOUT_ROWS) or (
-        chain.made is not None and argument(chain.made.call, -1, "batch_size") is not None
-    )
-    return not is_batched and all(_has_rows(source) and not source.batching for source in chain.inputs)
+    if (chain.source or "").endswith(_WITHOUT_ROWS) or (chain.made is not None and chain.made.may_form_batches):
+        return False
+    return all(_has_rows(source) and not source.batching for source in chain.inputs)
 
 
 def _leaves_rows_small(model: Model, operation: Operation) -> bool:

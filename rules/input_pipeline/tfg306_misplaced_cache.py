@@ -37,11 +37,12 @@ class MisplacedCache(Rule):
 
     Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the cache is drawn
     once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order;
-    `image_dataset_from_directory` and its like shuffle, too. Reported only where several epochs are seen (`epochs`, a
-    loop around the loop over the batches, a `repeat` after the cache). Not reported: draws with a seed of their own or
-    after a global seed (each epoch repeats them without a cache too), draws that an `if` may switch off, data made of
-    random numbers, a shuffle that another one follows, one with `reshuffle_each_iteration=False`, one that a `take` or
-    `skip` splits, a `repeat` before the cache, and a `take` of a few elements to repeat them (fake data).
+    `image_dataset_from_directory`, `make_csv_dataset` and their like shuffle, too. Reported only where several epochs
+    are seen (`epochs`, a loop around the loop over the batches, a `repeat` after the cache). Not reported: draws with a
+    seed of their own or after a global seed (each epoch repeats them without a cache too), draws that an `if` may
+    switch off, data made of random numbers, a shuffle that another one follows, one with
+    `reshuffle_each_iteration=False`, one that a `take` or `skip` splits, a `repeat` before the cache, and a `take` of a
+    few elements to repeat them (fake data).
 
     Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random Keras layer,
     or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,
@@ -125,12 +126,14 @@ def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) 
 
 
 def _fix(cache: Operation, cause: Operation) -> Fix | None:
-    edits = moved_before(cache, cause)
+    edits = moved_before(cache, cause) if cause.loader is None else ()
     return Fix(f"Cache before `{cause.name}`", "unsafe", edits) if edits else None
 
 
 def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tuple[Operation, ...]]]:
     """Each cache with the operations before and after it; one after a `repeat` is never read back."""
+    if chain.may_be_repeated_by_source:
+        return
     for index, operation in enumerate(chain.operations):
         if operation.name == "repeat":
             return

@@ -95,7 +95,9 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
         f"`shuffle` comes after `{batch.name}`: it reorders whole batches and mixes no samples, "
         "so neighbours in the data stay in one batch",
         Prediction("wrong-result", ("training",), basis="TensorFlow 2.15 and 2.21: each batch holds neighbours"),
-        help=f"shuffle before `{batch.name}`, with a buffer counted in samples",
+        help=f"shuffle before `{batch.name}`, with a buffer counted in samples"
+        if batch.loader is None
+        else f"let `{batch.name}` shuffle: `shuffle=True`",
         fix=_fix(shuffle, batch),
         notes=(
             Note(batch.file, batch.place, "the samples are batched here"),
@@ -105,7 +107,7 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
 
 
 def _fix(shuffle: Operation, batch: Operation) -> Fix | None:
-    edits = moved_before(shuffle, batch)
+    edits = moved_before(shuffle, batch) if batch.loader is None else ()
     return Fix(f"Shuffle before `{batch.name}`", "unsafe", edits) if edits else None
 
 
@@ -113,13 +115,13 @@ def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:
     """The batching and the shuffle after it; None where samples may be mixed in some other way, or regrouped."""
     if not _is_in_order(chain):
         return None
-    batch = chain.joined_batching
-    if batch is not None and batch.argument(0, "batch_size") == 1:
+    batch = chain.source_batching
+    if batch is not None and batch.batch_size == 1:
         return None
     shuffle: Operation | None = None
     for operation in chain.operations:
         if operation.name in BATCHING:
-            if shuffle is not None or operation.argument(0, "batch_size") == 1:
+            if shuffle is not None or operation.batch_size == 1:
                 return None
             batch = operation
         elif operation.name not in BATCH_NEUTRAL:

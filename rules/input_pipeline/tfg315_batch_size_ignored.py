@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import KerasInputs, argument, gives_batch_size, has_datasets
+from tflint_gpu.model import KerasInputs, gives_batch_size, has_datasets
 from tflint_gpu.rule import (
     Experiment,
     Finding,
@@ -121,7 +121,7 @@ def _finding(inputs: KerasInput, arg: cst.Arg, version: str) -> Finding:
 
 def _says_the_same(inputs: KerasInput, arg: cst.Arg, chain: Chain) -> bool:
     """Whether the dataset is batched by the same expression: then the argument is superfluous and no more."""
-    size = argument(chain.batching.call, 0, "batch_size") if chain.batching is not None else None
+    size = chain.batching.given_batch_size if chain.batching is not None else None
     return (
         chain.batching is not None
         and size is not None

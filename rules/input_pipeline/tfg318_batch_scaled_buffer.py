@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, DATASET_SUBSTRINGS, Pipelines, argument, has_datasets, spelling
+from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument, has_datasets, spelling
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -33,8 +33,9 @@ class BatchScaledBuffer(Rule):
     Why: after `batch` the elements of a dataset are batches, so `prefetch(n)` keeps up to n whole batches
     in host memory as soon as the pipeline is faster than the training. One or two keep a device busy;
     `tf.data.AUTOTUNE` takes as many as help. Reported is a number from 32 on, and the batch size, or a
-    multiple of it, where it is not known to be smaller. Not reported: a `prefetch` before `batch`, batches of
-    one, short datasets, and batches that are taken apart or regrouped in between.
+    multiple of it, where it is not known to be smaller; `image_dataset_from_directory` and its like make batches,
+    too. Not reported: a `prefetch` before `batch`, batches of one, short datasets, and batches that are taken apart
+    or regrouped in between.
 
     Measured: {evidence}
 
@@ -125,14 +126,8 @@ def _fix(model: Model, size: Expression) -> Fix | None:
 
 def _batches(chain: Chain) -> Operation | None:
     """What makes the batches that the chain's last operation, the prefetch, gets; None where that is not known."""
-    if chain.is_short:
-        return None
-    for operation in reversed(chain.operations[:-1]):
-        if operation.name in BATCHING:
-            return None if operation.argument(0, "batch_size") == 1 else operation
-        if operation.name not in BATCH_NEUTRAL:
-            return None
-    return None
+    batch = chain.batching
+    return None if batch is None or chain.is_short or batch.batch_size == 1 else batch
 
 
 def _is_scaled(model: Model, size: Expression, batch: Operation) -> bool:
@@ -140,14 +135,13 @@ def _is_scaled(model: Model, size: Expression, batch: Operation) -> bool:
     number = model.value(size)
     if isinstance(number, int):
         return number >= _MANY
-    of_batch = argument(batch.call, 0, "batch_size")
+    of_batch = batch.given_batch_size
     if of_batch is None or isinstance(of_batch, cst.Integer):
         return False
     parts = [size]
     if isinstance(size, cst.BinaryOperation) and isinstance(size.operator, cst.Multiply):
         parts = [size.left, size.right]
-    known = batch.argument(0, "batch_size")
-    return (not isinstance(known, int) or known >= _MANY) and any(
+    return (not isinstance(batch.batch_size, int) or batch.batch_size >= _MANY) and any(
         _is_same(model.file, part, batch.file, of_batch) for part in parts
     )
 

@@ -175,20 +175,12 @@ def _has_order(chain: Chain, model: Model) -> bool:
 
 def _own_shuffle(chain: Chain, other: Chain) -> Operation | None:
     """What shuffles a dataset in an order that the other one surely does not have."""
-    if chain.made is not None and chain.is_shuffled_by_source and _is_unseeded(chain.made, 2):
+    if chain.made is not None and chain.is_shuffled_by_source and chain.made.is_unseeded:
         return chain.made
     shared = {operation.call for operation in other.operations}
     for operation in chain.operations:
-        if operation.name != "shuffle" or operation.argument(0, "buffer_size") == 1 or not _is_unseeded(operation, 1):
+        if operation.name != "shuffle" or operation.argument(0, "buffer_size") == 1 or not operation.is_unseeded:
             continue
         if operation.call not in shared or argument(operation.call, 2, "reshuffle_each_iteration") is None:
             return operation
     return None
-
-
-def _is_unseeded(operation: Operation, position: int) -> bool:
-    """Whether a shuffle draws from a seed of its own."""
-    given = argument(operation.call, position, "seed")
-    return not any(arg.star for arg in operation.call.args) and (
-        given is None or operation.argument(position, "seed") is None
-    )

@@ -191,16 +191,14 @@ def _pipelines(model: Model) -> Iterator[_Case]:
         if item.kind != "train" or item.chain.is_short or _trains_stateful(model, item):
             continue
         operation, consumer = item.chain.batching, (item.file, item.node)
-        if operation is not None and operation.argument(0, "batch_size") == 1:
+        size = operation.given_batch_size if operation is not None else None
+        if operation is None or size is None or operation.batch_size != 1:
+            continue
+        if operation.loader is not None:
+            yield _Case(operation.file, size, _AS_ARGUMENT, operation.call, size, str(_USUAL), consumer)
+        else:
             text = f"`{operation.name}` makes training batches of a single element"
-            size = argument(operation.call, 0, "batch_size")
-            assert size is not None
             yield _Case(operation.file, operation.place, text, operation.call, size, str(_USUAL), consumer)
-        elif operation is None and item.chain.loaded_batch_size == 1 and item.chain.made is not None:
-            made = item.chain.made
-            size = argument(made.call, -1, "batch_size")
-            if size is not None:
-                yield _Case(made.file, size, _AS_ARGUMENT, made.call, size, str(_USUAL), consumer)
 
 
 def _single_rows(model: Model) -> Iterator[_Case]:

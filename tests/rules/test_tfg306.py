@@ -66,6 +66,10 @@ FOUND = {
     "model.fit(ds.map(lambda a, b: (a, b)).cache().prefetch(1), epochs=9)",
     "a loader that is told to shuffle": "ds = tf.keras.preprocessing.image_dataset_from_directory('d', shuffle=True, seed=1)\n"
     "model.fit(ds.cache(), epochs=9)",
+    "a table that is shuffled": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=1)\n"
+    "model.fit(table.map(f).cache(), epochs=9)",
+    "records that are shuffled": "rows = tf.data.experimental.make_batched_features_dataset('r*', 64, FEATURES, num_epochs=1)\n"
+    "model.fit(rows.cache(), epochs=9)",
     "function": "def make():\n    return source.map(augment).cache()\nmodel.fit(make().batch(4), epochs=3)",
     "parameter": "def train(ds):\n    model.fit(ds.cache().batch(4), epochs=3)\ntrain(source.map(augment))",
     "attribute": "class T:\n    def __init__(self):\n        self.ds = source.map(augment).cache().batch(4)\n"
@@ -109,6 +113,14 @@ SILENT = {
     "a loader by a flag": "ds = tf.keras.utils.image_dataset_from_directory('d', shuffle=flag)\nmodel.fit(ds.cache(), epochs=9)",
     "a loader split": "ds = tf.keras.utils.image_dataset_from_directory('d')\nmodel.fit(ds.skip(9).cache(), epochs=9)",
     "a loader of windows": "ds = tf.keras.utils.timeseries_dataset_from_array(x, y, 9)\nmodel.fit(ds.cache(), epochs=9)",
+    "a table in its order": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=1, shuffle=False)\n"
+    "model.fit(table.cache(), epochs=9)",
+    "a table without an end": "table = tf.data.experimental.make_csv_dataset('t.csv', 64)\n"
+    "model.fit(table.cache(), epochs=9, steps_per_epoch=9)",
+    "a table repeated by a flag": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=n)\n"
+    "model.fit(table.cache(), epochs=9)",
+    "a table shuffled after": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=1)\n"
+    "model.fit(table.cache().shuffle(9), epochs=9)",
     "unknown map": "from elsewhere import f\nmodel.fit(source.map(f).cache().batch(8), epochs=9)",
     "unknown dataset": "from elsewhere import data\nmodel.fit(data.shuffle(9).cache().batch(8), epochs=9)",
     "loader": "model.fit(tf.keras.utils.image_dataset_from_directory('d').cache().shuffle(9), epochs=9)",
@@ -158,6 +170,13 @@ def test_in_a_notebook(tmp_path: Path) -> None:
     assert names.count("TFG306") == 1
 
 
+def test_no_fix_inside_of_a_loader(tmp_path: Path) -> None:
+    """Protects the code of a loader's call: nothing can go before the shuffle that it makes."""
+    code = HEAD + "model.fit(tf.keras.utils.image_dataset_from_directory('d').cache(), epochs=9)"
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG306"]
+    assert finding.fix is None
+
+
 def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
     """The truth of TFG306 with the installed TensorFlow: also that a seed repeats itself without a cache."""
     tf = pytest.importorskip("tensorflow")
@@ -178,6 +197,9 @@ def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
             (tmp_path / kind / f"{number}.txt").write_text(f"{kind}{number}")
     texts = tf.keras.utils.text_dataset_from_directory(tmp_path, batch_size=4, labels=None, seed=1)
     assert (is_frozen(texts), is_frozen(texts.cache())) == (False, True)
+    (tmp_path / "t.csv").write_text("n\n" + "".join(f"{number}\n" for number in range(20)))
+    table = tf.data.experimental.make_csv_dataset(str(tmp_path / "t.csv"), 4, num_epochs=1).map(lambda row: row["n"])
+    assert (is_frozen(table), is_frozen(table.cache())) == (False, True)
     unshuffled = tf.keras.utils.text_dataset_from_directory(tmp_path, batch_size=4, labels=None, shuffle=False)
     assert is_frozen(unshuffled)
     assert is_frozen(numbers.map(lambda x: tf.random.uniform((), seed=1)))

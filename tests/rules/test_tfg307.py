@@ -43,6 +43,10 @@ FOUND = {
     "listed files, told by place": "model.fit(tf.data.Dataset.list_files('*.png', False).map(f).batch(4).shuffle(9))",
     "a loader told not to": "model.fit(tf.keras.utils.image_dataset_from_directory("
     "'d', batch_size=None, shuffle=False).batch(4).shuffle(9))",
+    "windows of a loader": "series = tf.keras.utils.timeseries_dataset_from_array(x, y, 9)\n"
+    "model.fit(series.cache().shuffle(30))",
+    "a loader of batches told not to": "table = tf.data.experimental.make_csv_dataset('t.csv', 16, shuffle=False)\n"
+    "model.fit(table.map(f).shuffle(30))",
     "files in order": "import tensorflow_datasets as tfds\n"
     "model.fit(tfds.load('mnist', split='train', shuffle_files=False).batch(4).shuffle(9))",
     "cached": "model.fit(source.batch(4).cache().shuffle(9), epochs=5)",
@@ -66,6 +70,11 @@ SILENT = {
     "'d', batch_size=None, shuffle=s).batch(4).shuffle(9))",
     "generator": "model.fit(tf.data.Dataset.from_generator(g, output_types=tf.int32).batch(4).shuffle(9))",
     "loader": "model.fit(tf.keras.utils.image_dataset_from_directory('d').cache().shuffle(9), epochs=3)",
+    "windows in random order": "model.fit(tf.keras.utils.timeseries_dataset_from_array(x, y, 9, shuffle=True).shuffle(30))",
+    "rows of a loader": "model.fit(tf.keras.utils.timeseries_dataset_from_array(x, y, 9, batch_size=None).shuffle(30))",
+    "perhaps rows of a loader": "model.fit(tf.keras.utils.timeseries_dataset_from_array(x, y, 9, batch_size=n).shuffle(30))",
+    "a loader's batches of one": "model.fit(tf.keras.utils.timeseries_dataset_from_array(x, y, 9, batch_size=1).shuffle(30))",
+    "a table": "model.fit(tf.data.experimental.make_csv_dataset('t.csv', 16, num_epochs=1).shuffle(30))",
     "shuffled files": "import tensorflow_datasets as tfds\n"
     "model.fit(tfds.load('mnist', split='train', shuffle_files=True).batch(4).shuffle(9))",
     "batches of one": "model.fit(source.batch(1).shuffle(100))",
@@ -126,6 +135,14 @@ def test_notes_and_words(tmp_path: Path) -> None:
     assert [note.message for note in finding.notes] == ["the samples are batched here", "this training consumes it"]
     assert "after `batch`" in finding.message
     assert finding.prediction.kind == "wrong-result"
+
+
+def test_no_fix_inside_of_a_loader(tmp_path: Path) -> None:
+    """Protects the code of a loader's call: the shuffle cannot go before the batches that it makes."""
+    code = HEAD + "model.fit(tf.keras.utils.timeseries_dataset_from_array(x, y, 9).shuffle(30))"
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG307"]
+    assert finding.fix is None
+    assert "shuffle=True" in (finding.help or "")
 
 
 def test_batches_stay_together() -> None:

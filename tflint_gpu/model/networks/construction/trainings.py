@@ -99,11 +99,7 @@ class Trainings(Analysis):
     def _sizes(self, file: File, data: cst.BaseExpression) -> Iterator[object]:
         for chain in self.pipelines.chains(file, data):
             operation = chain.batching
-            if not chain.certain or chain.is_distributed:
+            if not chain.certain or chain.is_distributed or operation is None:
                 yield None
-            elif operation is not None:
-                value = operation.argument(0, "batch_size")
-                yield None if value is UNKNOWN else value
             else:
-                value = chain.loaded_batch_size
-                yield None if value is UNKNOWN else value
+                yield None if operation.batch_size is UNKNOWN else operation.batch_size

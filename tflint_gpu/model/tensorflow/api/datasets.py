@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import NamedTuple
+
 SOURCES = frozenset(
     (
         "from_tensor_slices from_tensors from_generator range list_files zip random sample_from_datasets "
@@ -19,17 +23,71 @@ _SOURCE_CLASSES = frozenset(
         "RandomDataset",
     ]
 )
-SHUFFLING_LOADERS = frozenset(
-    ["image_dataset_from_directory", "text_dataset_from_directory", "audio_dataset_from_directory"]
-)
-"""Functions of Keras that reshuffle in every epoch, unless an argument forbids it; `cache` keeps the first order."""
-_LOADERS = SHUFFLING_LOADERS | {"timeseries_dataset_from_array", "make_csv_dataset", "make_batched_features_dataset"}
-SHUFFLING_SOURCES = SHUFFLING_LOADERS | {"list_files", "make_csv_dataset", "make_batched_features_dataset"}
-"""What gives its elements in random order unless an argument forbids it."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function: its place (-1 where it is given by its name only) and its default, `...` for none."""
+
+    keyword: str
+    position: int = -1
+    default: bool | int | str | EllipsisType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """What a function that loads data does to it before anyone else, by which parameters, and without them.
+
+    Arguments:
+        shuffle: whether the order is random; all but `list_files` take None for no.
+        seed: what makes the random order the same in every run.
+        batch_size: how many rows make a batch; None for rows as they are.
+        epochs: how often the data is repeated; None for ever.
+    """
+
+    shuffle: Parameter
+    seed: Parameter | None = None
+    batch_size: Parameter | None = None
+    epochs: Parameter | None = None
+
+
+def _of_folder(batch_size: int, shuffle: int) -> Loader:
+    return Loader(
+        Parameter("shuffle", shuffle, True),
+        Parameter("seed", shuffle + 1),
+        Parameter("batch_size", batch_size, 32),
+    )
+
+
+# By the last part of the name. As in TensorFlow 2.21 and Keras 3.15; 2.15 has the same.
+LOADERS = {
+    "image_dataset_from_directory": _of_folder(5, 7),
+    "text_dataset_from_directory": _of_folder(4, 6),
+    "audio_dataset_from_directory": _of_folder(4, 8),
+    "timeseries_dataset_from_array": Loader(
+        Parameter("shuffle", 6, False), Parameter("seed", 7), Parameter("batch_size", 5, 128)
+    ),
+    "make_csv_dataset": Loader(
+        Parameter("shuffle", 11, True),
+        Parameter("shuffle_seed", 13),
+        Parameter("batch_size", 1, ...),
+        Parameter("num_epochs", 10),
+    ),
+    "make_batched_features_dataset": Loader(
+        Parameter("shuffle", 7, True),
+        Parameter("shuffle_seed", 9),
+        Parameter("batch_size", 1, ...),
+        Parameter("num_epochs", 6),
+    ),
+    "list_files": Loader(Parameter("shuffle", 1), Parameter("seed", 2)),
+    "load": Loader(Parameter("shuffle_files", -1, False), None, Parameter("batch_size")),  # of tensorflow_datasets
+}
+_BATCHING_LOADERS = frozenset(n for n, loader in LOADERS.items() if loader.batch_size and loader.batch_size.default)
+SHUFFLING_LOADERS = frozenset(name for name in _BATCHING_LOADERS if LOADERS[name].shuffle.default)
+"""Functions that reshuffle samples in every epoch, unless an argument forbids it; `cache` keeps the first order."""
 UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
 """What may give its elements in any order, whatever its arguments are."""
 
-SURE_SOURCES = _SOURCE_CLASSES | _LOADERS | SOURCES - frozenset("range zip random load".split())
+SURE_SOURCES = _SOURCE_CLASSES | _BATCHING_LOADERS | SOURCES - frozenset("range zip random load".split())
 """The last parts of the names of what makes datasets and nothing else."""
 
 MAPPING_METHODS = frozenset(
@@ -57,6 +115,8 @@ HEAVY = frozenset(
 
 BATCHING = frozenset(["batch", "padded_batch", "ragged_batch"])
 """Operations that form batches of the size of their first argument."""
+BATCH_SIZE = Parameter("batch_size", 0, ...)
+SHUFFLE_SEED = Parameter("seed", 1)
 
 BATCH_NEUTRAL = frozenset(
     (
@@ -82,7 +142,7 @@ def is_source(name: str | None) -> bool:
     if name is None:
         return False
     head, _, last = name.rpartition(".")
-    if last in _LOADERS:
+    if last in _BATCHING_LOADERS:
         return head.startswith(("keras.", "tf.data"))
     if head in ("tf.data.Dataset", "tf.compat.v1.data.Dataset", "tf.data.experimental"):
         return last in SOURCES or last in _SOURCE_CLASSES

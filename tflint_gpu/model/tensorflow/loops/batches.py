@@ -262,7 +262,7 @@ class LoopData(Analysis):
         if any(operation.name == "repeat" for operation in chain.operations):
             return False
         data, batching = made.call.args[0].value, chain.batching
-        size = batching.argument(0, "batch_size") if batching is not None else 1
+        size = batching.batch_size if batching is not None else 1
         rows = self._rows(made.file, data, made.context) if isinstance(size, int) else None
         return (rows is not None and rows <= FEW * size) or self._written_out(made.file, data)
 

@@ -13,10 +13,14 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.datasets import (
     BATCH_NEUTRAL,
+    BATCH_SIZE,
     BATCHING,
     HEAVY,
-    SHUFFLING_SOURCES,
+    LOADERS,
+    SHUFFLE_SEED,
     UNORDERED_SOURCES,
+    Loader,
+    Parameter,
 )
 
 _FEW = 10
@@ -52,6 +56,55 @@ class Operation:
         if self.constants is None:
             return UNKNOWN
         return self.constants.of(self.file, argument(self.call, position, keyword), self.context)
+
+    def value_of(self, parameter: Parameter) -> Any:
+        """The value of a parameter, its default where it is left out, UNKNOWN where that is not known."""
+        if argument(self.call, parameter.position, parameter.keyword) is not None:
+            return self.argument(parameter.position, parameter.keyword)
+        unseen = parameter.default is ... or any(arg.star for arg in self.call.args)
+        return UNKNOWN if unseen else parameter.default
+
+    @property
+    def loader(self) -> Loader | None:
+        """What it does by itself to the data that it loads."""
+        return LOADERS.get(self.name)
+
+    @property
+    def forms_batches(self) -> bool:
+        """Whether its elements surely are batches: `batch`, a loader; one with `batch_size=None` gives rows."""
+        size = self._size_parameter
+        if size is None or self.loader is None:
+            return self.name in BATCHING
+        value = self.value_of(size)
+        return size.default is ... or (isinstance(value, int) and value > 0)
+
+    @property
+    def may_form_batches(self) -> bool:
+        """Whether a loader gives batches where nothing is said, or is told whether to."""
+        size = self.loader.batch_size if self.loader is not None else None
+        return size is not None and (size.default is not None or self.given_batch_size is not None)
+
+    @property
+    def is_unseeded(self) -> bool:
+        """Whether a shuffle, or a loader that shuffles, draws from no seed of its own."""
+        seed = self.loader.seed if self.loader is not None else SHUFFLE_SEED
+        return seed is not None and self.value_of(seed) is None
+
+    @property
+    def _size_parameter(self) -> Parameter | None:
+        return self.loader.batch_size if self.loader is not None else BATCH_SIZE
+
+    @property
+    def given_batch_size(self) -> Expression | None:
+        """The size of the batches that it forms, as it is written; None where it is left out."""
+        size = self._size_parameter
+        return argument(self.call, size.position, size.keyword) if size is not None else None
+
+    @property
+    def batch_size(self) -> Any:
+        """The size of the batches that it forms, UNKNOWN where that is not known."""
+        size = self._size_parameter
+        return self.value_of(size) if size is not None else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +150,23 @@ class Chain:
                 return operation
             if operation.name not in BATCH_NEUTRAL:
                 return None
-        return self.joined_batching
+        return self.source_batching
 
     @property
-    def joined_batching(self) -> Operation | None:
-        """The first operation that forms the batches that a zip joins: `zip((a.batch(8), b.batch(8)))`."""
+    def source_batching(self) -> Operation | None:
+        """What forms the batches of the source: a loader, or the first of those in `zip((a.batch(8), b.batch(8)))`."""
+        if self.made is not None and self.made.loader is not None:
+            return self.made if self.made.forms_batches else None
         joined = [chain.batching for chain in self.inputs]
         return joined[0] if joined and None not in joined else None
 
     @property
-    def loaded_batch_size(self) -> Any:
-        """The `batch_size` given to a loader such as `image_dataset_from_directory`, UNKNOWN otherwise."""
-        if self.made is None or any(operation.name not in BATCH_NEUTRAL for operation in self.operations):
-            return UNKNOWN
-        return self.made.argument(-1, "batch_size")
+    def may_be_repeated_by_source(self) -> bool:
+        """Whether what made it may repeat the data by itself, as `make_csv_dataset` does without `num_epochs=1`."""
+        loader = self.made.loader if self.made is not None else None
+        if self.made is None or loader is None or loader.epochs is None:
+            return False
+        return bool(self.made.value_of(loader.epochs) != 1)
 
     @property
     def is_shuffled_by_source(self) -> bool | None:
@@ -118,14 +174,11 @@ class Chain:
         made = self.made
         if made is None or made.name in UNORDERED_SOURCES:
             return None
-        lists = made.name == "list_files"
-        position = 1 if lists else -1
-        keyword = "shuffle_files" if self.source == "tensorflow_datasets.load" else "shuffle"
-        if argument(made.call, position, keyword) is None:
-            unseen = any(arg.star for arg in made.call.args)
-            return None if unseen else made.name in SHUFFLING_SOURCES
-        value = made.argument(position, keyword)
-        return True if value is None and lists else value if isinstance(value, bool) else None
+        if made.loader is None:
+            return False
+        shuffle = made.loader.shuffle
+        value = made.value_of(shuffle)
+        return True if value is None and shuffle.default is None else value if isinstance(value, bool) else None
 
     @property
     def work(self) -> Operation | None:

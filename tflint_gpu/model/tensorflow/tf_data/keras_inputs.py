@@ -75,10 +75,9 @@ class KerasInputs(Analysis):
 
     def _is_loaded_whole(self, chain: Chain) -> bool:
         made = chain.made
-        if made is None or chain.source != "tensorflow_datasets.load" or argument(made.call, -1, "batch_size") is None:
+        if made is None or chain.source != "tensorflow_datasets.load" or made.given_batch_size is None:
             return False
-        size = chain.loaded_batch_size
-        return not isinstance(size, int) or size < 1
+        return not isinstance(made.batch_size, int) or made.batch_size < 1
 
     def ignored_size(self, inputs: KerasInput) -> cst.Arg | None:
         """The argument by which a call gets a batch size that Keras ignores; None where it may be used."""

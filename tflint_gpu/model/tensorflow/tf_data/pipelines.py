@@ -9,9 +9,9 @@ import libcst as cst
 from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_certain, is_source
+from tflint_gpu.model.tensorflow.api.datasets import LOADERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_loaded
 
@@ -73,6 +73,8 @@ class Pipelines(Analysis):
                 return [_OPEN]
             inputs = self._inputs(file, call, context, depth) if name.endswith((".zip", "_from_datasets")) else ()
             made = Operation(name.rpartition(".")[2], call, file, context, self.constants)
+            if made.name in LOADERS and argument(call, -1, "format") and made.argument(-1, "format") != "tf":
+                return [_OPEN]  # Keras 3 makes datasets of another library, too
             return [Chain(name, made, (), inputs, certain=True)]
         method = method_name(call)
         first = call.args[0].value if call.args else None
