@@ -174,7 +174,8 @@ def _place(model: Model, chain: Chain) -> _Place | None:
                 break
             maps.append(operation)
         start -= 1
-    if not maps or not all(_leaves_rows_small(model, operation) for operation in operations[:start]):
+    joined = [operation for source in chain.inputs for path in source.paths for operation in path.operations]
+    if not maps or not all(_leaves_rows_small(model, operation) for operation in (*joined, *operations[:start])):
         return None
     cache = next((o for o in operations[end:] if o.name == "cache"), None)
     shuffles = tuple(o for o in operations[:end] if o.name == "shuffle")

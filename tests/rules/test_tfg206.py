@@ -36,6 +36,10 @@ Agent().train()
 """
 
 FOUND = {
+    "many of a dataset": "samples = tf.data.Dataset.from_tensor_slices(x)\nfor sample in samples.take(300):\n"
+    "    print(model.predict(tf.expand_dims(sample, 0)))",
+    "a few of a dataset, again and again": "samples = tf.data.Dataset.from_tensor_slices(x)\n"
+    "for sample in samples.take(3).repeat(99):\n    print(model.predict(sample[None]))",
     "forwarded by an object": "class Loud:\n    def __init__(self, net):\n        self.net = net\n"
     "    def __getattr__(self, part):\n        return getattr(self.net, part)\nloud = Loud(model)\n"
     "for row in x:\n    print(loud.predict(row[None]))",
@@ -153,6 +157,12 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "a few of a dataset": "samples = tf.data.Dataset.from_tensor_slices(x)\nfor sample in samples.map(tf.abs).take(3).prefetch(1):\n"
+    "    print(model.predict(tf.expand_dims(sample, 0)))",
+    "a few of a dataset, numbered": "samples = tf.data.Dataset.from_tensor_slices(x)\n"
+    "for i, sample in enumerate(samples.take(3)):\n    print(i, model.predict(sample[None]))",
+    "a few of a dataset, as arrays": "samples = tf.data.Dataset.from_tensor_slices(x)\n"
+    "for sample in samples.take(3).as_numpy_iterator():\n    print(model.predict(sample[None]))",
     "a batch whose samples share one row": (
         "def packed(molecules):\n    atoms = np.concatenate([one.atoms for one in molecules])\n"
         "    owners = np.concatenate([[i] * len(one.atoms) for i, one in enumerate(molecules)])\n"

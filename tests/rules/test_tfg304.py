@@ -85,6 +85,8 @@ ELEMENT_WISE = {
     "flipped on another way": "def make(ds, flip=True):\n    ds = ds.map(lambda x: x / 255)\n    if flip:\n"
     "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
     "model.fit(make(rows, NAME == 'cifar').shuffle(99).batch(32))",
+    "joined rows": "pairs = tf.data.Dataset.zip((rows.map(lambda x: x / 255), rows))\n"
+    "model.fit(pairs.map(lambda x, y: (x, {'out': y})).batch(32))",
     "two ways, one that flips": "def prep(ds, train):\n    ds = ds.map(lambda x: x / 255)\n    if train:\n"
     "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
     "model.fit(prep(rows, True).batch(8), validation_data=prep(rows, False).batch(8))",
@@ -112,6 +114,11 @@ SILENT = {
     "features of two shapes together": "def prep(text):\n    row = tf.io.parse_example(text, {'x': tf.io.FixedLenFeature([4], tf.float32), "
     "'y': tf.io.FixedLenFeature([], tf.float32)})\n    return row['x'] * row['y']\n"
     "model.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
+    "decoded in what a zip joins": "sounds = tf.data.Dataset.from_tensor_slices(names).map(lambda n: tf.audio.decode_wav("
+    "tf.io.read_file(n))[0])\nmodel.fit(tf.data.Dataset.zip((sounds, rows)).map(lambda x, y: (x, {'out': y})).batch(32))",
+    "decoded deep in what a zip joins": "def read(n, y):\n    return tf.io.read_file(n), y\n"
+    "both = tf.data.Dataset.zip((source.map(read), tf.data.Dataset.zip((rows, source.map(read)))))\n"
+    "model.fit(both.map(lambda x, y: (x, {'out': y})).batch(32))",
     "decode": "model.fit(rows.map(lambda x: tf.io.decode_jpeg(x) / 255).batch(32))",
     "parse": "model.fit(rows.map(lambda x: tf.io.parse_single_example(x, SPEC)).batch(32))",
     "random draw": "model.fit(source.map(lambda x, y: (tf.image.random_flip_left_right(x), y)).batch(32))",

@@ -283,11 +283,11 @@ class File:
             return [function.body]
         return [r.value for r in self.returns_of.get(function, ()) if r.value is not None]
 
-    def calls_itself(self, function: FunctionNode) -> bool:
-        """Whether a function calls one of its own name."""
+    def calls_of_own_name(self, function: FunctionNode) -> list[cst.Call]:
+        """The calls in a function that may be of itself, by the name alone."""
         name = function.name.value if isinstance(function, cst.FunctionDef) else None
         calls = self.calls_ending_with(name) if name is not None else ()
-        return any(self.tree.within(call, function) and self.name(call.func) is None for call in calls)
+        return [call for call in calls if self.tree.within(call, function) and self.name(call.func) is None]
 
     @cached_property
     def set_from_outside(self) -> frozenset[str]:

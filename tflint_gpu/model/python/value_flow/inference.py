@@ -27,7 +27,7 @@ from tflint_gpu.model.python.project.functions import Class, Definitions, Functi
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import decided, is_negation
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, results
 from tflint_gpu.model.python.value_flow.bindings import of_definition, of_name
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on
@@ -63,6 +63,7 @@ class Inference:
         self._subclasses: dict[Node, tuple[Class, ...]] = {}
         self._around: dict[Node, frozenset[Node]] = {}
         self._held: dict[tuple[Node, Context | None], bool | None] = {}
+        self._recursive: dict[Node, bool] = {}
         self._depth = 0
         self._cycles = 0
         self.constants = Constants(self)
@@ -148,7 +149,7 @@ class Inference:
         return self._held[key]
 
     def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
-        if context is not None and file.calls_itself(context.function):
+        if context is not None and self._may_call_itself(file, context.function):
             return None  # with other arguments
         if any(isinstance(node, cst.Attribute) and node.attr.value in file.set_from_outside for node in walk(test)):
             return None
@@ -157,6 +158,15 @@ class Inference:
         if value is not None and not isinstance(value, int | float | str):
             return None  # a list that is empty where it is written may be filled later
         return bool(value) if compared is None else (value is None) is compared[1]
+
+    def _may_call_itself(self, file: File, function: FunctionNode) -> bool:
+        if function not in self._recursive:
+            self._recursive[function] = True  # in work
+            self._recursive[function] = any(
+                not (callees := self.callees(file, call)) or any(c.function.node is function for c in callees)
+                for call in file.calls_of_own_name(function)
+            )
+        return self._recursive[function]
 
     def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
         """Whether a test that is known in a context keeps a place from being reached: `if training:` for False."""

@@ -126,6 +126,11 @@ BATCH_NEUTRAL = frozenset(
 )
 """Operations after which a batch is still the batch it was."""
 
+NEVER_MORE = BATCHING | frozenset(
+    "map prefetch cache shuffle skip shard with_options enumerate filter take_while ignore_errors unique".split()
+)
+"""Operations that give no more elements than they get."""
+
 # Without other uses among libraries that TensorFlow code commonly imports.
 _ONLY_TENSORFLOW = frozenset(["padded_batch", "ragged_batch", "with_options", "bucket_by_sequence_length"])
 _ONLY_TENSORFLOW_KEYWORDS = frozenset(["num_parallel_calls", "drop_remainder", "reshuffle_each_iteration"])

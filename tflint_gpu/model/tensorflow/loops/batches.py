@@ -25,6 +25,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 )
 from tflint_gpu.model.python.value_flow import results
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
@@ -182,6 +183,8 @@ class LoopData(Analysis):
         is_copy = file.name(call.func) in _COPIES or any(file.names.is_builtin(call.func, name) for name in _SEQUENCES)
         if is_copy and args:
             return self._length(file, args[0])
+        if method_name(call) in TRANSFORMATIONS | {"as_numpy_iterator"}:
+            return self._taken(origin, call)
         if method_name(call) in _VIEWS and isinstance(call.func, cst.Attribute) and not call.args:
             return self._length(file, call.func.value)
         joined = [name for name in ("enumerate", "zip") if file.names.is_builtin(call.func, name)]
@@ -189,6 +192,12 @@ class LoopData(Analysis):
             n for arg in (args[:1] if joined == ["enumerate"] else args) if (n := self._length(file, arg)) is not None
         ]
         return min(lengths) if joined and lengths else None
+
+    def _taken(self, origin: Origin, call: cst.Call) -> int | None:
+        """How many elements `dataset.take(2)` has at the most."""
+        chains = self.pipelines.chains(origin.file, call, origin.context)
+        counts = [chain.most if chain.certain else None for chain in chains]
+        return max((count for count in counts if count is not None), default=None) if None not in counts else None
 
     def _bound(self, origin: Origin, expr: Expression) -> Any:
         """The constant that limits a `range`, also the `len` of something whose length is known."""

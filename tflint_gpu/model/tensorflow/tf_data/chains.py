@@ -17,6 +17,7 @@ from tflint_gpu.model.tensorflow.api.datasets import (
     BATCHING,
     HEAVY,
     LOADERS,
+    NEVER_MORE,
     SHUFFLE_SEED,
     UNORDERED_SOURCES,
     Loader,
@@ -190,6 +191,17 @@ class Chain:
         """Whether a `take` leaves only a few elements, or a number that is not known."""
         counts = [o.argument(0, "count") for o in self.operations if o.name == "take"]
         return any(not isinstance(count, int) or 0 <= count <= _FEW for count in counts)
+
+    @property
+    def most(self) -> int | None:
+        """How many elements it has at the most, where a `take` says it."""
+        for operation in reversed(self.operations):
+            if operation.name == "take":
+                count = operation.argument(0, "count")
+                return count if type(count) is int and count >= 0 else None
+            if operation.name not in NEVER_MORE:
+                return None
+        return None
 
     @property
     def is_distributed(self) -> bool:

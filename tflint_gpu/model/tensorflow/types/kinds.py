@@ -170,6 +170,8 @@ class Kinds(Analysis):
                 if kind in kinds:
                     return kind
             return self._of_other_class(cls)
+        if _SIGNATURES in origin.access_path and isinstance(origin.node, cst.Call):
+            return "loaded" if origin.file.name(origin.node.func) in _LOADERS else None  # a traced function
         if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
             return "model"
         return "dataset" if is_loaded(origin) else None
