@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -65,10 +66,12 @@ class ShuffleAfterBatch(Rule):
         """Yield the first shuffle after the batches of each training pipeline."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
-            batches = _shuffled_batches(item.chain) if item.kind == "train" else None
-            if batches is not None and batches[1].place not in reported:
-                reported.add(batches[1].place)
-                yield _finding(item, *batches)
+            paths = item.chain.paths if item.kind == "train" and _is_in_order(item.chain) else ()
+            shuffled = [_shuffled_batches(path) for path in paths]
+            for batches in shuffled if None not in shuffled else ():
+                if batches is not None and batches[1].place not in reported:
+                    reported.add(batches[1].place)
+                    yield _finding(item, *batches)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Which elements share a batch, in a pipeline of known numbers."""
@@ -95,15 +98,21 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
         f"`shuffle` comes after `{batch.name}`: it reorders whole batches and mixes no samples, "
         "so neighbours in the data stay in one batch",
         Prediction("wrong-result", ("training",), basis="TensorFlow 2.15 and 2.21: each batch holds neighbours"),
-        help=f"shuffle before `{batch.name}`, with a buffer counted in samples"
-        if batch.loader is None
-        else f"let `{batch.name}` shuffle: `shuffle=True`",
-        fix=_fix(shuffle, batch),
+        help=_help(item, batch),
+        fix=_fix(shuffle, batch) if not item.chain.inputs else None,
         notes=(
             Note(batch.file, batch.place, "the samples are batched here"),
             Note(item.file, item.node, "this training consumes it"),
         ),
     )
+
+
+def _help(item: Consumption, batch: Operation) -> str:
+    if item.chain.inputs:
+        return "join the samples first, shuffle them, with a buffer counted in samples, and batch them then"
+    if batch.loader is not None:
+        return f"let `{batch.name}` shuffle: `shuffle=True`"
+    return f"shuffle before `{batch.name}`, with a buffer counted in samples"
 
 
 def _fix(shuffle: Operation, batch: Operation) -> Fix | None:
@@ -113,9 +122,7 @@ def _fix(shuffle: Operation, batch: Operation) -> Fix | None:
 
 def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:
     """The batching and the shuffle after it; None where samples may be mixed in some other way, or regrouped."""
-    if not _is_in_order(chain):
-        return None
-    batch = chain.source_batching
+    batch = replace(chain, operations=()).batching
     if batch is not None and batch.batch_size == 1:
         return None
     shuffle: Operation | None = None
@@ -140,6 +147,4 @@ def _is_in_order(chain: Chain) -> bool:
     made = chain.made
     if any(isinstance(parent, cst.For | cst.While) for parent in made.file.tree.ancestors(made.call)):
         return False  # made again for each epoch, perhaps from other data
-    return all(
-        _is_in_order(joined) and not any(o.name == "shuffle" for o in joined.operations) for joined in chain.inputs
-    )
+    return all(_is_in_order(joined) for joined in chain.inputs)

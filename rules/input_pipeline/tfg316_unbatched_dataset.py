@@ -69,7 +69,11 @@ class UnbatchedDataset(Rule):
         from .samples import Samples
 
         for inputs in model.once(KerasInputs).all:
-            if inputs.method != "fit" or model.once(KerasInputs).ignored_size(inputs) is not None:
+            if (
+                inputs.method != "fit"
+                or inputs.has_own_step
+                or model.once(KerasInputs).ignored_size(inputs) is not None
+            ):
                 continue
             if all(model.once(Samples).are_elements(chain) for chain in inputs.chains):
                 yield _finding(inputs)

@@ -85,7 +85,7 @@ class TornPairs(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the zip of each `fit` and `evaluate` whose pairs are torn on every path."""
         for inputs in model.once(KerasInputs).all:
-            if inputs.method == "predict" or not _is_plain_model(inputs, model):
+            if inputs.method == "predict" or inputs.has_own_step or not _is_plain_model(inputs, model):
                 continue
             torn = [_shuffle_that_tears(chain, model) for chain in inputs.chains]
             shuffled, made = torn[0], inputs.chains[0].made

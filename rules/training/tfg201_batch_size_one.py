@@ -36,7 +36,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Consumption, File, Model
+    from tflint_gpu.model import Consumption, File, Model, Operation
 
 _USUAL = 32
 _PREDICTION = Prediction(
@@ -190,15 +190,20 @@ def _pipelines(model: Model) -> Iterator[_Case]:
     for item in model.once(Consumers).consumptions if model.once(Consumers).may_batch_one else ():
         if item.kind != "train" or item.chain.is_short or _trains_stateful(model, item):
             continue
-        operation, consumer = item.chain.batching, (item.file, item.node)
-        size = operation.given_batch_size if operation is not None else None
-        if operation is None or size is None or operation.batch_size != 1:
+        batchings = item.chain.batchings
+        if any(operation.batch_size != 1 for operation in batchings):
             continue
-        if operation.loader is not None:
-            yield _Case(operation.file, size, _AS_ARGUMENT, operation.call, size, str(_USUAL), consumer)
-        else:
-            text = f"`{operation.name}` makes training batches of a single element"
-            yield _Case(operation.file, operation.place, text, operation.call, size, str(_USUAL), consumer)
+        for operation in batchings:
+            yield from _batching(operation, (item.file, item.node))
+
+
+def _batching(operation: Operation, consumer: tuple[File, cst.CSTNode]) -> Iterator[_Case]:
+    size = operation.given_batch_size
+    if size is None:
+        return
+    text = f"`{operation.name}` makes training batches of a single element"
+    node, text = (operation.place, text) if operation.loader is None else (size, _AS_ARGUMENT)
+    yield _Case(operation.file, node, text, operation.call, size, str(_USUAL), consumer)
 
 
 def _single_rows(model: Model) -> Iterator[_Case]:

@@ -38,6 +38,9 @@ FOUND = {
     "batches zipped": "model.fit(tf.data.Dataset.zip((source.batch(4), source.batch(4))).shuffle(9))",
     "batches zipped by a name": "both = {'a': source.batch(4), 'b': source.batch(4)}\n"
     "model.fit(tf.data.Dataset.zip(both).map(f).shuffle(9))",
+    "parts that are shuffled in batches": "def part(values):\n"
+    "    return tf.data.Dataset.from_tensor_slices(values).batch(64, drop_remainder=True).shuffle(500)\n"
+    "model.fit(tf.data.Dataset.zip((part(x), part(y))).map(f).repeat(2))",
     "records": "model.fit(tf.data.TFRecordDataset(path).map(parse).batch(4).shuffle(9))",
     "listed files in order": "model.fit(tf.data.Dataset.list_files('*.png', shuffle=False).map(f).batch(4).shuffle(9))",
     "listed files, told by place": "model.fit(tf.data.Dataset.list_files('*.png', False).map(f).batch(4).shuffle(9))",
@@ -53,6 +56,10 @@ FOUND = {
 }
 SILENT = {
     "single samples zipped": "model.fit(tf.data.Dataset.zip((source.batch(1), source.batch(1))).shuffle(9))",
+    "parts that are shuffled before": "model.fit(tf.data.Dataset.zip((source.shuffle(9).batch(4), source.batch(4).shuffle(9))))",
+    "a part that is never shuffled": "model.fit(tf.data.Dataset.zip((source.batch(4).shuffle(9), source.batch(4))))",
+    "a part in any order": "rest = tf.data.Dataset.from_generator(g, output_types=tf.int32).batch(4)\n"
+    "model.fit(tf.data.Dataset.zip((source.batch(4), rest)).shuffle(9))",
     "batches zipped with samples": "model.fit(tf.data.Dataset.zip((source.batch(4), source)).shuffle(9))",
     "before batch": "model.fit(source.shuffle(100).batch(32))",
     "on both sides": "model.fit(source.shuffle(100).batch(32).shuffle(10))",
@@ -135,6 +142,14 @@ def test_notes_and_words(tmp_path: Path) -> None:
     assert [note.message for note in finding.notes] == ["the samples are batched here", "this training consumes it"]
     assert "after `batch`" in finding.message
     assert finding.prediction.kind == "wrong-result"
+
+
+def test_no_fix_of_one_part(tmp_path: Path) -> None:
+    """Protects pairs: a shuffle that goes into one part of a zip would tear them."""
+    code = HEAD + "model.fit(tf.data.Dataset.zip((source.batch(4), source.batch(4))).shuffle(9))"
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG307"]
+    assert finding.fix is None
+    assert (finding.help or "").startswith("join the samples first")
 
 
 def test_no_fix_inside_of_a_loader(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ FOUND = {
     "size one": "model.fit(ds, batch_size=1)",
     "generator dataset": "model.fit(tf.data.Dataset.from_generator(g, output_types=tf.int32), batch_size=4)",
     "subclass": "class Net(tf.keras.Model):\n    def call(self, x):\n        return x\nNet().fit(ds, batch_size=4)",
+    "a training step of its own": "class Net(tf.keras.Model):\n    def train_step(self, data):\n"
+    "        return {'loss': self.learn(data)}\nnet = Net()\nnet.fit(ds, validation_data=ds, batch_size=8)",
     "no validation": "model.fit(ds, validation_data=None, batch_size=32)",
 }
 SILENT = {
@@ -55,6 +57,8 @@ SILENT = {
     "another fit": "from sklearn.svm import SVC\nSVC().fit(ds, batch_size=32)",
     "a fit of its own": "class Net(tf.keras.Model):\n    def fit(self, data, batch_size):\n"
     "        return super().fit(data.batch(batch_size))\nNet().fit(ds, batch_size=32)",
+    "a loop of its own": "class Net(tf.keras.Model):\n    def make_train_function(self):\n        return self.regroup\n"
+    "Net().fit(ds, batch_size=32)",
     "size of the validation": "model.fit(ds, validation_data=(a, b), validation_batch_size=32)",
     "tensors of a dataset": "for a, b in ds:\n    model.fit(a, b, batch_size=2)",
     "other model": "from elsewhere import Model\nModel().run(ds, batch_size=32)",

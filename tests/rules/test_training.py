@@ -78,6 +78,7 @@ BATCH_OF_ONE = {
     "batched dataset": "model.fit(dataset.batch(1))",
     "through variables": "ds = dataset.shuffle(8)\nds = ds.batch(1)\nds = ds.prefetch(2)\nmodel.fit(ds)",
     "one branch": "if fast:\n    ds = dataset.batch(64)\nelse:\n    ds = dataset.batch(1)\nmodel.fit(ds)",
+    "a loader's size by its place": "model.fit(tf.keras.utils.text_dataset_from_directory('d', 'inferred', 'int', None, 1))",
     "zip of datasets": "ds = tf.data.Dataset.zip((dataset, dataset)).batch(1)\nmodel.fit(ds)",
     "function": "def make():\n    return dataset.batch(1)\nmodel.fit(make())",
     "loop": "@tf.function\ndef step(x, y):" + STEP + "for x, y in dataset.batch(1):\n    step(x, y)",
@@ -711,6 +712,14 @@ def test_batch_of_one_is_found(code: str, tmp_path: Path) -> None:
 def test_other_batches_are_not_found(code: str, tmp_path: Path) -> None:
     """Protects precision of TFG201: unknown sizes, inference and other libraries."""
     assert "TFG201" not in codes(HEAD + code, tmp_path)
+
+
+def test_each_part_of_a_zip_has_batches_of_one(tmp_path: Path) -> None:
+    """Protects recall of TFG201: both sizes have to change, and one alone says nothing."""
+    first, second = "first = dataset.shuffle(9).batch(1)\n", "second = dataset.batch(batch_size=1)\n"
+    fit = "model.fit(tf.data.Dataset.zip((first, second)).map(f))"
+    assert codes(HEAD + first + second + fit, tmp_path) == ["TFG201", "TFG201"]
+    assert codes(HEAD + first + "second = dataset.batch(size)\n" + fit, tmp_path) == []
 
 
 @_table(EAGER)

@@ -145,21 +145,21 @@ class Chain:
 
     @property
     def batching(self) -> Operation | None:
-        """The operation that forms the batches that the consumer gets; None where that is not known."""
-        for operation in reversed(self.operations):
-            if operation.name in BATCHING:
-                return operation
-            if operation.name not in BATCH_NEUTRAL:
-                return None
-        return self.source_batching
+        """The first operation that forms the batches that the consumer gets; None where that is not known."""
+        return self.batchings[0] if self.batchings else None
 
     @property
-    def source_batching(self) -> Operation | None:
-        """What forms the batches of the source: a loader, or the first of those in `zip((a.batch(8), b.batch(8)))`."""
+    def batchings(self) -> tuple[Operation, ...]:
+        """What forms the batches that the consumer gets: several operations in `zip((a.batch(8), b.batch(8)))`."""
+        for operation in reversed(self.operations):
+            if operation.name in BATCHING:
+                return (operation,)
+            if operation.name not in BATCH_NEUTRAL:
+                return ()
         if self.made is not None and self.made.loader is not None:
-            return self.made if self.made.forms_batches else None
-        joined = [chain.batching for chain in self.inputs]
-        return joined[0] if joined and None not in joined else None
+            return (self.made,) if self.made.forms_batches else ()
+        joined = [chain.batchings for chain in self.inputs]
+        return tuple(batching for batchings in joined for batching in batchings) if all(joined) else ()
 
     @property
     def may_be_repeated_by_source(self) -> bool:

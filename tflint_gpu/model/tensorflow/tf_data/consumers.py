@@ -15,7 +15,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.tensorflow.api.datasets import BATCHING, TRANSFORMATIONS, is_source
-from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import Training, iterator_of, takes_next
 
@@ -98,11 +98,9 @@ class Consumers(Analysis):
         return any(self._may_be_one(self.file, call) for call in self.file.tree.calls)
 
     def _may_be_one(self, file: File, call: cst.Call) -> bool:
-        size: Expression | None = None
-        if method_name(call) in BATCHING:
-            size = argument(call, 0, "batch_size")
-        elif is_source(file.name(call.func)):
-            size = argument(call, -1, "batch_size")
+        name = file.name(call.func)
+        is_batching = method_name(call) in BATCHING or is_source(name)
+        size = Operation((name or "").rpartition(".")[2], call, file).given_batch_size if is_batching else None
         if size is None:
             return False
         if isinstance(size, cst.Integer):

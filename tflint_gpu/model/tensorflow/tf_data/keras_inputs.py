@@ -19,18 +19,22 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
 _VALIDATION_POSITION = 7
-_TRAINING_STEPS = ("fit", "train_step", "make_train_function")
 
 
 @dataclass(frozen=True, slots=True)
 class KerasInput:
-    """A call of a Keras model's `fit`, `evaluate` or `predict`, and the datasets that its data may be."""
+    """A call of a Keras model's `fit`, `evaluate` or `predict`, and the datasets that its data may be.
+
+    Arguments:
+        has_own_step: whether the model's class says what `fit` does with an element of the dataset.
+    """
 
     file: File
     call: cst.Call
     method: str
     data: Expression
     chains: tuple[Chain, ...]
+    has_own_step: bool = False
 
 
 class KerasInputs(Analysis):
@@ -54,13 +58,14 @@ class KerasInputs(Analysis):
         if method not in _SIZE_POSITIONS or data is None:
             return
         receiver = self.kinds.receiver(file, call, method)
-        if receiver is None or self._is_overridden(file, receiver, method) or not self._is_dataset(file, data):
+        feeding = ("fit", "make_train_function") if method == "fit" else (method,)
+        if receiver is None or self._defines(file, receiver, *feeding) or not self._is_dataset(file, data):
             return
-        yield KerasInput(file, call, method, data, tuple(self.pipelines.chains(file, data)))
+        has_own_step = method == "fit" and self._defines(file, receiver, "train_step")
+        yield KerasInput(file, call, method, data, tuple(self.pipelines.chains(file, data)), has_own_step)
 
-    def _is_overridden(self, file: File, receiver: Expression, method: str) -> bool:
-        """Whether the project's own class feeds itself in its own way."""
-        names = _TRAINING_STEPS if method == "fit" else (method,)
+    def _defines(self, file: File, receiver: Expression, *names: str) -> bool:
+        """Whether a model may be one of the project's own class, and that has one of these methods."""
         classes = [self.inference.instance_class(origin) for origin in self.inference.of(file, receiver)]
         return any(
             cls is not None and self.inference.definitions.method(cls, name) is not None
