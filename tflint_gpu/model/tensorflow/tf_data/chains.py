@@ -74,10 +74,10 @@ class Operation:
     def forms_batches(self) -> bool:
         """Whether its elements surely are batches: `batch`, a loader; one with `batch_size=None` gives rows."""
         size = self._size_parameter
-        if size is None or self.loader is None:
-            return self.name in BATCHING
+        if size is None or size.default is ...:
+            return size is not None
         value = self.value_of(size)
-        return size.default is ... or (isinstance(value, int) and value > 0)
+        return isinstance(value, int) and value > 0
 
     @property
     def may_form_batches(self) -> bool:
@@ -93,7 +93,9 @@ class Operation:
 
     @property
     def _size_parameter(self) -> Parameter | None:
-        return self.loader.batch_size if self.loader is not None else BATCH_SIZE
+        if self.loader is not None:
+            return self.loader.batch_size
+        return BATCH_SIZE if self.name in BATCHING else None
 
     @property
     def given_batch_size(self) -> Expression | None:

@@ -14,7 +14,7 @@ from tflint_gpu.bounds import ITERATOR_STEPS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
-from tflint_gpu.model.tensorflow.api.datasets import BATCHING, TRANSFORMATIONS, is_source
+from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import Training, iterator_of, takes_next
@@ -99,8 +99,8 @@ class Consumers(Analysis):
 
     def _may_be_one(self, file: File, call: cst.Call) -> bool:
         name = file.name(call.func)
-        is_batching = method_name(call) in BATCHING or is_source(name)
-        size = Operation((name or "").rpartition(".")[2], call, file).given_batch_size if is_batching else None
+        operation = name.rpartition(".")[2] if name is not None and is_source(name) else method_name(call)
+        size = Operation(operation or "", call, file).given_batch_size
         if size is None:
             return False
         if isinstance(size, cst.Integer):
