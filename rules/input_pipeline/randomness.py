@@ -56,7 +56,9 @@ class Randomness(Analysis):
         ):  # `map(tf.image.random_flip_left_right)`, `map(augmentation)`
             return Draw(operation.file, operation.call)
         for callee in self.inference.callables(operation.file, function, operation.context):
-            draw = self._draw_in(callee.function.file, callee.function.node, callee.context, 0)
+            caller = callee.context or operation.context
+            inside = self.inference.enter(operation.file, operation.call, caller, callee, hands_on=True)
+            draw = self._draw_in(callee.function.file, callee.function.node, inside, 0)
             if draw is not None:
                 return draw
         return None

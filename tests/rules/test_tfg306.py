@@ -66,6 +66,10 @@ FOUND = {
     "model.fit(ds.map(lambda a, b: (a, b)).cache().prefetch(1), epochs=9)",
     "a loader that is told to shuffle": "ds = tf.keras.preprocessing.image_dataset_from_directory('d', shuffle=True, seed=1)\n"
     "model.fit(ds.cache(), epochs=9)",
+    "an object that is called, with a branch that its constructor turns on": "class Load:\n"
+    "    def __init__(self, noisy):\n        self.noisy = noisy\n    def __call__(self, a, b):\n"
+    "        if self.noisy:\n            a, b = augment(a, b)\n        return a, b\nplain = Load(noisy=False)\n"
+    "model.fit(source.map(Load(noisy=True)).cache().batch(8), validation_data=source.map(plain).batch(8), epochs=9)",
     "a table that is shuffled": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=1)\n"
     "model.fit(table.map(f).cache(), epochs=9)",
     "records that are shuffled": "rows = tf.data.experimental.make_batched_features_dataset('r*', 64, FEATURES, num_epochs=1)\n"
@@ -113,6 +117,15 @@ SILENT = {
     "a loader by a flag": "ds = tf.keras.utils.image_dataset_from_directory('d', shuffle=flag)\nmodel.fit(ds.cache(), epochs=9)",
     "a loader split": "ds = tf.keras.utils.image_dataset_from_directory('d')\nmodel.fit(ds.skip(9).cache(), epochs=9)",
     "a loader of windows": "ds = tf.keras.utils.timeseries_dataset_from_array(x, y, 9)\nmodel.fit(ds.cache(), epochs=9)",
+    "an object that is called, with a branch that its constructor turns off": "class Load:\n"
+    "    def __init__(self, noisy):\n        self.noisy = noisy\n    def __call__(self, a, b):\n"
+    "        if self.noisy:\n            a, b = augment(a, b)\n        return a, b\nnoisy = Load(noisy=True)\n"
+    "model.fit(source.cache().map(noisy), epochs=9)\nmodel.fit(source.map(Load(noisy=False)).cache().batch(8), epochs=9)",
+    "a branch by the element": "def load(a, marked):\n    if marked:\n        a, marked = augment(a, marked)\n"
+    "    return a, marked\nmodel.fit(source.map(load, 4).cache().batch(8), epochs=9)",
+    "a branch by a component of a map's name": "def load(a, num_parallel_calls):\n    if num_parallel_calls:\n"
+    "        a = augment(a, 0)[0]\n    return a, 1\n"
+    "model.fit(source.map(load, num_parallel_calls=4).cache().batch(8), epochs=9)",
     "a table in its order": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=1, shuffle=False)\n"
     "model.fit(table.cache(), epochs=9)",
     "a table without an end": "table = tf.data.experimental.make_csv_dataset('t.csv', 64)\n"

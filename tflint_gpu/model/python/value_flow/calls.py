@@ -58,15 +58,9 @@ def arguments(
 ) -> dict[Node, Bound]:
     """What a call passes for the parameters of a function."""
     function = callee.function
-    positional: list[cst.Param] = list(function.parameters)
+    passed = given_before(callee)
+    positional = [p for p in function.parameters if p not in passed or passed[p].keyword]
     named = {p.name.value: p for p in parameters(function.node)}
-    passed: dict[Node, Bound] = {}
-    for given in callee.given:
-        if given.keyword:
-            if given.keyword in named:
-                passed[named[given.keyword]] = given
-        elif positional:
-            passed[positional.pop(0)] = given
     if function.name != "__init__" and callee.given == () and hands_on(call):
         return {**passed, **dict(zip(positional, handed_on(file, call, caller, start=1), strict=False))}
     if len(positional) == len(function.parameters):
@@ -87,6 +81,20 @@ def arguments(
             for name, parameter in named.items():
                 if parameter not in passed and parameter.star == "":
                     passed[parameter] = Bound(file, arg.value, caller, key=name)
+    return passed
+
+
+def given_before(callee: Callee) -> dict[Node, Bound]:
+    """What a function has for its parameters before it is called: `functools.partial(step, x)`."""
+    positional = list(callee.function.parameters)
+    named = {p.name.value: p for p in parameters(callee.function.node)}
+    passed: dict[Node, Bound] = {}
+    for given in callee.given:
+        if given.keyword:
+            if given.keyword in named:
+                passed[named[given.keyword]] = given
+        elif positional:
+            passed[positional.pop(0)] = given
     return passed
 
 

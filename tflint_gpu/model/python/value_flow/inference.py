@@ -30,7 +30,7 @@ from tflint_gpu.model.python.syntax.operators import decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, results
 from tflint_gpu.model.python.value_flow.bindings import of_definition, of_name
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on
+from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, given_before, handed_on
 from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.library import Library, is_library, wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
@@ -338,8 +338,14 @@ class Inference:
             return [Callee(method, origin)] if method is not None else []
         return []
 
-    def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
-        """The context in which a call runs a function; None after too many calls."""
+    def enter(
+        self, file: File, call: cst.Call, caller: Context | None, callee: Callee, hands_on: bool = False
+    ) -> Context | None:
+        """The context in which a call runs a function; None after too many calls.
+
+        Arguments:
+            hands_on: the call gives the function to code outside, which calls it with arguments of its own.
+        """
         depth = caller.depth + 1 if caller is not None else 1
         if depth > bounds.CONTEXT_CALLS.limit:
             self.meet(bounds.CONTEXT_CALLS)
@@ -349,7 +355,9 @@ class Inference:
         if context is None:
             context = Context(callee.function.node, file, call, caller or callee.context, callee.receiver, depth)
             self._contexts[key] = context
-            self._bound[context] = arguments(self.definitions, file, call, caller, callee)
+            self._bound[context] = (
+                given_before(callee) if hands_on else arguments(self.definitions, file, call, caller, callee)
+            )
         return context
 
     def constructed(self, origin: Origin, method: Function) -> Context:

@@ -156,7 +156,7 @@ class MappedFunctions(Analysis):
     ) -> Iterator[tuple[Function, Context | None]]:
         """A function that a call gets and those of the project that it calls, each in the context of the first call."""
         seen: set[Node] = set()
-        queue = [(callee.function, self.inference.enter(file, call, caller, callee), 0)]
+        queue = [(callee.function, self.inference.enter(file, call, caller, callee, hands_on=True), 0)]
         for function, context, depth in queue:  # grows meanwhile
             if function.node in seen:
                 continue
