@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 class ShuffleAfterBatch(Rule):
     """Training data is shuffled only after it was batched.
 
-    Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and
-    mixes nothing: samples that follow each other in the data share a batch in every epoch. The buffer
-    counts batches too, so `shuffle(1000)` may hold 1000 of them. Data that is shuffled before it is
-    batched, or whose source may be in random order (a generator, files listed without `shuffle=False`, an interleave,
-    a loader that shuffles by itself), is not reported, nor are batches of one, batches that are taken
-    apart or batched again later (sequences, windows), and data that is not trained on.
+    Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and mixes
+    nothing: samples that follow each other in the data share a batch in every epoch. The buffer counts
+    batches too, so `shuffle(1000)` may hold 1000 of them. A loader such as `timeseries_dataset_from_array`
+    makes batches, too, and a `zip` may join parts that are shuffled in batches. Data that is shuffled before
+    it is batched, or whose source may be in random order (a generator, files listed without `shuffle=False`,
+    an interleave, a loader that shuffles by itself), is not reported, nor are batches of one, batches that
+    are taken apart or batched again later (sequences, windows), and data that is not trained on.
 
     Measured: with TensorFlow 2.21 and 2.15, `Dataset.range(12).batch(4).shuffle(3)` gives 0 to 3, 4 to 7
     and 8 to 11 in one batch each, in any order of the batches; a test shows it with the installed TensorFlow.

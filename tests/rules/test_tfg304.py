@@ -85,6 +85,8 @@ ELEMENT_WISE = {
     "flipped on another way": "def make(ds, flip=True):\n    ds = ds.map(lambda x: x / 255)\n    if flip:\n"
     "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
     "model.fit(make(rows, NAME == 'cifar').shuffle(99).batch(32))",
+    "after a random crop": "def crop(x):\n    x = tf.image.resize_with_crop_or_pad(x, 36, 36)\n"
+    "    return tf.image.random_crop(x, (32, 32, 3))\nmodel.fit(rows.map(crop).map(lambda x: x / 255).batch(32))",
     "joined rows": "pairs = tf.data.Dataset.zip((rows.map(lambda x: x / 255), rows))\n"
     "model.fit(pairs.map(lambda x, y: (x, {'out': y})).batch(32))",
     "two ways, one that flips": "def prep(ds, train):\n    ds = ds.map(lambda x: x / 255)\n    if train:\n"
@@ -114,6 +116,7 @@ SILENT = {
     "features of two shapes together": "def prep(text):\n    row = tf.io.parse_example(text, {'x': tf.io.FixedLenFeature([4], tf.float32), "
     "'y': tf.io.FixedLenFeature([], tf.float32)})\n    return row['x'] * row['y']\n"
     "model.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
+    "after a resize": "model.fit(rows.map(lambda x: tf.image.resize_with_pad(x, 36, 36)).map(lambda x: x / 255).batch(32))",
     "decoded in what a zip joins": "sounds = tf.data.Dataset.from_tensor_slices(names).map(lambda n: tf.audio.decode_wav("
     "tf.io.read_file(n))[0])\nmodel.fit(tf.data.Dataset.zip((sounds, rows)).map(lambda x, y: (x, {'out': y})).batch(32))",
     "decoded deep in what a zip joins": "def read(n, y):\n    return tf.io.read_file(n), y\n"

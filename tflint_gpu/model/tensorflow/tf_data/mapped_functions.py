@@ -23,6 +23,7 @@ SEQUENTIAL_UP_TO = (2, 4)
 """The last version that was seen to run no map in parallel by itself."""
 # Beside these, what a call for each element costs does not count.
 _LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "tf.signal.", "tf.io.read_file")
+_CROPS = frozenset(["tf.image.resize_with_crop_or_pad", "tf.compat.v1.image.resize_image_with_crop_or_pad"])
 # Work for several threads: on the pixels of an image, on sound, or over the text of a document.
 _WORK = (*_LONG, "tf.image.", "tf.linalg.", "tf.map_fn", "tf.while_loop", "tf.strings.regex_", "tf.strings.unicode_")
 _NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
@@ -117,7 +118,8 @@ class MappedFunctions(Analysis):
         """Whether an operation's function is unknown, or decodes, reads, resizes or calls Python."""
         callees = self.of(operation)
         return not callees or any(
-            name.startswith(_LONG) or name in PYTHON_FUNCTIONS for name, *_ in self.named_calls(operation)
+            (name.startswith(_LONG) and name not in _CROPS) or name in PYTHON_FUNCTIONS
+            for name, *_ in self.named_calls(operation)
         )
 
     def does_work(self, operation: Operation) -> bool:
