@@ -70,6 +70,8 @@ FOUND = {
     "    def __init__(self, noisy):\n        self.noisy = noisy\n    def __call__(self, a, b):\n"
     "        if self.noisy:\n            a, b = augment(a, b)\n        return a, b\nplain = Load(noisy=False)\n"
     "model.fit(source.map(Load(noisy=True)).cache().batch(8), validation_data=source.map(plain).batch(8), epochs=9)",
+    "the training part of a loader": "train, valid = tf.keras.utils.image_dataset_from_directory('d', subset='both', seed=1,"
+    " validation_split=0.2)\nmodel.fit(train.cache(), validation_data=valid.cache(), epochs=9)",
     "a table that is shuffled": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=1)\n"
     "model.fit(table.map(f).cache(), epochs=9)",
     "records that are shuffled": "rows = tf.data.experimental.make_batched_features_dataset('r*', 64, FEATURES, num_epochs=1)\n"
@@ -126,6 +128,8 @@ SILENT = {
     "a branch by a component of a map's name": "def load(a, num_parallel_calls):\n    if num_parallel_calls:\n"
     "        a = augment(a, 0)[0]\n    return a, 1\n"
     "model.fit(source.map(load, num_parallel_calls=4).cache().batch(8), epochs=9)",
+    "the other part of a loader": "rest, train = tf.keras.utils.image_dataset_from_directory('d', subset='both', seed=1,"
+    " validation_split=0.2)\nmodel.fit(train.cache(), epochs=9)",
     "a table in its order": "table = tf.data.experimental.make_csv_dataset('t.csv', 64, num_epochs=1, shuffle=False)\n"
     "model.fit(table.cache(), epochs=9)",
     "a table without an end": "table = tf.data.experimental.make_csv_dataset('t.csv', 64)\n"

@@ -26,6 +26,8 @@ FOUND = {
     "a loader's batches": "print(tf.keras.utils.text_dataset_from_directory('texts').map(f).prefetch(64))",
     "a loader's own size": "SIZE = 40\nprint(tf.keras.utils.audio_dataset_from_directory('d', batch_size=SIZE).prefetch(SIZE))",
     "size by its place": "print(tf.data.experimental.make_csv_dataset('t.csv', size, num_epochs=1).prefetch(99))",
+    "the first of both": "train, valid = tf.keras.utils.image_dataset_from_directory('d', validation_split=0.2, subset='both',"
+    " seed=1)\ntrain = train.map(f).prefetch(64)",
     "zipped batches": "print(tf.data.Dataset.zip((source.batch(8), source.batch(8))).prefetch(99))",
     "several statements": "def load(args):\n    ds = source.batch(args.size)\n    ds = ds.prefetch(args.size)\n    return ds",
 }
@@ -41,6 +43,8 @@ SILENT = {
     "a loader's batches of one": "print(tf.data.experimental.make_csv_dataset('t.csv', 1).prefetch(99))",
     "a loader's batches taken apart": "print(tf.keras.utils.image_dataset_from_directory('d').unbatch().prefetch(64))",
     "a loader's few": "SIZE = 8\nprint(tf.keras.utils.image_dataset_from_directory('d', batch_size=SIZE).prefetch(SIZE))",
+    "a part of one": "train, valid = tf.keras.utils.image_dataset_from_directory('d', validation_split=0.2, subset=part)\n"
+    "train = train.prefetch(64)",
     "another library's": "print(tf.keras.utils.image_dataset_from_directory('d', format='grain').prefetch(64))",
     "data sets by their name": "import tensorflow_datasets as tfds\nprint(tfds.load('mnist', split='train').prefetch(64))",
     "never batched": "print(source.map(f).prefetch(1000))",

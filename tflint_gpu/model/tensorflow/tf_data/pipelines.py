@@ -10,7 +10,7 @@ from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import LOADERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_loaded
@@ -62,9 +62,20 @@ class Pipelines(Analysis):
         return cls is not None and not self.inference.definitions.external_bases(cls) - {"object", "abc.ABC"}
 
     def _of_part(self, origin: Origin, depth: int) -> list[Chain]:
-        """`tfds.load(...)[0]`, `tfds.load(..., with_info=True)` unpacked; an attribute or element is no dataset."""
+        """`tfds.load(...)[0]`, one that is unpacked, or the parts of a loader's `subset="both"`; nothing else has any.
+
+        The second of these parts, for validation, is never shuffled.
+        """
         assert isinstance(origin.node, cst.Call)
-        return self._of_call(origin.file, origin.node, origin.context, depth) if is_loaded(origin) else [_OPEN]
+        if is_loaded(origin):
+            return self._of_call(origin.file, origin.node, origin.context, depth)
+        subset = argument(origin.node, -1, "subset")
+        is_split = subset is not None and is_source(origin.file.name(origin.node.func))
+        if not is_split or self.constants.of(origin.file, subset, origin.context) != "both":
+            return [_OPEN]
+        if origin.access_path == (Content("item", 0),):
+            return self._of_call(origin.file, origin.node, origin.context, depth)
+        return [Chain(certain=True)] if origin.access_path == (Content("item", 1),) else [_OPEN]
 
     def _of_call(self, file: File, call: cst.Call, context: Context | None, depth: int) -> list[Chain]:
         name = file.name(call.func)
