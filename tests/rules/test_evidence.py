@@ -52,6 +52,21 @@ def test_what_was_measured_is_recorded_by_rule_and_version(tmp_path: Path) -> No
     assert "| TFG999 | values seen | 1 | 2.21.0 |" in table
 
 
+def test_what_a_card_showed_stands_beside_what_was_measured_without(tmp_path: Path) -> None:
+    """Protects the figures of either machine from being overwritten by the other's."""
+    runner = _runner()
+    runner.record("TFG999", {**_found("2.21.0", 9.0), "machine": "x86_64, 16 cores, NVIDIA T4"}, tmp_path)
+    runner.record("TFG999", _found("2.21.0", 2.0), tmp_path)
+    runner.record("TFG999", {**_found("2.21.0", 7.0), "machine": "x86_64, 16 cores, NVIDIA T4"}, tmp_path)
+    known = json.loads((tmp_path / "evidence.json").read_text())
+    assert [(result["machine"][-4:], result["figures"][0]["ratio"]) for result in known["TFG999"]] == [
+        (" GPU", 2),
+        ("A T4", 7),
+    ]
+    with_card = measured("TFG202").partition("With a GPU: ")[2]
+    assert "NVIDIA" in with_card and " times (" in with_card
+
+
 def test_rules_that_claim_figures_have_a_workload_that_was_run() -> None:
     claiming = {rule.code for rule in RULES if PLACEHOLDER in (type(rule).__doc__ or "")}
     having = {path.name.partition("_")[0].upper() for path in WORKLOADS}
