@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tflint_gpu.evidence import PLACEHOLDER, measured
+from tflint_gpu.evidence import PLACEHOLDER, measured, recorded
 from tflint_gpu.rule import entries, load
 
 ROOT = Path(__file__).parent.parent.parent
@@ -65,6 +66,21 @@ def test_what_a_card_showed_stands_beside_what_was_measured_without(tmp_path: Pa
     ]
     with_card = measured("TFG202").partition("With a GPU: ")[2]
     assert "NVIDIA" in with_card and " times (" in with_card
+
+
+def test_the_documents_show_what_a_card_showed() -> None:
+    """Protects the table of `docs/idle/index.md` from figures that nothing recorded."""
+    text = (ROOT / "docs" / "idle" / "index.md").read_text("utf-8")
+    rows = re.findall(r"^\| .+ \| (.+ \(.+ to .+\)) \| (.+) \| (TFG\d+) \|$", text, re.MULTILINE)
+    assert len(rows) > 9
+    for shown, what, code in rows:
+        (figure,) = (
+            figure
+            for result in recorded(code)
+            for figure in result["figures"]
+            if "H200" in result["machine"] and figure["what"] == what
+        )
+        assert shown == f"{figure['ratio']:.3g} ({figure['low']:.3g} to {figure['high']:.3g})"
 
 
 def test_rules_that_claim_figures_have_a_workload_that_was_run() -> None:
