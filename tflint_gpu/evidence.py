@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -19,24 +20,30 @@ def measured(code: str) -> str:
     command = f"`python tests/benchmarks/evidence.py {code}`"
     if not results:
         return f"not yet; {command} does it."
-    versions = {result["tensorflow"] for result in results}
-    sentences = []
+    without = [result for result in results if result["machine"].endswith("no GPU")]
+    with_card = [result for result in results if result not in without]
+    parts = ["flagged against repaired, ", *_sentences(without)]
+    if with_card:
+        parts += ["With a GPU: " if without else "", *_sentences(with_card)]
+    return "".join(parts) + f"Repeat with {command}."
+
+
+def _sentences(results: list[dict[str, Any]]) -> Iterator[str]:
+    """What results of one kind of machine say, the newest first."""
+    if not results:
+        return
+    newest = results[0]
+    versions = " and ".join(sorted({result["tensorflow"] for result in results}, key=_numbers, reverse=True))
+    yield f"TensorFlow {versions}, {newest['machine']}, {newest['date']}. "
     for what in dict.fromkeys(figure["what"] for result in results for figure in result["figures"]):
-        sentences.append(f"{what}: {' and '.join(_ratios(results, what))}.")
+        yield f"{what}: {' and '.join(_ratios(results, what))}. "
     for what in dict.fromkeys(what for result in results for what in result["facts"]):
         seen = dict.fromkeys(result["facts"][what] for result in results if what in result["facts"])
-        sentences.append(f"{what}: {' and '.join(seen)}.")
-    newest = results[0]
-    with_versions = " and ".join(sorted(versions, key=_numbers, reverse=True))
-    return (
-        f"flagged against repaired, TensorFlow {with_versions}, {newest['machine']}, {newest['date']}. "
-        + " ".join(sentences)
-        + f" Repeat with {command}."
-    )
+        yield f"{what}: {' and '.join(seen)}. "
 
 
 def recorded(code: str) -> list[dict[str, Any]]:
-    """What was measured for a rule, an entry for each version of TensorFlow, the newest first."""
+    """What was measured for a rule, by version of TensorFlow, without and with a GPU; the newest first."""
     return _recorded().get(code, [])
 
 

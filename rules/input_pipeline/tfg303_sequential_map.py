@@ -178,7 +178,7 @@ def _reported(model: Model, text: str, sequential: _Sequential) -> Finding:
             "slowdown",
             (),
             low=1.0,
-            high=3.0,
+            high=7.0,
             basis=_BASIS if state is not None else _BASIS_OF_OLD,
         ),
         help="give `num_parallel_calls=tf.data.AUTOTUNE`",

@@ -36,11 +36,11 @@ class Float64Compute(Rule):
     Why: Keras computes in the dtype of its policy, float32 unless the program says otherwise. With float64 every
     weight, activation and gradient takes 8 bytes instead of 4, and products run in double precision: the TensorFloat-32
     mode, in which TensorFlow runs float32 products on newer NVIDIA GPUs by default, is for float32 only. How much
-    slower a GPU is in float64 depends on the card and was not measured here. Often float64 is there only to avoid an
-    error about mixed dtypes; then the data should be cast to float32. Not reported: float64 arrays and datasets given
-    to `fit` (Keras casts them to its own dtype), casts in front of a Keras layer (it casts back), casts for a single
-    number, a sum or a metric, a choice that the program's user makes, and files that use libraries whose methods are
-    known to need float64 (`tensorflow_probability`, `gpflow`, `deepxde`, `scipy.optimize`).
+    slower a GPU is in float64 depends on the card: one made for double precision lost little (below). Often float64 is
+    there only to avoid an error about mixed dtypes; then the data should be cast to float32. Not reported: float64
+    arrays and datasets given to `fit` (Keras casts them to its own dtype), casts in front of a Keras layer (it casts
+    back), casts for a single number, a sum or a metric, a choice that the program's user makes, and files that use
+    libraries whose methods are known to need float64 (`tensorflow_probability`, `gpflow`, `deepxde`, `scipy.optimize`).
 
     Measured: {evidence}
 
@@ -80,7 +80,7 @@ class Float64Compute(Rule):
                     low=1.0,
                     high=7.0,
                     basis="products of matrices in float64 against float32, on a CPU with 2.15 and 2.21; "
-                    "not measured on a GPU, whose factor depends on the card",
+                    "0.9 to 1.4 times on an H200, which is made for both",
                 ),
                 help=_HELP[double.kind],
                 fix=_fix(model, double),

@@ -81,7 +81,7 @@ class TfFunctionInLoop(Rule):
                 made.file,
                 made.node,
                 "every iteration of a loop makes this `tf.function` again, and traces it again",
-                Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
+                Prediction("slowdown", ("eager",), low=1.5, high=90, basis="a small network; see the rule"),
                 help=_THAWING if thaws else "make it once, before the loop, and pass what changes as tensors",
                 fix=None if thaws else hoisted(made),
                 notes=tuple(notes),

@@ -1,11 +1,12 @@
 """Measures what the rules claim, and records it in rules/evidence.json and rules/EVIDENCE.md.
 
-    python tests/benchmarks/evidence.py [CODE ...] [--python PATH ...] [--repeat N]
+    python tests/benchmarks/evidence.py [CODE ...] [--python PATH ...] [--repeat N] [--results FOLDER]
 
 `tests/benchmarks/evidence/` has a file for each rule that claims a figure. Each is run by every Python named, which
 may have different versions of TensorFlow: its two variants once to warm up, then `--repeat` times in turn, each until
 its result is there. What is recorded is the median of the ratios and its 95% interval. Results of other rules, and of
-other versions of TensorFlow, stay.
+other versions of TensorFlow, stay, and so do those with a GPU beside those without. `--results` measures nothing: it
+records what gpu_day.py kept of a card.
 """
 
 from __future__ import annotations
@@ -34,18 +35,31 @@ def main() -> None:
     parser.add_argument("codes", nargs="*", help="rules; all that have a file, if none is named")
     parser.add_argument("--python", action="append", type=Path, help="with TensorFlow; this one, if none is named")
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--results", type=Path, help="of a card: tests/gpu_day/NAME")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure is not None:
         print(json.dumps(_measured(arguments.measure, arguments.repeat)))
         return
-    wanted = {code.lower() for code in arguments.codes}
+    wanted = {code.upper() for code in arguments.codes}
     for path in sorted(FOLDER.glob("tfg*.py")):
-        code = path.name.partition("_")[0]
+        code = path.name.partition("_")[0].upper()
         if wanted and code not in wanted:
             continue
+        if arguments.results is not None:
+            _record_kept(code, arguments.results / f"evidence-{path.name}.json")
+            continue
         for python in arguments.python or [Path(sys.executable)]:
-            record(code.upper(), _run(python, path, arguments.repeat))
+            record(code, _run(python, path, arguments.repeat))
+
+
+def _record_kept(code: str, path: Path) -> None:
+    """Record what gpu_day.py kept of a workload, if it ran on the card; a folder has the name of its card."""
+    found = json.loads(path.read_text("utf-8"))["found"] if path.exists() else {"fault": "not run"}
+    if not found["fault"] and found["machine"].endswith("1 GPUs"):
+        machine = found["machine"].replace("1 GPUs", path.parent.name.replace("-", " "))
+        kept = ("tensorflow", "keras", "python", "date", "times", "facts")
+        record(code, {**{name: found[name] for name in kept}, "machine": machine})
 
 
 def _run(python: Path, path: Path, repeat: int) -> dict[str, Any]:
@@ -94,7 +108,7 @@ def _machine(gpus: int) -> str:
 
 
 def record(code: str, found: dict[str, Any], rules: Path = RULES) -> None:
-    """Put a rule's result in the place of an earlier one of the same TensorFlow, and write both files.
+    """Put a rule's result in the place of an earlier one of its kind, and write both files.
 
     Arguments:
         found: what a run printed; `times` in seconds.
@@ -118,15 +132,17 @@ def record(code: str, found: dict[str, Any], rules: Path = RULES) -> None:
                 "rounds": len(rounds),
             }
         )
-    others = [one for one in known.get(code, ()) if one["tensorflow"] != found["tensorflow"]]
-    newest_first = sorted([*others, {**found, "figures": figures}], key=_version, reverse=True)
+    others = [result for result in known.get(code, ()) if _kind(result) != _kind(found)]
+    newest_first = sorted([*others, {**found, "figures": figures}], key=_kind, reverse=True)
     known = dict(sorted({**known, code: newest_first}.items()))
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     (rules / "EVIDENCE.md").write_text(_table(known, rules), encoding="utf-8")
 
 
-def _version(one: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(int(part) for part in one["tensorflow"].split(".") if part.isdigit())
+def _kind(result: dict[str, Any]) -> tuple[tuple[int, ...], bool]:
+    """The version of TensorFlow, and whether there was no GPU."""
+    version = tuple(int(part) for part in result["tensorflow"].split(".") if part.isdigit())
+    return version, result["machine"].endswith("no GPU")
 
 
 def _table(known: dict[str, list[dict[str, Any]]], rules: Path) -> str:

@@ -269,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget", type=float, default=90.0, help="seconds of verify for each program")
     parser.add_argument("--device", default="gpu", help="as for verify")
     parser.add_argument("--only", choices=["memory", "verify", "evidence"])
-    parser.add_argument("--results", type=Path, default=ROOT / ".gpu_day", help="where results are kept")
+    parser.add_argument("--results", type=Path, default=ROOT / "tests" / "gpu_day", help="where results are kept")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     parser.add_argument("--retry", action="store_true", help="do again what failed, too")
     parser.add_argument("--list", action="store_true", help="what is left, and nothing else")

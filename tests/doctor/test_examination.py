@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -170,6 +171,18 @@ def test_environment_of_a_container_below_windows(tmp_path: Path) -> None:
     assert (found.wsl, found.wsl_driver) == (True, True)
     assert found.device_files == (("/dev/nvidia0", True),)
     assert found.variables == {"CUDA_VISIBLE_DEVICES": ""}
+
+
+def test_a_package_that_is_not_installed_looks_at_the_cards(tmp_path: Path) -> None:
+    """Protects `python -m tflint_gpu doctor` in a checkout; `-S` leaves out the file of an editable installation."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if "site-packages" in entry)}
+    probe = str(Path(examination.__file__).parent / "probes" / "cards.py")
+    command = [sys.executable, "-S", probe]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["state"]
 
 
 def test_the_command_without_tensorflow(tmp_path: Path, doctor: Doctor) -> None:

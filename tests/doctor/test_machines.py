@@ -319,6 +319,13 @@ MACHINES = {
             TF, gpus=(), log="W dso_loader.cc:64] Could not load dynamic library 'libcusolver.so.11'; dlerror: libcusolver.so.11: no")),
         ("TFG911",), 1, "and-cuda",
     ),
+    "a library that was opened by a link, from a file with another name": Machine(
+        replace(GOOD, libraries=(Library("libcublas.so.12"), *LIBRARIES[1:])), (), 0, "",
+    ),
+    "libraries of `pip install --target`": Machine(
+        replace(GOOD, libraries=(Library("libcudnn.so.9", "/opt/ml/nvidia/cudnn/lib/libcudnn.so.9",
+                                         "/opt/ml/nvidia/cudnn/lib/libcudnn.so.9"), *LIBRARIES[1:])), (), 0, "",
+    ),
     "a processor that is too old": Machine(
         replace(GOOD, tensorflow=TensorFlow(error="the process that imports it was ended by SIGILL"), libraries=(), operations=()),
         ("TFG909",), 1, "AVX",

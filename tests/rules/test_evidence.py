@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tflint_gpu.evidence import PLACEHOLDER, measured
+from tflint_gpu.evidence import PLACEHOLDER, measured, recorded
 from tflint_gpu.rule import entries, load
 
 ROOT = Path(__file__).parent.parent.parent
@@ -50,6 +51,36 @@ def test_what_was_measured_is_recorded_by_rule_and_version(tmp_path: Path) -> No
     table = (tmp_path / "EVIDENCE.md").read_text()
     assert "| TFG999 | a loop | 2.15.1 | 3.15.1 | 4000.0 | 1000.0 | 4.00 | 4.00 to 4.00 |" in table
     assert "| TFG999 | values seen | 1 | 2.21.0 |" in table
+
+
+def test_what_a_card_showed_stands_beside_what_was_measured_without(tmp_path: Path) -> None:
+    """Protects the figures of either machine from being overwritten by the other's."""
+    runner = _runner()
+    runner.record("TFG999", {**_found("2.21.0", 9.0), "machine": "x86_64, 16 cores, NVIDIA T4"}, tmp_path)
+    runner.record("TFG999", _found("2.21.0", 2.0), tmp_path)
+    runner.record("TFG999", {**_found("2.21.0", 7.0), "machine": "x86_64, 16 cores, NVIDIA T4"}, tmp_path)
+    known = json.loads((tmp_path / "evidence.json").read_text())
+    assert [(result["machine"][-4:], result["figures"][0]["ratio"]) for result in known["TFG999"]] == [
+        (" GPU", 2),
+        ("A T4", 7),
+    ]
+    with_card = measured("TFG202").partition("With a GPU: ")[2]
+    assert "NVIDIA" in with_card and " times (" in with_card
+
+
+def test_the_documents_show_what_a_card_showed() -> None:
+    """Protects the table of `docs/idle/index.md` from figures that nothing recorded."""
+    text = (ROOT / "docs" / "idle" / "index.md").read_text("utf-8")
+    rows = re.findall(r"^\| .+ \| (.+ \(.+ to .+\)) \| (.+) \| (TFG\d+) \|$", text, re.MULTILINE)
+    assert len(rows) > 9
+    for shown, what, code in rows:
+        (figure,) = (
+            figure
+            for result in recorded(code)
+            for figure in result["figures"]
+            if "H200" in result["machine"] and figure["what"] == what
+        )
+        assert shown == f"{figure['ratio']:.3g} ({figure['low']:.3g} to {figure['high']:.3g})"
 
 
 def test_rules_that_claim_figures_have_a_workload_that_was_run() -> None:

@@ -54,6 +54,8 @@ FROZEN = {
     "after an early exit for what is switched off": "class Net(keras.layers.Layer):\n    def call(self, x):\n"
     "        if self.rate == 0.0 or not self.kinds or self.kinds is None:\n            return x\n"
     "        return x * random.choice(self.kinds)",
+    "the branch of TensorFlow": CALL
+    + "        if backend == 'torch':\n            return x\n        return x + np.random.normal()",
     "own base class": "class Base(keras.Model):\n    pass\nclass Net(Base):\n    def call(self, x):\n"
     "        return x * np.random.binomial(1, 0.5)",
 }
@@ -118,6 +120,11 @@ NOT_FROZEN = {
     "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\n"
     + CALL
     + "        return x + np.random.normal()",
+    "the branch of another framework": "class Net(keras.layers.Layer):\n    def call(self, x):\n"
+    "        if self.kind != 'tensorflow':\n            return x + random.random()\n        return x + tf.random.uniform([])",
+    "the branch after that of TensorFlow": CALL
+    + "        if backend == 'TF':\n            y = tf.random.uniform([])\n        else:\n            y = random.random()\n"
+    "        return x * y",
     "only sleeping": CALL + "        time.sleep(0.1)\n        return x",
     "inner eager function that is returned": "def make():\n    def draw():\n        return random.random()\n    return draw",
     "decorator that may move it to the host": "from elsewhere import on_host\n"

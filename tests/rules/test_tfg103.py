@@ -46,6 +46,7 @@ EFFECTS = {
     "item of an argument": "@tf.function\ndef step(batch):\n    batch['x'] = batch['x'] / 255.0\n    return batch",
     "nested item of an argument": "@tf.function\ndef step(batch):\n    batch['a']['b'] = 1.0\n    return batch",
     "popped from an argument": "@tf.function\ndef step(batch):\n    y = batch.pop('label')\n    return batch, y",
+    "deleted and written again": "@tf.function\ndef step(batch):\n    del batch['x']\n    batch['x'] = 1.0\n    return batch",
     "deleted from an argument": "@tf.function\ndef step(batch):\n    del batch['label']\n    return batch",
     "item of a method's argument": "class Agent(tf.Module):\n    @tf.function\n    def step(self, state):\n"
     "        state[0] = 1.0\n        return state",
@@ -105,6 +106,8 @@ NO_EFFECTS = {
     "a parameter's method": "@tf.function\ndef step(buffer, x):\n    buffer.append(x)\n    buffer.update(x)\n    return x",
     "a metric": "mean = keras.metrics.Mean()\n" + STEP + "    mean.update_state(x)\n    return x",
     "keyword arguments": "@tf.function\ndef step(x, **options):\n    options['x'] = x\n    return run(**options)",
+    "an item that is there for the call only": "@tf.function\ndef step(context, x):\n    context['scale'] = x * 2\n"
+    "    y = run(x, context)\n    del context['scale']\n    return y",
     "a copy of an argument": "@tf.function\ndef step(batch):\n    batch = dict(batch)\n    batch['x'] = 1.0\n    return batch",
     "an instance of the project": "class Board:\n    def __setitem__(self, k, v):\n        tf.print(k, v)\nboard = Board()\n"
     "@tf.function\ndef step(board):\n    board[0] = 1.0\n    return 1\nstep(board)",
@@ -206,6 +209,13 @@ def test_arguments_must_not_be_changed() -> None:
     def pops(batch):  # type: ignore[no-untyped-def]
         return batch.pop("x")
 
+    def takes_back(batch):  # type: ignore[no-untyped-def]
+        batch["y"] = batch["x"] * 2.0
+        y = batch["y"]
+        del batch["y"]
+        return y
+
+    assert float(tf.function(takes_back)({"x": tf.constant(2.0)})) == 4.0
     for change in (writes, pops):
         with pytest.raises(ValueError, match="should not modify its Python input arguments"):
             tf.function(change)({"x": tf.constant(2.0)})

@@ -60,13 +60,14 @@ def alone(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 
 
 def trained(folder: Path, *planted: str, with_card: bool) -> dict[str, Any]:
-    (folder / "site-packages").mkdir()
-    shutil.copy(HERE / "waits.py", folder / "site-packages")
+    installed = folder / ("site-packages" if with_card else "libraries")  # the other is like `pip install --target`'s
+    (installed / "waits-1.0.dist-info").mkdir(parents=True)
+    shutil.copy(HERE / "waits.py", installed)
     shutil.copy(HERE / "planted.py", folder)
     (folder / "card").write_bytes(TOLD.pack(0.0, 0.0, True))
     with pytest.MonkeyPatch.context() as patch, (folder / "card").open("r+b") as file:
         patch.chdir(folder)
-        patch.setenv("PYTHONPATH", str(folder / "site-packages"))
+        patch.setenv("PYTHONPATH", str(installed))
         patch.setenv("WAITS_CARD", str(folder / "card"))
         patch.setenv("WAITS_TRUTH", str(folder / "truth.json"))
         patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)

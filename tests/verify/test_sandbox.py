@@ -217,6 +217,38 @@ with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
     assert not outside.exists() and kept.exists()
 
 
+@pytest.mark.parametrize("sandbox", sandboxes())
+@pytest.mark.parametrize("device", ["cpu", "gpu:0"])
+def test_what_cuda_needs_to_start(tmp_path: Path, sandbox: Sandbox, device: str) -> None:
+    """Protects every measurement on a GPU: CUDA names its threads in /proc and does not start where it may not."""
+    program = tmp_path / "program.py"
+    program.write_text("""
+import json, os, threading
+notes = {}
+def attempt(name, path):
+    try:
+        with open(path) as file:
+            text = file.read()
+        with open(path, "w") as file:
+            file.write(text)
+        notes[name] = "done"
+    except OSError:
+        notes[name] = "refused"
+def name_thread():
+    attempt("thread", f"/proc/self/task/{threading.get_native_id()}/comm")
+thread = threading.Thread(target=name_thread)
+thread.start()
+thread.join()
+attempt("setting", "/proc/sys/vm/swappiness")
+with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
+    json.dump({"steps": [], "notes": notes}, file)
+""")
+    outcome = run_program(program, place=Place(device=device, sandbox=sandbox))
+    assert outcome.result is not None, outcome
+    may_name = sandbox.kind == "bwrap" or device != "cpu"
+    assert outcome.result.notes == {"thread": "done" if may_name else "refused", "setting": "refused"}
+
+
 def test_what_is_missing_is_said() -> None:
     """Protects honesty: Linux has every mechanism, other systems name what they lack."""
     assert (missing_mechanisms() == ()) == (sys.platform == "linux")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +112,7 @@ def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
 def _missing(facts: Facts, installed: TensorFlow, version: str) -> Iterator[Diagnosis]:
     """Libraries that the loader does not find, that TensorFlow's log names, or that are there and cannot be opened."""
     libraries = [library for library in facts.libraries if library.name != _DRIVERS_OWN]
-    names = [library.name for library in libraries if not library.path and not library.wheel]
+    names = [library.name for library in libraries if library.error and not library.wheel]
     if not installed.gpus:
         names += [name for name in _UNLOADED.findall(installed.log) if name != _DRIVERS_OWN]
     if names:
@@ -135,7 +136,9 @@ def _wrong_wheels(facts: Facts, build: Build) -> Iterator[str]:
 
 
 def _is_shadowed(library: Library) -> bool:
-    return bool(library.path and library.wheel) and not _WHEELS.search(library.path)
+    if not (library.path and library.wheel) or _WHEELS.search(library.path):
+        return False
+    return os.path.realpath(library.path) != os.path.realpath(library.wheel)
 
 
 def of_keras(facts: Facts) -> Iterator[Diagnosis]:

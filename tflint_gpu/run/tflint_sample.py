@@ -39,6 +39,12 @@ _LIBRARIES = tuple(
     {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")}
     | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
 )
+_INSTALLED = tuple(
+    os.path.join(folder, "")
+    for folder in sys.path
+    if folder not in ("", HERE) and os.path.isdir(folder)
+    if any(name.endswith(".dist-info") for name in os.listdir(folder))
+)  # also what `pip install --target` made
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSIDE = {
     ("evaluate", "fit"): "validation",
@@ -125,7 +131,9 @@ def _is_own(path: str) -> bool:
     if path.startswith(_PACKAGE) or os.path.basename(path).startswith("__autograph_generated"):
         return False
     parts = path.replace("\\", "/").split("/")
-    return "site-packages" not in parts and "dist-packages" not in parts and not path.startswith(_LIBRARIES)
+    if "site-packages" in parts or "dist-packages" in parts:
+        return False
+    return not path.startswith((*_LIBRARIES, *_INSTALLED))
 
 
 def _phase(path: str, name: str) -> str:

@@ -6,7 +6,10 @@ It runs in this package's own Python, which has nvidia-ml-py.
 import dataclasses
 import json
 import os
+import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[3]))  # where this package is, also in a checkout
 
 from tflint_gpu.doctor.environment import DEVICE_FILE
 from tflint_gpu.gpu.cards import survey

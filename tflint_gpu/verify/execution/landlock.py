@@ -43,7 +43,8 @@ def confine(writable: "list[str]") -> None:
     """Forbid this process to write but below some paths, and to open TCP connections; reading stays allowed.
 
     Arguments:
-        writable: folders and device files; those that are missing are passed over.
+        writable: folders and device files; those that are missing are passed over. `/proc/self` is this process, and
+            so the command's, too, but none that it starts.
 
     Raises:
         OSError: the kernel refuses.
@@ -67,13 +68,16 @@ def confine(writable: "list[str]") -> None:
 
 
 def _allow(rules: int, path: str, files: int) -> None:
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_PATH)
+    is_kept = path.startswith("/proc/")  # with an entry that nobody has open, the kernel forgets what is allowed there
     try:
+        os.set_inheritable(descriptor, is_kept)
         allowed = files if stat.S_ISDIR(os.fstat(descriptor).st_mode) else files & (_WRITE_FILE | _TRUNCATE)
         beneath = _Beneath(allowed, descriptor)
         _call(_ADD_RULE, ctypes.c_int(rules), _BENEATH_PATH, ctypes.byref(beneath), ctypes.c_uint32(0))
     finally:
-        os.close(descriptor)
+        if not is_kept:
+            os.close(descriptor)
 
 
 def _libc() -> ctypes.CDLL:

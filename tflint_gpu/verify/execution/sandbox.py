@@ -32,6 +32,8 @@ DROPPED_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS", "KERAS_BACKEND", "OMP_NUM_THRE
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME")
 _GPU_DEVICES = ("nvidia*", "dri", "kfd", "dxg")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/shm")
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
+_THREADS = "/proc/self/task"  # CUDA names its threads there, and does not start where it may not (error 304)
 _SOCKETS_OF_SERVICES = ("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 _TRIAL_SECONDS = 20
 _ENTRY = r"(?:\d+|GPU-[\w-]+|MIG-[\w/-]+)"
@@ -122,13 +124,15 @@ class Sandbox:
                 driver's cache of compiled kernels, if there is one, can be written.
         """
         if self.kind == "landlock":
-            devices = _card_files() if device != "cpu" else []
-            writable = [str(scratch), *_DEVICES, *devices, *filter(None, [_kernel_cache()])]
+            cards = [*_card_files(), _THREADS] if device != "cpu" else []
+            writable = [str(scratch), *_DEVICES, *cards, *filter(None, [_kernel_cache()])]
             return [command[0], "-I", "-S", landlock.__file__, *writable, "--", *command]
         if self.executable is None:
             return list(command)
         arguments = [self.executable, "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
         arguments += ["--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        for path in filter(os.path.exists, _KERNEL):  # a program of root's could write them without any right
+            arguments += ["--ro-bind", path, path]
         arguments += ["--tmpfs", _TEMPORARY, *_reopened(command)]
         if Path("/run/user").is_dir():
             arguments += ["--tmpfs", "/run/user"]

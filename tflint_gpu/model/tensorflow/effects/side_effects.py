@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 import libcst as cst
@@ -117,8 +118,10 @@ class SideEffects(Analysis):
     def _changed_items(self, traced: Traced) -> Iterator[SideEffect]:
         """`d[k] = v`, `d[k] += v`, `del d[k]`."""
         file = traced.file
-        for target in self._items_written(file).get(traced.function.node, ()):
-            if self._is_meant(file, target):
+        targets = self._items_written(file).get(traced.function.node, ())
+        taken_back = _taken_back(file, targets)
+        for target in targets:
+            if self._is_meant(file, target) or file.code(target) in taken_back:
                 continue
             owner = target.value
             statement = file.tree.statement(target)
@@ -199,6 +202,17 @@ def _shows_what_is_static(call: cst.Call) -> bool:
     """Whether a print shows what is known while tracing: a shape, a type."""
     parts = (part for arg in call.args for part in walk(arg.value))
     return any(isinstance(part, cst.Attribute) and part.attr.value in _STATIC for part in parts)
+
+
+def _taken_back(file: File, targets: Sequence[cst.Subscript]) -> set[str]:
+    """The items that a function deletes after it has written them: at its end they are as if nothing had been."""
+    last = {file.code(target): target for target in sorted(targets, key=lambda target: file.span(target)[0])}
+    written = {file.code(target) for target in targets if not _is_deleted(file, target)}
+    return {text for text, target in last.items() if text in written and _is_deleted(file, target)}
+
+
+def _is_deleted(file: File, target: cst.Subscript) -> bool:
+    return any(isinstance(parent, cst.Del) for parent in islice(file.tree.ancestors(target), 3))
 
 
 def _innermost(expr: Expression) -> Expression:

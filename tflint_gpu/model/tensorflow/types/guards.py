@@ -39,6 +39,8 @@ _SUGGESTS_VERSION = re.compile(
 )
 # Says that it is TensorFlow 2, and not which.
 _IS_TENSORFLOW_2 = re.compile(r"""[\w.]+\.startswith\((["'])2\.?\1\)""")
+_TENSORFLOW = frozenset(["tf", "tensorflow"])
+_OTHER_FRAMEWORKS = frozenset(["torch", "pytorch", "jax", "mxnet", "paddle"])
 _EAGER_TESTS = frozenset(
     (
         "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
@@ -109,8 +111,13 @@ class Guards(Analysis):
         return 0 if origins and all(_is_empty(origin) for origin in origins) else None
 
     def keeps_tensors_out(self, file: File, node: Node) -> bool:
-        """Whether `node` runs only for values of a certain kind, only eagerly, or where its failure is expected."""
-        return self.in_try(file, node) or any(_asks_for_kind(test) for test in self.conditions(file, node))
+        """Whether `node` runs only for values of a certain kind, only eagerly, or where its failure is expected.
+
+        So does what runs only where another framework computes: `if self.framework == "torch":`.
+        """
+        return self.in_try(file, node) or any(
+            _asks_for_kind(test) or _is_for_another_framework(test, holds) for test, holds in self.branches(file, node)
+        )
 
     def in_try(self, file: File, node: Node) -> bool:
         """Whether an exception from `node` is handled in the same function."""
@@ -310,3 +317,17 @@ def _asks_for_kind(test: Expression) -> bool:
     if isinstance(test, cst.Comparison):
         return _asks_for_kind(test.left) or any(_asks_for_kind(c.comparator) for c in test.comparisons)
     return False
+
+
+def _is_for_another_framework(test: Expression, holds: bool) -> bool:
+    """Whether a comparison with the name of a framework says that TensorFlow does not compute."""
+    if is_negation(test):
+        return _is_for_another_framework(test.expression, not holds)
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    compared = test.comparisons[0]
+    if not isinstance(compared.operator, cst.Equal | cst.NotEqual):
+        return False
+    names = {side.raw_value.lower() for side in (test.left, compared.comparator) if isinstance(side, cst.SimpleString)}
+    is_equal = holds is isinstance(compared.operator, cst.Equal)
+    return bool(names & _OTHER_FRAMEWORKS) if is_equal else bool(names & _TENSORFLOW)
