@@ -234,9 +234,9 @@ GLOBAL_SITES = Bound(
 # Loops.
 
 NUMBER_STEPS = Bound(
-    16,
+    64,
     "steps from a number to the loop that changes it",
-    "Each operand and each call site is a step of its own, and numbers are made of each other.",
+    "Each operand and each call site is a step of its own, some calls of Python deep, whose stack is limited.",
 )
 NUMBER_CALLS = Bound(
     3,

@@ -31,6 +31,14 @@ CHANGED = {  # the row of the call, below HEAD
     "a decay of epochs": ("for epoch in range(50):\n    beta = min(1.0, epoch / 10)\n    step(x, beta)\n", 3),
     "a counter": ("count = 0\nwhile count < limit:\n    count += 1\n    step(x, count)\n", 4),
     "a counter written out": ("n = 0\nfor x in data:\n    n = n + 1\n    step(x, n)\n", 4),
+    "counted in many places": (  # each of which depends on all others: they are looked at once, or this does not end
+        "n = 0\nfor x in data:\n    step(x, n)\n" + "".join(f"    if x[{i}]:\n        n += {i}\n" for i in range(30)),
+        3,
+    ),
+    "counted in many branches": (
+        "n = 0\nfor x in data:\n    step(x, n)\n" + "".join(f"    if x[{i}]:\n        n = n + {i}\n" for i in range(16)),
+        3,
+    ),
     "a decaying rate": ("rate = 0.5\nfor x in data:\n    step(x, rate)\n    rate *= 0.99\n", 3),
     "a clamped rate": ("e = 1.0\nfor x in data:\n    e = max(0.1, e * 0.99)\n    step(x, e)\n", 4),
     "float of a tensor": ("for x in data:\n    loss = model(x)\n    step(x, float(loss))\n", 3),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -59,33 +59,42 @@ class LoopNumbers(Analysis):
         super().__init__(model)
         self.data = model.once(LoopData)
         self._in_work: set[object] = set()
-        self._known: dict[Node, Number | None] = {}
+        self._known: dict[Node | Binding, Number | None] = {}
+        self._partial: dict[Node | Binding, Number | None] = {}  # known but for what is in work
         self._cuts = 0
 
     def of(self, file: File, expr: Expression) -> Number | None:
         """What changes a Python int or float; None where a value is, or may be, anything else: a tensor, NumPy's."""
-        if expr in self._known:
-            return self._known[expr]
-        if expr in self._in_work:  # it depends on itself
-            self._cuts += 1
+        if isinstance(expr, cst.Integer | cst.Float):
             return _FIXED
-        if len(self._in_work) > NUMBER_STEPS.limit:
+        if len(self._in_work) > NUMBER_STEPS.limit and expr not in self._known:
             if isinstance(expr, _COMPUTED):
                 self.inference.meet(NUMBER_STEPS)
             return None
+        return self._remembered(expr, lambda: self._of(file, expr))
+
+    def _remembered(self, subject: Node | Binding, number_of: Callable[[], Number | None]) -> Number | None:
+        """A number that may depend on itself: each part of a circle is visited once for each question from outside."""
+        if subject in self._known:
+            return self._known[subject]
+        if subject in self._in_work or subject in self._partial:
+            self._cuts += 1
+            return self._partial.get(subject, _FIXED)
         cuts = self._cuts
-        self._in_work.add(expr)
+        self._in_work.add(subject)
         try:
-            number = self._of(file, expr)
+            number = number_of()
         finally:
-            self._in_work.discard(expr)
-        if self._cuts == cuts or not self._in_work:  # else it may lack what is in work
-            self._known[expr] = number
+            self._in_work.discard(subject)
+        if self._cuts == cuts or not self._in_work:
+            self._known[subject] = number
+        else:  # it may lack what is in work, which whoever asks from outside gets by another way
+            self._partial[subject] = number
+        if not self._in_work:
+            self._partial.clear()
         return number
 
     def _of(self, file: File, expr: Expression) -> Number | None:
-        if isinstance(expr, cst.Integer | cst.Float):
-            return _FIXED
         if isinstance(expr, cst.Name):
             return self._name(file, expr)
         if isinstance(expr, cst.BinaryOperation):
@@ -141,22 +150,18 @@ class LoopNumbers(Analysis):
 
     def _bound(self, file: File, binding: Binding) -> Number | None:
         """What a binding gives its name."""
-        if binding in self._in_work:
-            self._cuts += 1
-            return _FIXED
-        self._in_work.add(binding)
-        try:
-            if binding.kind == "for" and binding.value is not None:
-                return self._yielded(file, binding)
-            if binding.kind == "assign" and binding.value is not None:
-                return self._assigned(file, binding)
-            if binding.kind == "augment" and isinstance(binding.node, cst.AugAssign):
-                return self._counted(file, binding, binding.node)
-            if binding.kind == "parameter" and isinstance(binding.node, cst.Param):
-                return self._passed(file, binding.node)
-            return None
-        finally:
-            self._in_work.discard(binding)
+        return self._remembered(binding, lambda: self._given(file, binding))
+
+    def _given(self, file: File, binding: Binding) -> Number | None:
+        if binding.kind == "for" and binding.value is not None:
+            return self._yielded(file, binding)
+        if binding.kind == "assign" and binding.value is not None:
+            return self._assigned(file, binding)
+        if binding.kind == "augment" and isinstance(binding.node, cst.AugAssign):
+            return self._counted(file, binding, binding.node)
+        if binding.kind == "parameter" and isinstance(binding.node, cst.Param):
+            return self._passed(file, binding.node)
+        return None
 
     def _assigned(self, file: File, binding: Binding) -> Number | None:
         value = _part(binding.value, binding.path)
