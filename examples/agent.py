@@ -18,7 +18,7 @@ def train_actor(states, critic):
 actor = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu"), tf.keras.layers.Dense(4)])
 critic = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu"), tf.keras.layers.Dense(1)])
 
-for epoch in range(5):
+for _ in range(5):
     for states, returns in data:
         train_actor(states, critic)
         with tf.GradientTape() as tape:
