@@ -36,7 +36,8 @@ CHANGED = {  # the row of the call, below HEAD
         3,
     ),
     "counted in many branches": (
-        "n = 0\nfor x in data:\n    step(x, n)\n" + "".join(f"    if x[{i}]:\n        n = n + {i}\n" for i in range(16)),
+        "n = 0\nfor x in data:\n    step(x, n)\n"
+        + "".join(f"    if x[{i}]:\n        n = n + {i}\n" for i in range(16)),
         3,
     ),
     "a decaying rate": ("rate = 0.5\nfor x in data:\n    step(x, rate)\n    rate *= 0.99\n", 3),
