@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -50,6 +51,7 @@ class Number:
 
 
 _FIXED = Number()
+_Subject: TypeAlias = Node | Binding | tuple[Node, str]  # an attribute of a class is a pair
 
 
 class LoopNumbers(Analysis):
@@ -58,9 +60,9 @@ class LoopNumbers(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.data = model.once(LoopData)
-        self._in_work: set[object] = set()
-        self._known: dict[Node | Binding, Number | None] = {}
-        self._partial: dict[Node | Binding, Number | None] = {}  # known but for what is in work
+        self._in_work: set[_Subject] = set()
+        self._known: dict[_Subject, Number | None] = {}
+        self._partial: dict[_Subject, Number | None] = {}  # known but for what is in work
         self._cuts = 0
 
     def of(self, file: File, expr: Expression) -> Number | None:
@@ -73,7 +75,7 @@ class LoopNumbers(Analysis):
             return None
         return self._remembered(expr, lambda: self._of(file, expr))
 
-    def _remembered(self, subject: Node | Binding, number_of: Callable[[], Number | None]) -> Number | None:
+    def _remembered(self, subject: _Subject, number_of: Callable[[], Number | None]) -> Number | None:
         """A number that may depend on itself: each part of a circle is visited once for each question from outside."""
         if subject in self._known:
             return self._known[subject]
@@ -88,7 +90,7 @@ class LoopNumbers(Analysis):
             self._in_work.discard(subject)
         if self._cuts == cuts or not self._in_work:
             self._known[subject] = number
-        else:  # it may lack what is in work, which whoever asks from outside gets by another way
+        else:  # it may lack what changes a part that is in work; the question in work collects that itself
             self._partial[subject] = number
         if not self._in_work:
             self._partial.clear()
@@ -250,18 +252,13 @@ class LoopNumbers(Analysis):
     def _attribute(self, file: File, expr: cst.Attribute) -> Number | None:
         """`self.step`, where all that the class assigns to it are numbers."""
         cls = self.inference.definitions.self_class(file, expr.value)
-        key = (cls.node, expr.attr.value) if cls is not None else None
-        if cls is None or key in self._in_work:
-            self._cuts += cls is not None
-            return _FIXED if cls is not None else None
-        self._in_work.add(key)
-        try:
-            assigned = self.inference.definitions.attributes(cls, expr.attr.value)
-            number = _all(
-                self.of(attribute.file, attribute.value) if not attribute.path else None for attribute in assigned
-            )
-        finally:
-            self._in_work.discard(key)
+        if cls is None:
+            return None
+        assigned = self.inference.definitions.attributes(cls, expr.attr.value)
+        number = self._remembered(
+            (cls.node, expr.attr.value),
+            lambda: _all(self.of(stored.file, stored.value) if not stored.path else None for stored in assigned),
+        )
         if number is None or not assigned:
             return None
         counting = [
