@@ -93,7 +93,7 @@ def _passed(branch: cst.If) -> Iterator[tuple[Expression, bool, bool]]:
     """The tests of an `if`, and of each `elif` after branches that leave, of which the branch leaves."""
     following: Node | None = branch
     while isinstance(following, cst.If) and (exits(following.body) or _skips(following.body)):
-        yield following.test, False, _raises(following)
+        yield following.test, False, always_raises(following)
         following = following.orelse
 
 
@@ -105,8 +105,8 @@ def _skips(block: cst.BaseSuite) -> bool:
     return isinstance(last, cst.Continue | cst.Break)
 
 
-def _raises(branch: cst.If) -> bool:
-    """`if x: raise ...`, and nothing else."""
+def always_raises(branch: cst.If) -> bool:
+    """Whether a branch does nothing but fail, and no other follows: `if x: raise ...`."""
     last = branch.body.body[-1] if branch.body.body else None
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1]

@@ -17,6 +17,7 @@ from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.model_packages import is_model_of_package
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
+from tflint_gpu.model.tensorflow.types.annotations import declared_classes
 from tflint_gpu.model.tensorflow.types.usage import Usage, Usages
 
 KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
@@ -66,6 +67,12 @@ _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
 )
 _SIGNATURES = Content("attribute", "signatures")
+_DECLARED: dict[str, Kind] = {
+    "tf.data.Dataset": "dataset",
+    "keras.optimizers.Optimizer": "optimizer",
+    "keras.Optimizer": "optimizer",
+    "tf.distribute.Strategy": "strategy",
+}
 GPU_LISTS = frozenset(
     (
         "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
@@ -147,6 +154,7 @@ class Kinds(Analysis):
         self._classes: dict[Node, frozenset[KerasKind]] = {}
         self._stateful: dict[File, tuple[cst.Call, ...]] = {}
         self._models: dict[tuple[Node, Context | None], bool] = {}
+        self._declared: dict[cst.Param, Kind | None] = {}
 
     def of_class(self, cls: Class) -> frozenset[KerasKind]:
         """What a class of the project is to Keras, through all its bases: {"layer"}, {"model"}, ..., or nothing."""
@@ -174,7 +182,23 @@ class Kinds(Analysis):
             return "loaded" if origin.file.name(origin.node.func) in _LOADERS else None  # a traced function
         if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
             return "model"
+        if isinstance(origin.node, cst.Param) and not origin.access_path:
+            return self._of_parameter(origin.file, origin.node)
         return "dataset" if is_loaded(origin) else None
+
+    def _of_parameter(self, file: File, parameter: cst.Param) -> Kind | None:
+        """What a parameter that nothing is seen to fill is by its annotation."""
+        if parameter not in self._declared:
+            kinds = {self._of_declared(file, name) for name in declared_classes(file, parameter)}
+            self._declared[parameter] = kinds.pop() if len(kinds) == 1 else None
+        return self._declared[parameter]
+
+    def _of_declared(self, file: File, class_name: Expression) -> Kind | None:
+        canonical_name = file.name(class_name) or ""
+        cls = self.inference.definitions.class_named(file, class_name)
+        if cls is not None:
+            return "model" if "model" in self.of_class(cls) else None
+        return _DECLARED.get(canonical_name) or keras_kind(canonical_name)
 
     def _of_other_class(self, cls: Class) -> Kind | None:
         bases = self.inference.definitions.external_bases(cls)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.model.python.names.branches import always_raises
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
 
@@ -21,6 +22,7 @@ _GENERATOR_KEYWORDS = _FIT_KEYWORDS - {"validation_split"} | frozenset(
     ).split()
 )
 _COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])
+_MODEL_CLASSES = frozenset("keras.Model keras.models.Model keras.Sequential keras.models.Sequential".split())
 # Methods that hand `training` on: a model is called by a noun.
 _VERB = re.compile(
     r"_*(?:(?:call|tokeni[sz]e|(?:pre|post)?process|augment|transform|encode|decode|embed|apply|forward|run|"
@@ -89,6 +91,9 @@ def _class_around(file: File, node: Node) -> Node | None:
 
 def _found(file: File) -> Iterator[tuple[str, Usage]]:
     for call in file.tree.calls:
+        demanded = _demanded_model(file, call)
+        if demanded is not None:
+            yield demanded, Usage("model", call)
         keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
         method = method_name(call)
         receiver = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
@@ -116,6 +121,21 @@ def _found(file: File) -> Iterator[tuple[str, Usage]]:
             holder = dotted_name(node.value)
             if holder is not None and _reaches_gradient(file, node):
                 yield holder, Usage("model", node)
+
+
+def _demanded_model(file: File, call: cst.Call) -> str | None:
+    """The name `m` in `assert isinstance(m, keras.Model)` and in `if not isinstance(m, keras.Model): raise ...`."""
+    if not file.names.is_builtin(call.func, "isinstance") or len(call.args) != 2:
+        return None
+    if file.name(call.args[1].value) not in _MODEL_CLASSES:
+        return None
+    parent = file.tree.parents[call]
+    if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
+        test = file.tree.parents[parent]
+        is_demand = isinstance(test, cst.If) and test.test is parent and always_raises(test)
+    else:
+        is_demand = isinstance(parent, cst.Assert) and parent.test is call
+    return dotted_name(call.args[0].value) if is_demand else None
 
 
 def _reaches_gradient(file: File, weights: Node) -> bool:
