@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from checks import found
 
 PROGRAM = """\
@@ -62,7 +61,15 @@ def test_annotation_says_model(annotation: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "annotation",
-    ["Table", "keras.layers.Dense | Table", "List[keras.Model]", "Optional[Table]", "'keras.Model and'", "int", "'Net'"],
+    [
+        "Table",
+        "keras.layers.Dense | Table",
+        "List[keras.Model]",
+        "Optional[Table]",
+        "'keras.Model and'",
+        "int",
+        "'Net'",
+    ],
 )
 def test_annotation_says_something_else(annotation: str, tmp_path: Path) -> None:
     """Protects that what may be something else is no model, a list of models neither."""
