@@ -261,3 +261,44 @@ def test_a_call_knows_on_which_side_of_a_strategy_each_way_runs(tmp_path: Path) 
     (call,) = (c for c in model.file.tree.calls if model.file.code(c) == "net(x)")
     ways = model.once(ExecutionContexts).of(model.file, call)
     assert sorted((way.strategy, way.least_runs) for way in ways) == [("inside", 5), ("outside", 7), ("unknown", 1)]
+
+
+TRAINER = """import abc
+import typing
+import tensorflow as tf
+from tensorflow import keras
+from elsewhere import Loop
+
+class Named(object):
+    def name(self):
+        return "trainer"
+
+class Hooked({hook_base}):
+    def run_all(self, batches):
+        raise NotImplementedError
+
+class Fitting({base}):
+    def prepare(self, net):
+        self.net, self.rule = net, keras.optimizers.Adam()
+
+    def run_all(self, batches):
+        for x, y in batches:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(self.net(x) - y)
+            self.rule.apply_gradients(zip(tape.gradient(loss, self.net.variables), self.net.variables))
+"""
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["object", "Named", "abc.ABC", "typing.Protocol", "keras.Model", "tf.Module", "keras.callbacks.Callback", "Hooked"],
+)
+def test_a_class_that_nobody_makes_runs_its_loops_as_they_stand(base: str, tmp_path: Path) -> None:
+    """Protects trainers of libraries: no base class that can be read, or that is known, traces their methods."""
+    assert ("TFG202", 21) in found(TRAINER.format(base=base, hook_base="Named"), tmp_path)
+
+
+@pytest.mark.parametrize(("base", "hook_base"), [("Loop", "object"), ("Hooked", "tf.Module"), ("Hooked", "Loop")])
+def test_a_base_class_that_cannot_be_read_may_trace_a_method(base: str, hook_base: str, tmp_path: Path) -> None:
+    """Protects silence where a base outside of the project, or one that names the method, may put it under a trace."""
+    assert found(TRAINER.format(base=base, hook_base=hook_base), tmp_path) == set()
