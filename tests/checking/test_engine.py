@@ -375,3 +375,25 @@ def test_all_rules_are_loaded_before_a_file_is_searched(
     Engine(resolver, tmp_path).check(file)
     [rules] = loaded
     assert isinstance(rules, list) and len(rules) > 20
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "for row in rows:\n    net.predict(row[None])\n",
+        "scores(rows)\n",
+        "if __name__ == '__main__':\n    scores(rows)\n",
+    ],
+)
+def test_a_program_whose_models_are_made_elsewhere(start: str, tmp_path: Path, write_files: Write) -> None:
+    """Protects scripts that name neither TensorFlow nor Keras: their package does."""
+    program = "import numpy as np\nfrom nets import make\n\nrows = np.load('rows.npy')\nnet = make()\n\n\n"
+    function = "def scores(rows):\n    return [net.predict(row[None]) for row in rows]\n\n\n"
+    write_files(
+        {"nets.py": "from tensorflow import keras\n\n\ndef make():\n    return keras.models.load_model('net')\n"}
+    )
+    write_files({"score.py": program + function + start})
+    resolver = SettingsResolver(Options(select=("TFG206",)), working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path)
+    results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["score.py"])]
+    assert {one[:2] for one in found(results)} == {("score.py", "TFG206")}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.text.bytesearch import Mentioned
+from tflint_gpu.text.bytesearch import Mentioned, runs_something
 from tflint_gpu.text.source import SourceFile, is_test
 
 if TYPE_CHECKING:
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from tflint_gpu.rule import Rule
 
 
-# What a file does when it is run, and not only imported: a program's classes may be several imports away.
-_RUNS = re.compile(rb"__main__|^[A-Za-z]\w*(?:\.\w+)*\(", re.MULTILINE)
+# A program's classes may be several imports away.
 _STEPS = 3
 
 
@@ -30,7 +28,7 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
 
     mentions, holds_tests = Mentioned(data), is_test(source.path, data)
-    steps = _STEPS if _RUNS.search(data) else 1
+    steps = _STEPS if runs_something(data) else 1
     passing = [
         rule
         for rule in rules

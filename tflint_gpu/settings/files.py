@@ -15,6 +15,7 @@ from tflint_gpu.text.bytesearch import (
     NOTEBOOK_ENDING,
     is_jupytext,
     mentions_tensorflow,
+    runs_models,
 )
 from tflint_gpu.text.import_search import ImportSearch
 
@@ -70,7 +71,7 @@ class FileToCheck:
             return False
         if mentions_tensorflow(data):
             return True
-        if b"__main__" in data and (imports or ImportSearch()).mentions_tensorflow(data, self.path, self.root, asked):
+        if runs_models(data) and (imports or ImportSearch()).mentions_tensorflow(data, self.path, self.root, asked):
             return True
         return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
 

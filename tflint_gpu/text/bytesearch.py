@@ -16,6 +16,7 @@ JUPYTEXT_ENDING = ".md"
 ENDINGS = (".py", NOTEBOOK_ENDING, QUARTO_ENDING, JUPYTEXT_ENDING)
 """Of the files that are checked."""
 _JUPYTEXT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
+_FIRST_CALL = re.compile(rb"^(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()", re.MULTILINE)
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
@@ -25,6 +26,18 @@ def mentions_tensorflow(data: bytes) -> bool:
     if b"tensorflow" in data or b"keras" in data:
         return True
     return b"import " not in data and b".fit(" in data  # a snippet, as it is pasted into a question
+
+
+def runs_something(data: bytes) -> bool:
+    """Whether a file does something when it is run, and not only where it is imported: a call or a loop of the module."""
+    return b"__main__" in data or _FIRST_CALL.search(data) is not None
+
+
+def runs_models(data: bytes) -> bool:
+    """Whether a file may be a program whose models are those of other files, if one of its imports has some."""
+    if b"__main__" in data:
+        return True
+    return (b".predict(" in data or b".fit(" in data or b".evaluate(" in data) and runs_something(data)
 
 
 def is_jupytext(data: bytes) -> bool:
