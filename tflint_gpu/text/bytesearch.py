@@ -29,7 +29,7 @@ def mentions_tensorflow(data: bytes) -> bool:
 
 
 def runs_something(data: bytes) -> bool:
-    """Whether a file does something when it is run, and not only where it is imported: a call or a loop of the module."""
+    """Whether a module has a call or a loop of its own: it does something when it is run, not only where imported."""
     return b"__main__" in data or _FIRST_CALL.search(data) is not None
 
 
