@@ -56,6 +56,7 @@ def test_what_cannot_be_done_exits_with_2(tmp_path: Path, tflint: Any) -> None:
         (["nowhere.py"], "nowhere.py"),
         (["--select", "TFG"[:2]], "TF"),
         (["--target-tensorflow", "latest"], "target-tensorflow"),
+        (["--target-tensorflow", "9.9"], "`target-tensorflow` must be a TensorFlow version from 1.0 to"),
         (["--config", "nowhere.toml"], "nowhere.toml"),
         (["--per-file-ignores", "a.py"], "per-file-ignores"),
         (["--no-such-option"], "--no-such-option"),
@@ -404,6 +405,69 @@ def test_severities_and_warnings_of_comments(tmp_path: Path, tflint: Any) -> Non
     (tmp_path / "b.py").write_text("import tensorflow as tf\nwith tf.device('/GUP:0'):  # noqa: oops\n    pass\n")
     for _ in range(2):  # fresh, and from the cache
         assert "b.py:2: `# noqa: oops` names no rule, so it suppresses nothing" in tflint("check", "b.py").stderr
+
+
+@pytest.mark.parametrize("selected", [(), ("--select", "TFG101"), ("--select", "gpu-config-too-late")])
+def test_a_file_that_does_not_parse_is_told_whatever_is_selected(
+    selected: tuple[str, ...], tmp_path: Path, tflint: Any
+) -> None:
+    """Protects from "All checks passed!" for a file in which no rule's word stands."""
+    (tmp_path / "a.py").write_text("import tensorflow\nx = (\n")
+    done = tflint("check", "--isolated", *selected, "a.py")
+    assert done.returncode == 1 and "error[TFG000 unreadable-file]: does not parse" in done.stdout
+
+
+MISPLACED = "with tf.device('/GUP:0'):{comment}\n    x = tf.ones(3)\n"
+NAME, NAMED = "invalid-device", "TFG502"
+
+
+def rows_found(tflint: Any, *options: str) -> list[int]:
+    done = tflint("check", "--output-format", "json", *options, "a.py")
+    return [found["location"]["row"] for found in json.loads(done.stdout) if found["code"] == NAMED]
+
+
+@pytest.mark.parametrize("word", [NAME, NAMED])
+def test_a_rule_goes_by_its_name_wherever_its_code_goes(word: str, tmp_path: Path, tflint: Any) -> None:
+    path, settings = tmp_path / "a.py", tmp_path / "tflint-gpu.toml"
+    path.write_text("import tensorflow as tf\n" + MISPLACED.format(comment=""))
+    assert rows_found(tflint, "--select", word) == [2] == rows_found(tflint, "--ignore", "ALL", "--extend-select", word)
+    assert rows_found(tflint, "--ignore", word) == [] == rows_found(tflint, "--per-file-ignores", f"a.py:{word}")
+    for line in (f'ignore = ["{word}"]', f'per-file-ignores = {{"a.py" = ["{word}"]}}', 'select = ["numpy-in-call"]'):
+        settings.write_text(line)
+        assert rows_found(tflint) == [], line
+    settings.write_text(f'select = ["{word}"]')
+    assert rows_found(tflint) == [2]
+    path.write_text(path.read_text().replace(":\n", f":  # noqa: {word}\n"))
+    assert rows_found(tflint) == []
+    path.write_text(f"# tflint-gpu: noqa: {word}\n" + path.read_text().replace("# noqa", "#"))
+    assert rows_found(tflint) == []
+    assert tflint("rule", word).stdout.startswith(f"{NAMED} {NAME}\n")
+
+
+def test_a_misspelt_comment_suppresses_nothing_and_is_warned_of(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text("import tensorflow as tf\n" + MISPLACED.format(comment="  # noqa: misspelt"))
+    assert rows_found(tflint, "--isolated") == [2]
+    told = tflint("check", "--isolated", "a.py").stderr
+    assert told == "warning: a.py:2: `# noqa: misspelt` names no rule, so it suppresses nothing\n"
+
+
+@pytest.mark.parametrize("word", ["", f": {NAME}", f": {NAMED}", ": TFG5"])
+def test_a_range_is_suppressed_from_off_to_on(word: str, tmp_path: Path, tflint: Any) -> None:
+    block = MISPLACED.format(comment="")
+    switched = f"import tensorflow as tf\n{block}# tflint-gpu: off{word}\n{block}# tflint-gpu: on{word}\n{block}"
+    (tmp_path / "a.py").write_text(switched)
+    assert rows_found(tflint, "--isolated") == [2, 8]
+    (tmp_path / "a.py").write_text(switched.replace(f": off{word}", ": off: numpy-in-call"))
+    assert rows_found(tflint, "--isolated") == [2, 5, 8], "what is off is off, and nothing else"
+
+
+def test_a_team_chooses_the_severity_of_a_rule(tmp_path: Path, tflint: Any) -> None:
+    """Protects `[tool.tflint-gpu.severity]`: it is shown, and it decides whether the command fails."""
+    (tmp_path / "a.py").write_text("import tensorflow as tf\n" + MISPLACED.format(comment=""))
+    for word, severity, code in ((NAME, "advice", 0), (NAMED, "warning", 1), ("TFG5", "advice", 0), (NAME, "error", 1)):
+        (tmp_path / "pyproject.toml").write_text(f'[tool.tflint-gpu.severity]\n{word} = "{severity}"\n')
+        done = tflint("check", "--output-format", "concise", "a.py")
+        assert (done.returncode, f"a.py:2:16: {severity}: {NAMED} " in done.stdout) == (code, True), word
 
 
 STEP = """import tensorflow as tf

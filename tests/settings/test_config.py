@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,3 +171,30 @@ def test_a_file_may_extend_another(tmp_path: Path, write_files: Write) -> None:
     assert settings.exclude.match(str(tmp_path / "old")) and not settings.exclude.match(str(tmp_path / "a/b/older"))
     severities = [settings.severity_of(code) for code in ("TFG101", "TFG102", "TFG202")]
     assert severities == ["advice", "warning", None], "the more specific selector wins, then the nearer file"
+
+
+def test_a_package_of_a_monorepo_extends_its_root_and_keeps_its_own_pin(
+    tmp_path: Path, write_files: Write, tflint: Callable[..., Any]
+) -> None:
+    """Protects by the command: one run from the root checks each package by what the root selects, and by its own pin."""
+    old = "import tensorflow as tf\nprint(tf.test.is_gpu_available())\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n"
+    write_files(
+        {
+            "pyproject.toml": '[tool.tflint-gpu]\nselect = ["TFG5"]\ntarget-tensorflow = "2.10"\n',
+            "packages/a/tflint-gpu.toml": 'extend = "../../pyproject.toml"\nextend-select = ["TFG701"]\n',
+            "packages/a/requirements.txt": "tensorflow==2.15.0\n",
+            "packages/a/model.py": old,
+            "packages/b/tflint-gpu.toml": "",
+            "packages/b/model.py": old,
+            "model.py": old,
+        }
+    )
+    done = tflint("check", "--output-format", "json", ".")
+    codes: dict[str, list[str]] = {}
+    for finding in json.loads(done.stdout):
+        codes.setdefault(Path(finding["filename"]).relative_to(tmp_path).parent.name, []).append(finding["code"])
+    assert codes == {"": ["TFG502"], "a": ["TFG701", "TFG502"], "b": ["TFG701", "TFG502"]}
+    shown = {place: tflint("check", "--show-settings", f"{place}/model.py").stdout for place in (".", "packages/a")}
+    assert "# checked as code for TensorFlow 2.10 " in shown["."]
+    assert "# checked as code for TensorFlow 2.15 " in shown["packages/a"]
+    assert "2.12" in tflint("check", "--show-settings", "--target-tensorflow", "2.12", "packages/a/model.py").stdout
