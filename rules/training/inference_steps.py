@@ -10,7 +10,6 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model import (
-    TIMERS,
     Analysis,
     Batches,
     Class,
@@ -298,7 +297,7 @@ class InferenceSteps(Analysis):
             return True
         if self._changes(file, loop, run):
             return False
-        return any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
+        return self.repetitions.is_timed(file, loop)
 
     def _is_after_epoch(self, file: File, loop: LoopNode) -> bool:
         """Whether all that run a loop do so once an epoch, and it plays no game: a text is written as a sample."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import (
-    TIMERS,
     ExecutionContexts,
     Guards,
     Invocation,
@@ -192,9 +191,7 @@ def _is_meant(model: Model, invocation: Invocation) -> bool:
     ):
         return True
     if not model.once(Repetitions).varies(invocation, [arg.value for arg in invocation.entry.args]):
-        return model.once(Training).runs_training(file, loop) or any(
-            file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ())
-        )
+        return model.once(Training).runs_training(file, loop) or model.once(Repetitions).is_timed(file, loop)
     if any("epoch" in name for name in names_of(loop)):
         return model.once(Training).runs_training(file, loop)
     return any(

@@ -20,6 +20,7 @@ from tflint_gpu.model import (
     Rows,
     Training,
     argument,
+    iterable,
     method_name,
     predicts_again,
     walk,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 
 _SUBSTRINGS = (b".predict(", b".evaluate(")
+# So many rows Keras's `predict` and `evaluate` run at once where they get no `batch_size`.
+_BATCH_SIZE = 32
 
 
 class PredictInStep(Rule):
@@ -49,9 +52,10 @@ class PredictInStep(Rule):
 
     Why: each call of `predict` makes a dataset of its argument, an iterator, callbacks and a progress bar, and runs an
     epoch of one step. `predict_on_batch` runs the same traced function on the array as it is, and so does a call of the
-    model under `@tf.function`. Where a loop goes over all batches of a dataset, one `predict` or `evaluate` of the
-    dataset does it all. Not reported: single rows (TFG206), calls under a condition, data that every iteration shares,
-    loops of epochs, and the methods of other classes.
+    model under `@tf.function`. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
+    `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG206), calls under a condition, data
+    that every iteration shares, loops of epochs, slices of more rows than `batch_size`, and the methods of other
+    classes.
 
     Measured: {evidence}
 
@@ -158,12 +162,27 @@ def _in_loops_over_batches(model: Model) -> Iterator[Invocation]:
     loops, data = model.once(EagerLoops), model.once(LoopData)
     for file, loop in model.once(Repetitions).loops(_SUBSTRINGS):
         batches = data.batches(file, loop)
-        if batches is None or not batches.is_certain or loops.is_no_place(file, loop):
+        if batches is None or not (batches.is_certain or batches.sources) or loops.is_no_place(file, loop):
             continue
         for call in model.once(Invocations).eager(file, loop, batches, _SUBSTRINGS):
             given = argument(call.call, 0, "x") if method_name(call.call) in _OF_BATCH else None
-            if given is not None and data.holds(call.file, Batches(call.names, True, batches.sources), given):
+            if given is None or not data.holds(call.file, Batches(call.names, True, batches.sources), given):
+                continue
+            if batches.is_certain or _is_slice_of_one_batch(model, call):
                 yield call
+
+
+def _is_slice_of_one_batch(model: Model, call: Invocation) -> bool:
+    """Whether a loop over `range(0, n, size)` takes no more rows each time than the method runs at once."""
+    steps = iterable(call.loop)
+    if not isinstance(steps, cst.Call) or len(steps.args) < 3:
+        return False
+    size, at_once = steps.args[2].value, argument(call.call, -1, "batch_size")
+    if at_once is not None and not call.path and call.file.code(at_once) == call.file.code(size):
+        return True
+    rows = model.constants.of(call.root_file, size)
+    most = _BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
+    return isinstance(rows, int) and isinstance(most, int) and rows <= most
 
 
 def _is_keras(model: Model, call: Invocation) -> bool:
@@ -182,6 +201,8 @@ def _is_keras(model: Model, call: Invocation) -> bool:
 
 def _help(model: Model, call: Invocation, method: str, of_batch: str) -> str:
     batches = model.once(LoopData).batches(call.root_file, call.loop)
+    if batches is not None and batches.sources and not batches.is_certain and not call.path:
+        return f"one `{method}` of all rows, with this `batch_size`, runs all batches; for single ones use `{of_batch}`"
     if batches is not None and batches.is_certain and not call.path:
         return f"one `{method}` of the whole dataset runs all batches; for single ones use `{of_batch}`"
     return f"use `{of_batch}`, or call the model in a function under `@tf.function`"

@@ -35,7 +35,27 @@ class Agent:
 Agent().train()
 """
 
+LOADER = """def load(path):
+    if path.endswith(".h5"):
+        return keras.models.load_model(path)
+    {other}
+net = load(input())
+for row in x:
+    y = net.predict(row[None])
+"""
+
 FOUND = {
+    "a model, or an interpreter, which has no `predict`": LOADER.format(other="return tf.lite.Interpreter(path)"),
+    "a model, or a session, which has no `predict`": "import onnxruntime\n"
+    + LOADER.format(other="return onnxruntime.InferenceSession(path)"),
+    "a model, or a class of the program, which has no `predict`": "class Table:\n    def run(self, row):\n"
+    "        return row\n" + LOADER.format(other="return Table()"),
+    "a model, or a text": LOADER.format(other="return 'none'"),
+    "a model whose pruning ended": "from tensorflow_model_optimization.sparsity import keras as sparsity\n"
+    "net = sparsity.strip_pruning(model)\nfor row in x:\n    y = net.predict(row[None])",
+    "a model that is pruned, perhaps": "import tensorflow_model_optimization as tfmot\nnet = model\n"
+    "if input():\n    net = tfmot.sparsity.keras.prune_low_magnitude(net)\n"
+    "for row in x:\n    y = net.predict(row[None])",
     "many of a dataset": "samples = tf.data.Dataset.from_tensor_slices(x)\nfor sample in samples.take(300):\n"
     "    print(model.predict(tf.expand_dims(sample, 0)))",
     "a few of a dataset, again and again": "samples = tf.data.Dataset.from_tensor_slices(x)\n"
@@ -157,6 +177,16 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "timed as a whole": "import time\nrow = x[:1]\nbegin = time.perf_counter()\nfor _ in range(repeats):\n"
+    "    answer = model.predict(row)\nspent = time.perf_counter() - begin",
+    "another library's, or a model": "import joblib\n" + LOADER.format(other="return joblib.load(path)"),
+    "a class of the program that has `predict`, or a model": "class Table:\n    def predict(self, rows):\n"
+    "        return rows\n" + LOADER.format(other="return Table()"),
+    "a class that may inherit `predict`, or a model": "import tables\nclass Table(tables.Base):\n    pass\n"
+    + LOADER.format(other="return Table()"),
+    "a class that is given `predict`, or a model": "class Table:\n    def __init__(self, f):\n"
+    "        self.predict = f\n" + LOADER.format(other="return Table(print)"),
+    "only an interpreter": "net = tf.lite.Interpreter('a.tflite')\nfor row in x:\n    y = net.predict(row[None])",
     "a few of a dataset": "samples = tf.data.Dataset.from_tensor_slices(x)\nfor sample in samples.map(tf.abs).take(3).prefetch(1):\n"
     "    print(model.predict(tf.expand_dims(sample, 0)))",
     "a few of a dataset, numbered": "samples = tf.data.Dataset.from_tensor_slices(x)\n"

@@ -44,10 +44,23 @@ FOUND = {
     "evaluate in a loop over a dataset": "for x, y in data:\n    critic.evaluate(x, y)\n",
     "evaluate with options, after the step": "for start in range(0, 6400, 64):\n    rows = inputs[start:start + 64]\n"
     "    critic.train_on_batch(rows, goals)\n    critic.evaluate(rows, goals, batch_size=64, verbose=0)\n",
+    "batches cut out of an array": "rows = np.load('rows.npy')\nouts = []\nfor first in range(0, len(rows), 16):\n"
+    "    outs.append(critic.predict(rows[first:first + 16]))\n",
+    "batches cut out, of a size that a parameter has": "def scores(images, size=10):\n    parts = []\n"
+    "    for k in range(0, images.shape[0], size):\n        part = critic.predict(images[k:k + size], verbose=0)\n"
+    "        parts.append(part)\n    return np.concatenate(parts)\nscores(np.load('images.npy'))\n",
+    "batches cut out, at once": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), SIZE):\n"
+    "    print(critic.predict(rows[k:k + SIZE], batch_size=SIZE))\n",
     "a function that gets the batch": "def score(batch):\n    return critic.predict(batch, verbose=0)\n"
     "for x, y in data:\n    score(x)\n",
 }
 SILENT = {
+    "slices of many batches": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), 5000):\n"
+    "    np.save(f'{k}.npy', critic.predict(rows[k:k + 5000]))\n",
+    "slices of a size that nobody knows": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), SIZE):\n"
+    "    np.save(f'{k}.npy', critic.predict(rows[k:k + SIZE]))\n",
+    "windows that overlap": "rows = np.load('rows.npy')\nfor k in range(len(rows) - 9):\n"
+    "    print(critic.predict(rows[k:k + 10].mean(0, keepdims=True)))\n",
     "each epoch": "for epoch in range(100):\n    for x, y in data:\n        critic.train_on_batch(x, y)\n"
     "    generator.predict(np.random.normal(size=(64, 100)))\n",
     "every hundredth step": "for step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"

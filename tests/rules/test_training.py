@@ -504,6 +504,8 @@ for x, y in dataset.batch(4):
     print(net(x))
 """
 FORWARD = {
+    "slices of an array": "rows = np.load('rows.npy')\nouts = []\nfor k in range(0, len(rows), 64):\n"
+    "    outs.append(model(rows[k:k + 64], training=False))\n",
     "network of a table of classes": "NETS = {'r': keras.applications.ResNet50, 'v': keras.applications.VGG16}\n"
     "def network(name):\n    return NETS[name](weights=None)\nnet = network(flag)\n"
     "for x, y in dataset.batch(4):\n    print(net(x))",
@@ -593,6 +595,10 @@ FORWARD = {
     "    print(model(u, training=False))",
 }
 NOT_FORWARD = {
+    "slices in a traced function": "@tf.function\ndef scores(rows):\n    outs = []\n"
+    "    for k in range(0, 640, 64):\n        outs.append(model(rows[k:k + 64]))\n    return tf.concat(outs, 0)\n"
+    "scores(np.zeros((640, 2)))\n",
+    "slices of a few": "rows = np.zeros((64, 2))\nfor k in range(0, 64, 16):\n    print(model(rows[k:k + 16]))\n",
     "its traced call by name": PREDICTING.format("@tf.function"),
     "a partial of a traced function": "import functools\n@tf.function\ndef apply(net, x):\n    return net(x)\n"
     "run = functools.partial(apply, model)\nfor x, y in dataset.batch(4):\n    run(x)",

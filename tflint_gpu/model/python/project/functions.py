@@ -221,6 +221,16 @@ class Definitions:
             if (name := current.file.name(base.value)) is not None
         }
 
+    def has_known_bases(self, cls: Class, libraries: tuple[str, ...]) -> bool:
+        """Whether all bases of a class can be read, or are of some libraries: ("abc.", "typing.")."""
+
+        def is_known(file: File, base: Expression) -> bool:
+            if self.class_named(file, base) is not None or file.names.is_builtin(base, "object"):
+                return True
+            return (file.name(base) or "").startswith(libraries)
+
+        return all(is_known(current.file, base.value) for current in self.lineage(cls) for base in current.node.bases)
+
     def method(self, cls: Class, name: str, *, skip_own: bool = False) -> Function | None:
         """The method that `instance.name` finds; with `skip_own` the one that `super().name` finds."""
         for current in self.lineage(cls):

@@ -10,8 +10,8 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, method_name
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
 from tflint_gpu.model.tensorflow.api.keras_methods import RUNNING_METHODS
 from tflint_gpu.model.tensorflow.api.passing import PARTIAL
@@ -67,23 +67,10 @@ class EagerLoops(Analysis):
         method = self.inference.definitions.function(file, function)
         assert method.owner is not None
         above = self.inference.definitions.method(method.owner, method.name, skip_own=True)
-        if self._has_known_bases(method.owner, _BARE_BASES if above is not None else _PLAIN_BASES):
+        if self.inference.definitions.has_known_bases(method.owner, _BARE_BASES if above is not None else _PLAIN_BASES):
             return self._is_handed_outside(method)
         sites = self.inference.call_sites(method)
         return self._is_handed_outside(method) or all(self._is_of_any_subclass(method, f, c) for f, c in sites)
-
-    def _has_known_bases(self, cls: Class, libraries: tuple[str, ...]) -> bool:
-        """Whether all bases of a class can be read, or are of some libraries."""
-        definitions = self.inference.definitions
-
-        def is_known(file: File, base: Expression) -> bool:
-            if definitions.class_named(file, base) is not None or file.names.is_builtin(base, "object"):
-                return True
-            return (file.name(base) or "").startswith(libraries)
-
-        return all(
-            is_known(current.file, base.value) for current in definitions.lineage(cls) for base in current.node.bases
-        )
 
     def must_be_eager(self, file: File, loop: LoopNode) -> bool:
         """Whether something shows that a loop runs eagerly: its data, a value read in it, or all that call it."""

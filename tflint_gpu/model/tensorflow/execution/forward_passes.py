@@ -125,7 +125,9 @@ class ForwardPasses(Analysis):
             return False
         if not self.is_model_call(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
             return False
-        if not batches.is_certain and not (run.path or self.data.is_direct(file, loop, call.args[0].value)):
+        given = call.args[0].value
+        is_element = run.path or given in batches.sources or self.data.is_direct(file, loop, given)
+        if not batches.is_certain and not is_element:
             return False
         return not self._is_occasional(run, file, loop) and not self.construction.is_symbolic(run, call.args[0].value)
 

@@ -16,6 +16,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
+from tflint_gpu.model.tensorflow.api.nondeterminism import TIMERS
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import (
@@ -158,6 +159,18 @@ class Repetitions(Analysis):
         file, loop = invocation.root_file, invocation.loop
         flow = IterationFlow(file, loop, frozenset([invocation.entry]))
         return any(flow.comes_back(arg.value) for arg in invocation.entry.args)
+
+    def is_timed(self, file: File, loop: LoopNode) -> bool:
+        """Whether a program reads a clock in a loop, or right before and right after it."""
+        if any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ())):
+            return True
+        statements = file.tree.siblings(loop)
+        place = statements.index(loop) if loop in statements else 0
+        around = (statements[place - 1], statements[place + 1]) if 0 < place < len(statements) - 1 else ()
+        return bool(around) and all(
+            any(isinstance(node, cst.Call) and file.name(node.func) in TIMERS for node in walk(statement))
+            for statement in around
+        )
 
     def waits(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop waits for requests, messages or a user's input."""

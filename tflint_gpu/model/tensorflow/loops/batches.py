@@ -13,7 +13,7 @@ from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.children import names_in
 from tflint_gpu.model.python.syntax.syntax import (
     Expression,
     FunctionNode,
@@ -26,6 +26,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 from tflint_gpu.model.python.value_flow import results
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS
+from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, subscripts_of, target_names
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
@@ -51,7 +52,8 @@ class Batches:
     Arguments:
         names: the local names that hold what an iteration yields, or what is made of it.
         is_certain: whether it is certainly batches: of a dataset, or of an iterator or class of the project.
-        sources: the calls and subscripts in the loop that yield something.
+        sources: the calls and subscripts in the loop that yield something; not certain are slices of an array, which
+            a traced function may cut, too.
     """
 
     names: frozenset[str]
@@ -72,6 +74,7 @@ class LoopData(Analysis):
         """What a loop goes through; None where it is little, or nothing that looks like data."""
         names: set[str] = set()
         sources: set[Node] = set()
+        slices: set[Node] = set()
         certain = False
         data, target = iterable(loop), loop_target(loop)
         if data is not None and target is not None:
@@ -81,8 +84,9 @@ class LoopData(Analysis):
             index = self._index(file, data, target)
             if index is not None:
                 sources |= set(self._indexed(file, loop, index))
+                slices |= set(self._slices(file, loop, data, index))
             elif self._is_data(file, data):
-                names |= set(_names_in(target))
+                names |= set(target_names(target))
                 certain = self._must_be_data(file, data)
         elif isinstance(loop, cst.While) and self._counts_few(file, loop):
             return None
@@ -93,10 +97,10 @@ class LoopData(Analysis):
             elif _GIVES_BATCH.fullmatch(method_name(call) or "") and self._is_own_method(file, call):
                 sources.add(call)
                 certain = True
-        if not names and not sources:
+        if not names and not sources | slices:
             return None
-        held = _spread(file, loop, names, sources)
-        return Batches(held, certain or bool(sources), frozenset(sources))
+        held = spread_names(file, loop, names, sources | slices)
+        return Batches(held, certain or bool(sources), frozenset(sources | slices))
 
     def is_short(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop makes a known, small number of iterations, and no other loop runs it again and again."""
@@ -129,18 +133,18 @@ class LoopData(Analysis):
 
     def holds(self, file: File, batches: Batches, expr: Node) -> bool:
         """Whether an expression is made of what the loop yields."""
-        return _mentions(expr, batches.names, batches.sources)
+        return mentions(expr, batches.names, batches.sources)
 
     def spread(
         self, file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node] | None = None
     ) -> frozenset[str]:
         """The names in a place that hold what some of its names hold, or what some of its expressions give."""
-        return _spread(file, block, names, sources or set())
+        return spread_names(file, block, names, sources or set())
 
     def is_direct(self, file: File, loop: LoopNode, expr: Expression) -> bool:
         """Whether an expression is an element of what a `for` yields as it is, not what is loaded by its name."""
         target = loop_target(loop)
-        names = set(_names_in(target)) if target is not None else set()
+        names = set(target_names(target)) if target is not None else set()
         while True:
             if isinstance(expr, cst.Name):
                 return expr.value in names
@@ -224,20 +228,23 @@ class LoopData(Analysis):
         """`data[i]`, `data[i * n : i * n + n]`: what a loop over indexes takes out of data that it does not make."""
         if not index:
             return
-        made = set(_bound_in(file, loop))
-        counters = _spread(file, loop, {index}, set())
-        for subscript in file.tree.subscripts:
-            if not file.tree.within(subscript, _body(loop)) or not isinstance(
-                subscript.value, cst.Name | cst.Attribute
-            ):
-                continue
-            base: Expression = subscript.value
-            while isinstance(base, cst.Attribute):
-                base = base.value
-            if isinstance(base, cst.Name) and base.value in made:
-                continue
+        counters = spread_names(file, loop, {index}, set())
+        for subscript in subscripts_of(file, loop):
             first = subscript.slice[0].slice
-            if _mentions(first, counters, frozenset()) and self._is_dataset_class(file, subscript.value):
+            if mentions(first, counters, frozenset()) and self._is_dataset_class(file, subscript.value):
+                yield subscript
+
+    def _slices(self, file: File, loop: LoopNode, data: Expression, index: str) -> Iterator[Node]:
+        """`rows[i : i + size]` in a loop over `range(0, len(rows), size)`: one batch after the other."""
+        steps = [arg.value for arg in data.args[2:]] if isinstance(data, cst.Call) else []
+        if not index or not steps or self.constants.of(file, steps[0]) == 1:
+            return
+        for subscript in subscripts_of(file, loop):
+            first = subscript.slice[0].slice
+            if len(subscript.slice) > 1 or not isinstance(first, cst.Slice) or first.upper is None:
+                continue
+            starts = isinstance(first.lower, cst.Name) and first.lower.value == index
+            if starts and index in names_in(first.upper):
                 yield subscript
 
     def _is_dataset_class(self, file: File, expr: Expression) -> bool:
@@ -331,65 +338,3 @@ class LoopData(Analysis):
 
     def _is_own_method(self, file: File, call: cst.Call) -> bool:
         return bool(self.inference.callees(file, call))
-
-
-def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
-    """The names that the loop's body assigns."""
-    scope = file.tree.scope(loop)
-    for name, bindings in scope.bindings.items():
-        if any(
-            binding.kind in ("assign", "augment") and file.tree.within(binding.node, _body(loop))
-            for binding in bindings
-        ):
-            yield name
-
-
-def _spread(file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
-    """The names, and all that the loop's body assigns from something that mentions one of them."""
-    scope = file.tree.scopes.get(block) or file.tree.scope(block)
-    assigned = [
-        binding
-        for bindings in scope.bindings.values()
-        for binding in bindings
-        if binding.value is not None
-        and binding.kind in ("assign", "for")
-        and file.tree.within(binding.node, _body(block))
-    ]
-    held = set(names)
-    for _ in range(len(assigned) + 1):
-        more = {b.name for b in assigned if b.name not in held and b.value and _mentions(b.value, held, sources)}
-        if not more:
-            break
-        held |= more
-    return frozenset(held)
-
-
-def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[Node] | set[Node]) -> bool:
-    stack: list[Node] = [expr]
-    while stack:
-        node: Any = stack.pop()
-        kind = node.__class__
-        if node in sources or (kind is cst.Name and node.value in names):
-            return True
-        if kind is cst.Attribute or kind is cst.Arg:
-            stack.append(node.value)
-        elif kind is cst.Call:  # what is called is not what it is given
-            stack.extend(node.args)
-            if node.func.__class__ is cst.Attribute:
-                stack.append(node.func)
-        else:
-            stack.extend(children(node))
-    return False
-
-
-def _body(block: LoopNode | FunctionNode) -> Node:
-    """What runs in every iteration; a comprehension as a whole."""
-    return block if isinstance(block, cst.BaseComp) else block.body
-
-
-def _names_in(target: Node) -> Iterator[str]:
-    if isinstance(target, cst.Name):
-        yield target.value
-    elif isinstance(target, cst.Tuple | cst.List):
-        for element in target.elements:
-            yield from _names_in(element.value)

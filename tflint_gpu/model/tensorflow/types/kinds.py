@@ -18,6 +18,7 @@ from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.model_packages import is_model_of_package
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.types.annotations import declared_classes
+from tflint_gpu.model.tensorflow.types.receivers import lacks_method
 from tflint_gpu.model.tensorflow.types.usage import Usage, Usages
 
 KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
@@ -65,6 +66,14 @@ _MODULE = re.compile(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metri
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
 _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
+)
+# TensorFlow Model Optimization's functions of a model make a model; of a layer some of them make a layer.
+_TFMOT = "tensorflow_model_optimization."
+_OPTIMIZED = frozenset(
+    (
+        "sparsity.keras.prune_low_magnitude sparsity.keras.strip_pruning clustering.keras.cluster_weights "
+        "clustering.keras.strip_clustering quantization.keras.quantize_model quantization.keras.quantize_apply"
+    ).split()
 )
 _SIGNATURES = Content("attribute", "signatures")
 _DECLARED: dict[str, Kind] = {
@@ -168,7 +177,7 @@ class Kinds(Analysis):
         """What a value is; None where that is not known."""
         name = origin.made_by
         if name is not None:
-            known = _kind_of_result(name)
+            known = _kind_of_result(name) or self._of_optimized(name, origin)
             if known is not None:
                 return known
         cls = self.inference.instance_class(origin)
@@ -185,6 +194,12 @@ class Kinds(Analysis):
         if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self._of_parameter(origin.file, origin.node)
         return "dataset" if is_loaded(origin) else None
+
+    def _of_optimized(self, name: str, origin: Origin) -> Kind | None:
+        call = origin.call
+        if call is None or not name.startswith(_TFMOT) or name.removeprefix(_TFMOT) not in _OPTIMIZED or not call.args:
+            return None
+        return "model" if self.is_model(origin.file, call.args[0].value, origin.context) else None
 
     def _of_parameter(self, file: File, parameter: cst.Param) -> Kind | None:
         """What a parameter that nothing is seen to fill is by its annotation."""
@@ -282,6 +297,12 @@ class Kinds(Analysis):
         seen = [origin for origin in origins if not self._is_uncalled(origin)]
         return 0 < len(seen) < len(origins) and all(self.of(origin) == "model" for origin in seen)
 
+    def _is_model_where_it_works(self, file: File, func: cst.Attribute, context: Context | None) -> bool:
+        """Whether of all values that may arrive only models have the method."""
+        values = [o for o in self.inference.of(file, func.value, context) if not o.is_none]
+        able = [o for o in values if not lacks_method(self.inference, o, func.attr.value)]
+        return 0 < len(able) < len(values) and all(self.of(origin) == "model" for origin in able)
+
     def _is_uncalled(self, origin: Origin) -> bool:
         """Whether a value is a parameter of a function that nothing is seen to call."""
         node, file = origin.node, origin.file
@@ -306,7 +327,7 @@ class Kinds(Analysis):
     def has_method(self, file: File, func: cst.Attribute, context: Context | None = None) -> bool:
         """Whether `m.fit` is certainly a Keras model's: `m` is one, or forwards to one by `__getattr__`.
 
-        What has no such method is not what a call means: `m` may also be a function of a SavedModel.
+        What has no such method is not what a call means: `m` may also be an interpreter of TensorFlow Lite.
         """
         method = Content("attribute", func.attr.value)
 
@@ -315,6 +336,8 @@ class Kinds(Analysis):
             return origin.access_path[-1:] == (method,) and self.of(owner) == "model"
 
         if self.is_model(file, func.value, context) or self._is_model_where_it_runs(file, func.value, context):
+            return True
+        if self._is_model_where_it_works(file, func, context):
             return True
         methods = [origin for origin in self.inference.of(file, func, context) if _SIGNATURES not in origin.access_path]
         return bool(methods) and all(origin.is_none or is_forwarded(origin) for origin in methods)

@@ -1,0 +1,89 @@
+"""Which names in a loop or function hold what some of its names and expressions give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node
+
+
+def subscripts_of(file: File, loop: LoopNode) -> Iterator[cst.Subscript]:
+    """The subscripts in a loop's body of names and attributes that the body does not make."""
+    made = set(_bound_in(file, loop))
+    for subscript in file.tree.subscripts:
+        base: Expression = subscript.value
+        if not isinstance(base, cst.Name | cst.Attribute) or not file.tree.within(subscript, body_of(loop)):
+            continue
+        while isinstance(base, cst.Attribute):
+            base = base.value
+        if not isinstance(base, cst.Name) or base.value not in made:
+            yield subscript
+
+
+def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
+    """The names that the loop's body assigns."""
+    scope = file.tree.scope(loop)
+    for name, bindings in scope.bindings.items():
+        if any(
+            binding.kind in ("assign", "augment") and file.tree.within(binding.node, body_of(loop))
+            for binding in bindings
+        ):
+            yield name
+
+
+def spread_names(file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
+    """The names, and all that the loop's body assigns from something that mentions one of them."""
+    scope = file.tree.scopes.get(block) or file.tree.scope(block)
+    assigned = [
+        binding
+        for bindings in scope.bindings.values()
+        for binding in bindings
+        if binding.value is not None
+        and binding.kind in ("assign", "for")
+        and file.tree.within(binding.node, body_of(block))
+    ]
+    held = set(names)
+    for _ in range(len(assigned) + 1):
+        more = {b.name for b in assigned if b.name not in held and b.value and mentions(b.value, held, sources)}
+        if not more:
+            break
+        held |= more
+    return frozenset(held)
+
+
+def mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[Node] | set[Node]) -> bool:
+    """Whether an expression is made of some names or sources; what it calls does not count."""
+    stack: list[Node] = [expr]
+    while stack:
+        node: Any = stack.pop()
+        kind = node.__class__
+        if node in sources or (kind is cst.Name and node.value in names):
+            return True
+        if kind is cst.Attribute or kind is cst.Arg:
+            stack.append(node.value)
+        elif kind is cst.Call:  # what is called is not what it is given
+            stack.extend(node.args)
+            if node.func.__class__ is cst.Attribute:
+                stack.append(node.func)
+        else:
+            stack.extend(children(node))
+    return False
+
+
+def body_of(block: LoopNode | FunctionNode) -> Node:
+    """What runs in every iteration; a comprehension as a whole."""
+    return block if isinstance(block, cst.BaseComp) else block.body
+
+
+def target_names(target: Node) -> Iterator[str]:
+    """The names that a loop's target binds."""
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, cst.Tuple | cst.List):
+        for element in target.elements:
+            yield from target_names(element.value)

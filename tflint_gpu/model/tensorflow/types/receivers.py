@@ -1,0 +1,62 @@
+"""Which values lack a method of Keras's models: a call of it means another of the values that may arrive."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.functions import Class, Definitions
+from tflint_gpu.model.python.syntax.syntax import method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+
+# Runtimes that load what was exported from a model. None has a method of a Keras model's name that runs it:
+# tf.lite.Interpreter has `invoke`, onnxruntime's session `run`, MNN's interpreter `runSession`.
+_RUNTIMES = frozenset(
+    (
+        "tf.lite.Interpreter tf.lite.python.interpreter.Interpreter tflite_runtime.interpreter.Interpreter "
+        "ai_edge_litert.interpreter.Interpreter onnxruntime.InferenceSession MNN.Interpreter "
+        "tf.saved_model.load tf.compat.v1.saved_model.load tf.compat.v1.Session"
+    ).split()
+)
+_GRAPHS = frozenset(["tf.Graph", "tf.compat.v1.Graph"])
+_LITERALS: dict[type[cst.CSTNode], type] = {
+    cst.SimpleString: str,
+    cst.Integer: int,
+    cst.Float: float,
+    cst.List: list,
+    cst.Tuple: tuple,
+    cst.Dict: dict,
+    cst.Set: set,
+}
+
+
+def lacks_method(inference: Inference, origin: Origin, method: str) -> bool:
+    """Whether a value certainly lacks a method of Keras's models, so that a call of it on this value would fail."""
+    if origin.access_path:
+        return False
+    literal = _LITERALS.get(type(origin.node))
+    if literal is not None:
+        return not hasattr(literal, method)
+    if origin.made_by in _RUNTIMES or _is_graph(origin):
+        return True
+    cls = inference.instance_class(origin)
+    return (
+        cls is not None and not isinstance(origin.node, cst.Param) and _class_lacks(inference.definitions, cls, method)
+    )
+
+
+def _is_graph(origin: Origin) -> bool:
+    """`tf.Graph()`, and what `with tf.Graph().as_default() as graph` calls so: a session or a writer has this, too."""
+    call = origin.call
+    return call is not None and (origin.made_by in _GRAPHS or method_name(call) == "as_default")
+
+
+def _class_lacks(definitions: Definitions, cls: Class, method: str) -> bool:
+    """Whether all of a class can be read, and nothing in it gives its instances such an attribute."""
+    if not definitions.has_known_bases(cls, ("abc.", "typing.")):
+        return False
+    if any(current.node.keywords or current.node.decorators for current in definitions.lineage(cls)):
+        return False
+    if any(definitions.method(cls, name) is not None for name in (method, "__getattr__", "__getattribute__")):
+        return False
+    return not definitions.attributes(cls, method)
