@@ -108,6 +108,44 @@ def test_the_citation_and_the_package_say_the_same() -> None:
     assert f"repository-code: {PROJECT['urls']['Source']}\n" in citation
 
 
+def test_what_an_index_shows_of_the_package(tmp_path: Path) -> None:
+    """By the metadata that is built: links, words to search for, and the Pythons that are tested."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--no-deps", "--no-build-isolation",
+         "--no-index", "--ignore-installed", "--report", "-", copy_checkout(tmp_path / "checkout")],
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    [shown] = [one["metadata"] for one in json.loads(done.stdout)["install"]]
+    urls = {label.partition(", ")[0] for label in shown["project_url"]}
+    assert urls == {"Documentation", "Source", "Issues", "Changelog"}
+    assert {"tensorflow", "keras", "gpu", "linter", "flake8"} <= set(shown["keywords"])
+    assert "Framework :: Flake8" in shown["classifier"] and "Typing :: Typed" in shown["classifier"]
+    assert {re.split(r"[<>=]", name)[0] for name in shown["requires_dist"]} >= {"flake8", "nvidia-ml-py", "libcst"}
+    newest = pythons_allowed()[-1]
+    assert [name for name in shown["classifier"] if name.endswith(f":: {newest}")]
+    for workflow in ("test.yml", "release.yml"):
+        tested = re.findall(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / workflow).read_text())
+        assert tested and all(f'"{newest}"' in versions for versions in tested), "no Python is named that is not tested"
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_what_github_shows_to_who_contributes_is_current(name: str) -> None:
+    """Links and files that are named are there, and so are programs, options and the README's commands."""
+    text = (ROOT / ".github" / name).read_text("utf-8")
+    links = re.findall(r"\]\(([^)#:\s]+)\)", text)
+    assert [link for link in links if not (ROOT / ".github" / link).exists()] == []
+    named = re.findall(r"(?:(?:tests|docs|rules)/[\w/]+\.\w+)|\.ci/run", text)
+    assert [file for file in named if not (ROOT / file).exists()] == []
+    if name == "CONTRIBUTING.md":
+        readme = (ROOT / "README.md").read_text("utf-8")
+        [second] = [line for line in readme.splitlines() if ".venv/bin/pytest" in line]
+        assert " && ".join(re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[0].split("\n")[:3]) == second
+        assert "wrong finding" in text and "missed" in text
+    else:
+        assert "Report a vulnerability" in text and "`--sandbox none`" in text
+
+
 def test_the_image_has_all_that_a_check_needs(tmp_path: Path) -> None:
     """What the Dockerfile copies is built, and its command checks the folder that is mounted as its own."""
     lines = (ROOT / "Dockerfile").read_text().splitlines()
