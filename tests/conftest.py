@@ -23,6 +23,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(Path(__file__).parent))
 
+from checkout import ROOT, is_installed
 from forked import ForkedPrograms
 from warm import WITH_ALL_RULES, Warm, as_text
 
@@ -35,6 +36,10 @@ hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("any machine")
+
+if not is_installed():
+    # As by `python -m pytest` in a checkout or an unpacked sdist: what tests start in other folders finds the package.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 

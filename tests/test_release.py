@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -29,18 +30,36 @@ def test_the_version_and_the_changelog_agree() -> None:
     assert done.stdout == f"tflint-gpu {tflint_gpu.__version__}\n"
 
 
-def test_a_checkout_runs_without_being_installed(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python that has all that the tests need, except this package."""
+    folder = tmp_path_factory.mktemp("bare")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=600)
+    [packages] = folder.glob("lib/python*/site-packages")
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "tflint_gpu" not in path.name and not (packages / path.name).exists():
+            (packages / path.name).symlink_to(path)
+    return folder / "bin" / "python"
+
+
+def run_bare(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a module, as a user does who has unpacked the sources and installed nothing of them."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+    return subprocess.run(
+        [str(python), "-m", *words], cwd=folder, capture_output=True, text=True, timeout=1800, env=clean
+    )
+
+
+def test_a_checkout_runs_without_being_installed(bare: Path, tmp_path: Path) -> None:
     """Protects `python -m tflint_gpu` and `python -m pytest` there, where the rules lie next to the package."""
     place = copy_checkout(tmp_path / "checkout")
-    program = (
-        f"import sys, runpy; sys.meta_path[:] = [one for one in sys.meta_path if 'editable' not in repr(one).lower()];"
-        f"sys.path[:] = [{str(place)!r}, *sys.path]; sys.argv = ['', 'check', '--isolated', '--no-cache', '.'];"
-        f"runpy.run_module('tflint_gpu', run_name='__main__')"
-    )
-    folder = place / "fixtures" / "no_faster"
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True)
+    assert run_bare(bare, tmp_path, "tflint_gpu").returncode == 1, "it is installed nowhere"
+    done = run_bare(bare, place, "tflint_gpu", "check", "--isolated", "--no-cache", "fixtures/no_faster")
     assert (done.returncode, done.stderr) == (1, ""), done.stderr
     assert "TFG303" in done.stdout
+    tests = ["tests/settings/test_selection.py", "tests/cli/test_rule.py", "tests/cli/test_start.py"]
+    done = run_bare(bare, place, "pytest", *tests)
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
@@ -262,12 +281,11 @@ def test_what_is_built_runs_in_a_clean_environment(built: Path, python: str, lib
 
 
 @pytest.mark.campaign
-def test_the_sdist_can_run_its_own_tests(built: Path, tmp_path: Path) -> None:
+def test_the_sdist_can_run_its_own_tests(built: Path, bare: Path, tmp_path: Path) -> None:
     [sdist], [wheel] = built.glob("*.tar.gz"), built.glob("*.whl")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     [folder] = tmp_path.iterdir()
-    (folder / "tflint_gpu" / "rules").symlink_to(folder / "rules")  # as an editable installation has it
     rooms = [
         "tests/text",
         "tests/reports",
@@ -276,10 +294,9 @@ def test_the_sdist_can_run_its_own_tests(built: Path, tmp_path: Path) -> None:
         "tests/test_fixtures.py",
         "tests/test_release.py",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", *rooms],
-        cwd=folder, capture_output=True, text=True, timeout=1800, env={**os.environ, "PYTHONPATH": str(folder)},
-    )  # fmt: skip
+    done = run_bare(bare, folder, "tflint_gpu", "check", "--isolated", "examples/train.py")
+    assert (done.returncode, done.stderr) == (1, ""), done.stderr
+    done = run_bare(bare, folder, "pytest", "-x", *rooms)
     assert done.returncode == 0, done.stdout[-3000:]
     with zipfile.ZipFile(wheel) as archive:
         named = {name.partition("/")[0] for name in archive.namelist()}
