@@ -55,6 +55,8 @@ def test_what_cannot_be_done_exits_with_2(tmp_path: Path, tflint: Any) -> None:
     for arguments, words in [
         (["nowhere.py"], "nowhere.py"),
         (["--select", "TFG"[:2]], "TF"),
+        (["--select", "E501"], "unknown rule `E501` in `select`; it is a code of pycodestyle"),
+        (["--ignore", "numpy-in-cal"], "did you mean `numpy-in-call`?"),
         (["--target-tensorflow", "latest"], "target-tensorflow"),
         (["--target-tensorflow", "9.9"], "`target-tensorflow` must be a TensorFlow version from 1.0 to"),
         (["--config", "nowhere.toml"], "nowhere.toml"),

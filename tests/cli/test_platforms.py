@@ -5,15 +5,17 @@ A program without those modules and functions is as near to another system as a 
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+import yaml
+from checkout import ROOT, needs_installation
+from editor import Editor, codes
 
-from tflint_gpu.cli.run import command as run
-from tflint_gpu.cli.verify import command as verify
 from tflint_gpu.settings.patterns import FilePattern, FilePatterns, with_slashes
 
 # Fork is Linux's way to start workers; elsewhere they are spawned.
@@ -62,13 +64,72 @@ def test_the_plugin_the_server_and_the_other_commands_are_imported(module: str, 
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", [run, verify], ids=["run", "verify"])
-def test_windows_is_refused_in_one_sentence(command: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflint_gpu.cli.commands.sys.platform", "win32")
-    result = CliRunner().invoke(command, ["train.py"])  # type: ignore[arg-type]
-    assert result.exit_code == 1
-    assert result.output.startswith("Error: ") and "on Windows use WSL" in result.output
-    assert len(result.output.splitlines()) == 1
+def test_the_plugin_needs_no_posix(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(PROGRAM)
+    words = ["--isolated", "--select=TFG", "--jobs=1", "a.py"]
+    call = f"    sys.argv[1:] = {words}\n    from flake8.main.cli import main\n    sys.exit(main())\n"
+    needs_installation()
+    done = python(tmp_path, call)
+    assert (done.returncode, done.stderr) == (1, "") and done.stdout.startswith("a.py:3:16: TFG502 ")
+
+
+@pytest.mark.parametrize("hook", yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text()), ids=itemgetter("id"))
+def test_the_hooks_need_no_posix(hook: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(PROGRAM)
+    program, *words = hook["entry"].split()
+    assert program == "tflint-gpu"
+    call = f"    sys.argv[1:] = {[*words, 'a.py']}\n    from tflint_gpu.cli import main\n    main()\n"
+    done = python(tmp_path, call)
+    assert (done.returncode, done.stderr) == (0 if "--fix-only" in words else 1, ""), done.stderr
+    assert ("TFG502" in done.stdout) == ("--fix-only" not in words)
+
+
+@pytest.mark.asyncio
+async def test_the_language_server_needs_no_posix(tmp_path: Path) -> None:
+    call = "    sys.argv[1:] = ['server']\n    from tflint_gpu.cli import main\n    main()\n"
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE + call)
+    editor = Editor(tmp_path)
+    await editor.start(command=(sys.executable, str(tmp_path / "elsewhere.py")))
+    assert codes(await editor.open("a.py", PROGRAM)) == [("TFG502", 3)]
+    assert await editor.leave() == 0
+
+
+def test_doctor_needs_no_posix(tmp_path: Path) -> None:
+    """It looks at a machine without NVIDIA's files and without TensorFlow; what it says of Windows is in its own tests."""
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    call = (
+        f"    sys.argv[1:] = ['doctor', '--python', {str(bare)!r}]\n    from tflint_gpu.cli import main\n    main()\n"
+    )
+    done = python(tmp_path, call)
+    assert (done.returncode, done.stderr) == (1, "") and "TFG909" in done.stdout, done.stderr
+
+
+ROW = re.compile(r"^\| (`.*?) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+ON_WINDOWS = """
+    import tflint_gpu.cli.commands as commands
+    commands.sys = types.SimpleNamespace(**{**vars(sys), "platform": "win32"})
+    from tflint_gpu.cli import main
+    main()
+"""
+
+
+def test_the_page_says_what_runs_where_and_the_rest_refuses_in_one_sentence(tmp_path: Path) -> None:
+    """Protects who is on Windows: no traceback of a module that only POSIX has, and the page knows it before."""
+    page = (ROOT / "docs" / "getting-started.md").read_text("utf-8")
+    rows = ROW.findall(page.partition("## Platforms")[2].partition("\n## ")[0])
+    cells = {name: windows for names, _, _, windows in rows for name in re.findall(r"`(\w+)`", names)}
+    assert {"check", "rule", "server", "verify", "run", "doctor"} <= set(cells)
+    (tmp_path / "train.py").write_text("")
+    for name in ("check", "verify", "run"):
+        done = python(tmp_path, f"    sys.argv[1:] = [{name!r}, 'train.py']{ON_WINDOWS}")
+        if cells[name] == "yes":
+            assert (done.returncode, done.stderr) == (0, "")
+            continue
+        assert cells[name].startswith("no") and (done.returncode, done.stdout) == (2, ""), name
+        assert done.stderr.startswith(f"error: {name} ") and "on Windows use WSL" in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
 
 
 def test_patterns_of_windows() -> None:
