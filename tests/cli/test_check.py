@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -465,11 +466,15 @@ def test_a_range_is_suppressed_from_off_to_on(word: str, tmp_path: Path, tflint:
 
 def test_a_team_chooses_the_severity_of_a_rule(tmp_path: Path, tflint: Any) -> None:
     """Protects `[tool.tflint-gpu.severity]`: it is shown, and it decides whether the command fails."""
+    colours: dict[str, list[str]] = {}
     (tmp_path / "a.py").write_text("import tensorflow as tf\n" + MISPLACED.format(comment=""))
     for word, severity, code in ((NAME, "advice", 0), (NAMED, "warning", 1), ("TFG5", "advice", 0), (NAME, "error", 1)):
         (tmp_path / "pyproject.toml").write_text(f'[tool.tflint-gpu.severity]\n{word} = "{severity}"\n')
         done = tflint("check", "--output-format", "concise", "a.py")
         assert (done.returncode, f"a.py:2:16: {severity}: {NAMED} " in done.stdout) == (code, True), word
+        coloured = tflint("check", "--output-format", "concise", "--color", "always", "a.py").stdout
+        colours[severity] = re.findall(rf"\x1b\[([\d;]+)m{NAMED}", coloured)
+    assert len({*map(str, colours.values())}) == 3 and all(colours.values()), "severities have colours of their own"
 
 
 STEP = """import tensorflow as tf
