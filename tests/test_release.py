@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import os
 import re
@@ -11,6 +13,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -100,6 +103,55 @@ def test_three_systems_are_tested() -> None:
     assert text.count(f'python: ["{oldest}", "{newest}"]') == 2
     for word in re.findall(r"tests/\S+", text):
         assert (ROOT / word).exists(), word
+
+
+def imported_by_tests(files: list[Path]) -> set[str]:
+    """The packages that test files import when they are collected, by way of the helpers beside them, too."""
+    found: set[str] = set()
+    seen: set[Path] = set()
+    waiting = [*files]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        for node in ast.parse(path.read_text("utf-8")).body:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            found |= {name.partition(".")[0] for name in names}
+            waiting += [ROOT / "tests" / f"{name}.py" for name in names]
+    helpers = {path.stem for path in seen}
+    return found - helpers - {*sys.stdlib_module_names, "tflint_gpu", "conftest"}
+
+
+def with_what_they_need(packages: list[str]) -> set[str]:
+    """Installed packages and all that are installed with them."""
+    found: set[str] = set()
+    while packages:
+        name = re.split(r"[^\w.-]", packages.pop())[0].lower().replace("_", "-")
+        if name and name not in found:
+            found.add(name)
+            with contextlib.suppress(PackageNotFoundError):
+                packages += [one for one in requires(name) or [] if "extra ==" not in one]
+    return found
+
+
+def test_the_other_systems_install_what_their_tests_import() -> None:
+    """Protects the workflow from tests that cannot even be collected there: it installs fewer packages than `dev`."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"]
+    install, test, *_ = [step["run"] for step in jobs["elsewhere"]["steps"] if "run" in step]
+    [extra] = re.findall(r'-e "\.\[(\w+)\]"', install)
+    listed = install.partition('"')[2].partition('"')[2].split()
+    named = [ROOT / word for word in test.split() if word.startswith("tests/")]
+    files = [path for name in named for path in ([name] if name.is_file() else name.glob("**/*.py"))]
+    files += [folder / "conftest.py" for name in named for folder in (name, *name.parents) if ROOT in folder.parents]
+    installed = with_what_they_need([*listed, *PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra]])
+    distributions = packages_distributions()
+    missing = {
+        name for name in imported_by_tests(files)
+        if not {one.lower().replace("_", "-") for one in distributions.get(name, [])} & installed
+    }  # fmt: skip
+    assert len(files) > 30 and missing == set()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,9 @@ def test_colours_are_chosen_by_option_then_environment_then_terminal(words: tupl
 
 
 def test_doctor_has_colours_by_choice(tmp_path: Path) -> None:
-    bare = tmp_path / "bare"
-    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
-    bare.chmod(0o755)
+    """By a Python without packages, which is quickly examined."""
+    venv.create(tmp_path / "bare", with_pip=False)
+    bare = tmp_path / "bare" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     plain = with_colours(tmp_path, "doctor", "--python", str(bare))
     coloured = with_colours(tmp_path, "doctor", "--color", "always", "--python", str(bare))
     assert COLOUR not in plain and COLOUR in coloured

@@ -122,6 +122,24 @@ def test_doctor_needs_no_posix(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "") and "TFG909" in done.stdout, done.stderr
 
 
+def test_the_tests_of_other_systems_run_without_posix(tmp_path: Path) -> None:
+    """Protects the workflow: its tests are collected, and what they share starts commands, also where nothing forks."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    [command] = [
+        step["run"] for step in workflow["jobs"]["elsewhere"]["steps"] if "pytest -n auto" in step.get("run", "")
+    ]
+    files = [word for word in command.split() if word.startswith("tests/")]
+    for words in (["--collect-only", *files], ["tests/settings", "-k", "monorepo or pipe or links"]):
+        call = (
+            f"    sys.path.insert(0, {str(ROOT / 'tests')!r})\n    import warm\n    warm.HAS_FORKS = False\n"
+            f"    import pytest\n    sys.exit(pytest.main({['-p', 'no:cacheprovider', *words]}))\n"
+        )
+        script = tmp_path / "tests_elsewhere.py"
+        script.write_text(ELSEWHERE.replace(" getuid ", " ") + call)  # which pytest itself asks on Linux
+        done = subprocess.run([sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True, timeout=1200)
+        assert done.returncode == 0, done.stdout[-3000:]
+
+
 ROW = re.compile(r"^\| (`.*?) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 ON_WINDOWS = """
     import tflint_gpu.cli.commands as commands
