@@ -34,3 +34,27 @@ def browser(width: int, height: int) -> Iterator[Any]:
         yield window
     finally:
         window.quit()
+
+
+_CUT_OFF = """
+const hidden = element => {
+  for (let above = element.parentElement; above && above !== document.body; above = above.parentElement)
+    if (["auto", "scroll"].includes(getComputedStyle(above).overflowX)) return false;
+  const drawing = element.closest("svg"), place = element.getBoundingClientRect();
+  const page = {left: 0, right: arguments[0], top: -Infinity, bottom: Infinity};
+  const around = drawing && drawing !== element ? drawing.getBoundingClientRect() : page;
+  return place.width > 0 && (place.left < around.left - 1 || place.right > around.right + 1
+    || place.top < around.top - 1 || place.bottom > around.bottom + 1);
+};
+const clips = element => element.closest("[clip-path], defs, clipPath, symbol") !== null;
+return [...document.querySelectorAll("body *")].filter(element => !clips(element) && hidden(element))
+  .map(element => element.outerHTML.slice(0, 200));
+"""
+
+
+def cut_off(window: Any, width: int) -> list[str]:
+    """What a page as wide as a screen does not show whole; what can be scrolled by itself, and drawn lines, may go on."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    found: list[str] = window.execute_script(_CUT_OFF, width)
+    return found

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
+
+
+def is_installed() -> bool:
+    """Whether this environment has the package; its sources at hand are no installation."""
+    elsewhere = [folder for folder in sys.path if Path(folder).resolve() != ROOT]
+    return any(distributions(name="tflint-gpu", path=elsewhere))
+
+
+def needs_installation() -> None:
+    """Skip a test of what only an installation has: the program `tflint-gpu`, and what other programs find by its name."""
+    if not is_installed():
+        pytest.skip("tflint-gpu is not installed here: these are its sources only")
 
 
 def git(directory: Path, *arguments: str) -> str:

@@ -10,20 +10,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background, where Ctrl-C would reach no test
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as below `nohup`: what the tests start would inherit it
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as below `nohup`: what the tests start would inherit it
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from forked import ForkedPrograms
+from checkout import ROOT, is_installed
 from warm import WITH_ALL_RULES, Warm, as_text
 
 from tflint_gpu.diagnostics import Prediction
@@ -35,6 +35,13 @@ hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("any machine")
+
+if TYPE_CHECKING:
+    from forked import ForkedPrograms
+
+if not is_installed():
+    # As by `python -m pytest` in a checkout or an unpacked sdist: what tests start in other folders finds the package.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -55,6 +62,8 @@ def commands() -> Iterator[Warm]:
 @pytest.fixture(scope="session")
 def forks() -> Iterator[ForkedPrograms]:
     """Programs that use TensorFlow, with one import of it for all tests."""
+    from forked import ForkedPrograms  # which needs what only POSIX has
+
     running = ForkedPrograms()
     yield running
     running.close()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -29,18 +33,36 @@ def test_the_version_and_the_changelog_agree() -> None:
     assert done.stdout == f"tflint-gpu {tflint_gpu.__version__}\n"
 
 
-def test_a_checkout_runs_without_being_installed(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python that has all that the tests need, except this package."""
+    folder = tmp_path_factory.mktemp("bare")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=600)
+    [packages] = folder.glob("lib/python*/site-packages")
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "tflint_gpu" not in path.name and not (packages / path.name).exists():
+            (packages / path.name).symlink_to(path)
+    return folder / "bin" / "python"
+
+
+def run_bare(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a module, as a user does who has unpacked the sources and installed nothing of them."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+    return subprocess.run(
+        [str(python), "-m", *words], cwd=folder, capture_output=True, text=True, timeout=1800, env=clean
+    )
+
+
+def test_a_checkout_runs_without_being_installed(bare: Path, tmp_path: Path) -> None:
     """Protects `python -m tflint_gpu` and `python -m pytest` there, where the rules lie next to the package."""
     place = copy_checkout(tmp_path / "checkout")
-    program = (
-        f"import sys, runpy; sys.meta_path[:] = [one for one in sys.meta_path if 'editable' not in repr(one).lower()];"
-        f"sys.path[:] = [{str(place)!r}, *sys.path]; sys.argv = ['', 'check', '--isolated', '--no-cache', '.'];"
-        f"runpy.run_module('tflint_gpu', run_name='__main__')"
-    )
-    folder = place / "fixtures" / "no_faster"
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True)
+    assert run_bare(bare, tmp_path, "tflint_gpu").returncode == 1, "it is installed nowhere"
+    done = run_bare(bare, place, "tflint_gpu", "check", "--isolated", "--no-cache", "fixtures/no_faster")
     assert (done.returncode, done.stderr) == (1, ""), done.stderr
     assert "TFG303" in done.stdout
+    tests = ["tests/settings/test_selection.py", "tests/cli/test_rule.py", "tests/cli/test_start.py"]
+    done = run_bare(bare, place, "pytest", *tests)
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
@@ -83,6 +105,55 @@ def test_three_systems_are_tested() -> None:
         assert (ROOT / word).exists(), word
 
 
+def imported_by_tests(files: list[Path]) -> set[str]:
+    """The packages that test files import when they are collected, by way of the helpers beside them, too."""
+    found: set[str] = set()
+    seen: set[Path] = set()
+    waiting = [*files]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        for node in ast.parse(path.read_text("utf-8")).body:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            found |= {name.partition(".")[0] for name in names}
+            waiting += [ROOT / "tests" / f"{name}.py" for name in names]
+    helpers = {path.stem for path in seen}
+    return found - helpers - {*sys.stdlib_module_names, "tflint_gpu", "conftest"}
+
+
+def with_what_they_need(packages: list[str]) -> set[str]:
+    """Installed packages and all that are installed with them."""
+    found: set[str] = set()
+    while packages:
+        name = re.split(r"[^\w.-]", packages.pop())[0].lower().replace("_", "-")
+        if name and name not in found:
+            found.add(name)
+            with contextlib.suppress(PackageNotFoundError):
+                packages += [one for one in requires(name) or [] if "extra ==" not in one]
+    return found
+
+
+def test_the_other_systems_install_what_their_tests_import() -> None:
+    """Protects the workflow from tests that cannot even be collected there: it installs fewer packages than `dev`."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"]
+    install, test, *_ = [step["run"] for step in jobs["elsewhere"]["steps"] if "run" in step]
+    [extra] = re.findall(r'-e "\.\[(\w+)\]"', install)
+    listed = install.partition('"')[2].partition('"')[2].split()
+    named = [ROOT / word for word in test.split() if word.startswith("tests/")]
+    files = [path for name in named for path in ([name] if name.is_file() else name.glob("**/*.py"))]
+    files += [folder / "conftest.py" for name in named for folder in (name, *name.parents) if ROOT in folder.parents]
+    installed = with_what_they_need([*listed, *PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra]])
+    distributions = packages_distributions()
+    missing = {
+        name for name in imported_by_tests(files)
+        if not {one.lower().replace("_", "-") for one in distributions.get(name, [])} & installed
+    }  # fmt: skip
+    assert len(files) > 30 and missing == set()
+
+
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
@@ -106,6 +177,44 @@ def test_the_citation_and_the_package_say_the_same() -> None:
     assert f"version: {tflint_gpu.__version__}\n" in citation
     assert f"license: {PROJECT['license']}\n" in citation
     assert f"repository-code: {PROJECT['urls']['Source']}\n" in citation
+
+
+def test_what_an_index_shows_of_the_package(tmp_path: Path) -> None:
+    """By the metadata that is built: links, words to search for, and the Pythons that are tested."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--no-deps", "--no-build-isolation",
+         "--no-index", "--ignore-installed", "--report", "-", copy_checkout(tmp_path / "checkout")],
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    [shown] = [one["metadata"] for one in json.loads(done.stdout)["install"]]
+    urls = {label.partition(", ")[0] for label in shown["project_url"]}
+    assert urls == {"Documentation", "Source", "Issues", "Changelog"}
+    assert {"tensorflow", "keras", "gpu", "linter", "flake8"} <= set(shown["keywords"])
+    assert "Framework :: Flake8" in shown["classifier"] and "Typing :: Typed" in shown["classifier"]
+    assert {re.split(r"[<>=]", name)[0] for name in shown["requires_dist"]} >= {"flake8", "nvidia-ml-py", "libcst"}
+    newest = pythons_allowed()[-1]
+    assert [name for name in shown["classifier"] if name.endswith(f":: {newest}")]
+    for workflow in ("test.yml", "release.yml"):
+        tested = re.findall(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / workflow).read_text())
+        assert tested and all(f'"{newest}"' in versions for versions in tested), "no Python is named that is not tested"
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_what_github_shows_to_who_contributes_is_current(name: str) -> None:
+    """Links and files that are named are there, and so are programs, options and the README's commands."""
+    text = (ROOT / ".github" / name).read_text("utf-8")
+    links = re.findall(r"\]\(([^)#:\s]+)\)", text)
+    assert [link for link in links if not (ROOT / ".github" / link).exists()] == []
+    named = re.findall(r"(?:(?:tests|docs|rules)/[\w/]+\.\w+)|\.ci/run", text)
+    assert [file for file in named if not (ROOT / file).exists()] == []
+    if name == "CONTRIBUTING.md":
+        readme = (ROOT / "README.md").read_text("utf-8")
+        [second] = [line for line in readme.splitlines() if ".venv/bin/pytest" in line]
+        assert " && ".join(re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[0].split("\n")[:3]) == second
+        assert "wrong finding" in text and "missed" in text
+    else:
+        assert "Report a vulnerability" in text and "`--sandbox none`" in text
 
 
 def test_the_image_has_all_that_a_check_needs(tmp_path: Path) -> None:
@@ -224,12 +333,11 @@ def test_what_is_built_runs_in_a_clean_environment(built: Path, python: str, lib
 
 
 @pytest.mark.campaign
-def test_the_sdist_can_run_its_own_tests(built: Path, tmp_path: Path) -> None:
+def test_the_sdist_can_run_its_own_tests(built: Path, bare: Path, tmp_path: Path) -> None:
     [sdist], [wheel] = built.glob("*.tar.gz"), built.glob("*.whl")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     [folder] = tmp_path.iterdir()
-    (folder / "tflint_gpu" / "rules").symlink_to(folder / "rules")  # as an editable installation has it
     rooms = [
         "tests/text",
         "tests/reports",
@@ -238,10 +346,9 @@ def test_the_sdist_can_run_its_own_tests(built: Path, tmp_path: Path) -> None:
         "tests/test_fixtures.py",
         "tests/test_release.py",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", *rooms],
-        cwd=folder, capture_output=True, text=True, timeout=1800, env={**os.environ, "PYTHONPATH": str(folder)},
-    )  # fmt: skip
+    done = run_bare(bare, folder, "tflint_gpu", "check", "--isolated", "examples/train.py")
+    assert (done.returncode, done.stderr) == (1, ""), done.stderr
+    done = run_bare(bare, folder, "pytest", "-x", *rooms)
     assert done.returncode == 0, done.stdout[-3000:]
     with zipfile.ZipFile(wheel) as archive:
         named = {name.partition("/")[0] for name in archive.namelist()}

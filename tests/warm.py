@@ -50,6 +50,10 @@ load(entry.code for entry in entries() if entry.code != UNREADABLE_FILE)
 """
 
 
+HAS_FORKS = sys.platform == "linux"
+"""Elsewhere each command is a process of its own: Windows has no fork, and macOS no sockets that keep packets apart."""
+
+
 class Warm:
     """Runs `python -m` one after the other.
 
@@ -61,6 +65,8 @@ class Warm:
     def __init__(self, imports: str, environment: Mapping[str, str] | None = None) -> None:
         environment = {**os.environ, **(environment or {})}
         self._environment = _of_the_interpreter(environment)
+        if not HAS_FORKS:
+            return
         self._requests, others = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with others:
             command = [sys.executable, "-c", _SERVER.format(imports=imports), str(others.fileno())]
@@ -79,7 +85,7 @@ class Warm:
     ) -> subprocess.CompletedProcess[bytes]:
         """`python -m` with these words; a variable that the interpreter itself reads needs a process of its own."""
         environment = dict(os.environ if environment is None else environment)
-        if _of_the_interpreter(environment) != self._environment:
+        if not HAS_FORKS or _of_the_interpreter(environment) != self._environment:
             command = [sys.executable, "-m", *words]
             return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, timeout=600, env=environment)
         with contextlib.ExitStack() as stack:
@@ -96,8 +102,9 @@ class Warm:
 
     def close(self) -> None:
         """End the process."""
-        self._requests.close()
-        self._process.communicate(timeout=600)
+        if HAS_FORKS:
+            self._requests.close()
+            self._process.communicate(timeout=600)
 
 
 def as_text(done: subprocess.CompletedProcess[bytes]) -> subprocess.CompletedProcess[str]:

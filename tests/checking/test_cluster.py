@@ -142,7 +142,8 @@ def get(answer):
 def test_nothing_but_the_report_is_on_standard_output(tmp_path: Path, write_files: Write, output_format: str) -> None:
     """Protects programs that read the report: a worker is lost, and Ray says so in Python and past it."""
     write_files({"fake/ray.py": FAKE} | {f"code/f{number}.py": WRONG for number in range(8)})
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "fake")}
+    first = os.pathsep.join([str(tmp_path / "fake"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": first}
     reports = [
         subprocess.run(
             [

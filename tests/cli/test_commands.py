@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,34 @@ def test_colours_are_chosen_by_option_then_environment_then_terminal(words: tupl
     assert COLOUR in with_colours(tmp_path, *words, FORCE_COLOR="1")
     assert COLOUR not in with_colours(tmp_path, command, "--color", "never", *rest, FORCE_COLOR="1")
     assert COLOUR in with_colours(tmp_path, command, "--color", "always", *rest, NO_COLOR="1")
+
+
+def test_doctor_has_colours_by_choice(tmp_path: Path) -> None:
+    """By a Python without packages, which is quickly examined."""
+    venv.create(tmp_path / "bare", with_pip=False)
+    bare = tmp_path / "bare" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    plain = with_colours(tmp_path, "doctor", "--python", str(bare))
+    coloured = with_colours(tmp_path, "doctor", "--color", "always", "--python", str(bare))
+    assert COLOUR not in plain and COLOUR in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+
+
+def test_a_terminal_gets_colours(tmp_path: Path) -> None:
+    """`--color auto`, the default, where standard output is a terminal."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    (tmp_path / "a.py").write_text(FIXABLE)
+    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    for choice, is_coloured in ((), True), (("--color", "auto"), True), (("--color", "never"), False):
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-progress", *choice, "."]
+        subprocess.run(command, cwd=tmp_path, stdout=theirs, env={**environment, "TERM": "xterm"}, timeout=600)
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # the end, on Linux
+            while data := os.read(ours, 4096):
+                seen += data
+        os.close(ours)
+        assert b"TFG302" in seen and (COLOUR.encode() in seen) == is_coloured, choice
 
 
 def test_a_coloured_patch_is_the_patch(tmp_path: Path) -> None:

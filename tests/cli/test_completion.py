@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import needs_installation
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
 STARTS = {
@@ -22,6 +23,7 @@ PATIENCE = 200
 @pytest.mark.parametrize("shell", STARTS)
 def test_tab_completes(shell: str, tmp_path: Path) -> None:
     """An option, its value and a command."""
+    needs_installation()
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     pexpect = pytest.importorskip("pexpect", reason="pexpect is not installed")

@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -212,6 +213,20 @@ def test_what_holds_for_a_project_is_said_once(tmp_path: Path, check: Any) -> No
     assert check("--diff", "--unsafe-fixes").stdout.count("+++ ") == 5
     assert "5 known problems" in check("--write-baseline", "known.json").stderr
     assert check("--baseline", "known.json").stdout == "All checks passed!\n"
+
+
+@pytest.mark.parametrize("severity", PROGRAMS)
+def test_servers_take_severities_as_they_are(severity: str, tmp_path: Path, check: Any) -> None:
+    """Protects builds that are judged by a report: the same finding passes as advice and fails as an error."""
+    (tmp_path / "a.py").write_text(WARNING)
+    words = ("--config", f'severity.TFG308 = "{severity}"', "--select", "TFG308")
+    junit = ElementTree.fromstring(check(*words, "--output-format", "junit", "a.py").stdout)
+    [case] = junit.iter("testcase")
+    is_advice = severity == "advice"
+    assert (case.find("failure") is None) == is_advice == (junit.find(".//system-out") is not None)
+    assert junit.find("testsuite").get("failures") == str(int(not is_advice))  # type: ignore[union-attr]
+    [line] = check(*words, "--output-format", "azure", "a.py").stdout.splitlines()
+    assert line.startswith("a.py:5:13: advice: TFG308 " if is_advice else f"##vso[task.logissue type={severity};")
 
 
 def test_what_was_mended_is_listed(tmp_path: Path, check: Any) -> None:

@@ -79,8 +79,9 @@ def test_a_broken_library_never_breaks_a_check(library: str, tmp_path: Path) -> 
     """Protects users of a half-upgraded environment: both come with the package, and no check needs them."""
     (tmp_path / f"{library}.py").write_text("raise RuntimeError('this installation is broken')\n")
     (tmp_path / "train.py").write_text(WRONG)
+    first = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "train.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": first},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "") and "TFG502" in done.stdout

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from checkout import needs_installation
 from linting import UTF_8, Flake8, run_flake8
 from warm import WITH_ALL_RULES, Warm
 
@@ -26,6 +27,7 @@ def flake8_6(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def warm_flake8() -> Iterator[Warm]:
     """What `python -m flake8` imports with the plugin, in one process for all tests."""
+    needs_installation()
     running = Warm(
         "from flake8.main import application, cli\n"
         "from flake8.plugins import pycodestyle, pyflakes, reporter\n"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from checkout import ROOT, copy_checkout, git
+from checkout import ROOT, copy_checkout, git, needs_installation
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
@@ -91,6 +91,7 @@ class Runner:
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
     """A job in an empty workspace, with the command that is installed here."""
+    needs_installation()
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     # An upper folder's settings or repository are none of this job's.

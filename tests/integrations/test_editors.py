@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import needs_installation
+from editor import Editor, codes
+from lsprotocol import types
 
 from tflint_gpu.integrations.editor import parse_editor_settings
 from tflint_gpu.integrations.session import SECTION
@@ -94,6 +97,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    needs_installation()
     (tmp_path / "mish.py").write_text(PROGRAM)
     return tmp_path
 
@@ -144,3 +148,35 @@ def test_the_settings_of_other_editors() -> None:
     own = {key.partition(".")[2]: value for key, value in code.items() if key.startswith(f"{SECTION}.")}
     assert parse_editor_settings(own) == IGNORED
     assert zed["lsp"]["pylsp"]["binary"] == {"path": "tflint-gpu", "arguments": ["server"]}
+
+
+@pytest.mark.asyncio
+async def test_helix_as_it_speaks(tmp_path: Path) -> None:
+    """Helix sends `config` of the page with its greeting, and again as changed settings."""
+    [helix] = map(loads, blocks("toml"))
+    config = helix["language-server"]["tflint-gpu"]["config"]
+    editor = Editor(tmp_path)
+    await editor.start(options=config)
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(config))
+    assert codes(await editor.open("mish.py", PROGRAM)) == [("TFG101", 7)], "nothing of what the settings ignore"
+    assert editor.client.messages == []
+    assert await editor.leave() == 0
+
+
+def test_the_external_tool_of_pycharm(folder: Path) -> None:
+    """PyCharm's macros are replaced as PyCharm does; its output filter makes a link of each line that it matches."""
+    rows = dict(re.findall(r"^\| (\w[\w ]+) \| `(.+)` \|$", PAGE, re.MULTILINE))
+    macros = {
+        "$PyInterpreterDirectory$": str(Path(sys.executable).parent),
+        "$FilePath$": str(folder / "mish.py"),
+        "$ProjectFileDir$": str(folder),
+    }
+    fields = {name: re.sub(r"\$\w+\$", lambda macro: macros[macro[0]], rows[name]) for name in list(rows)[:3]}
+    assert list(fields) == ["Program", "Arguments", "Working directory"]
+    command = [fields["Program"], *fields["Arguments"].split(), "--isolated", "--select", "TFG101"]
+    done = subprocess.run(command, cwd=fields["Working directory"], capture_output=True, text=True, timeout=600)
+    parts = {"$FILE_PATH$": "(?P<path>.+?)", "$LINE$": r"(?P<line>\d+)", "$COLUMN$": r"(?P<column>\d+)"}
+    pattern = re.sub(r"\$\w+\$", lambda macro: parts[macro[0]], rows["Output filters"])
+    link = re.match(pattern, done.stdout)
+    assert link is not None, done.stdout + done.stderr
+    assert (folder / link["path"]).samefile(folder / "mish.py") and (link["line"], link["column"]) == ("7", "20")

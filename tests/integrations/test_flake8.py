@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import needs_installation
 from linting import CODE, FLAGGED, MESSAGE, PLACE, Flake8, codes
 from warm import Warm
 
@@ -130,6 +131,7 @@ def test_helpers_and_base_classes_of_other_files_are_known(tmp_path: Path, flake
 
 def test_a_file_without_tensorflow_does_not_import_libcst(tmp_path: Path) -> None:
     """Protects the start: most files of most users have nothing to do with TensorFlow."""
+    needs_installation()
     program = """if True:
         import sys
         from flake8.main.application import Application
@@ -237,6 +239,7 @@ def test_vs_codes_command_lines(tmp_path: Path, each_flake8: Flake8) -> None:
 
 def test_a_process_that_runs_flake8_again_sees_the_new_text(tmp_path: Path) -> None:
     """Protects editors that keep one process: nothing of the last run, neither files nor options, may be left."""
+    needs_installation()
     program = f"""if True:
         import pathlib, runpy, sys
         def run(*arguments):

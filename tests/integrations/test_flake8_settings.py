@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import needs_installation
 from linting import CODE, FLAGGED, Flake8, codes
 
 from tflint_gpu.rule import entries, load
@@ -120,6 +121,7 @@ def test_opt_in_rules_run_when_flake8_selects_them(tmp_path: Path, flake8: Flake
 
 
 def test_opt_in_codes_are_in_flake8s_default_ignore(tmp_path: Path, with_opt_in_rule: str) -> None:
+    needs_installation()
     program = (
         "from flake8.options.parse_args import parse_args; import sys;"
         "print(parse_args([])[1].extended_default_ignore, 'libcst' in sys.modules)"

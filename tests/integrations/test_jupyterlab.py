@@ -19,6 +19,7 @@ from typing import Any
 import nbformat
 import pytest
 from browsers import browser
+from checkout import needs_installation
 from jsonschema import Draft7Validator
 
 from tflint_gpu.integrations.editor import parse_editor_settings
@@ -49,6 +50,7 @@ SETTINGS = {
 
 
 def test_the_server_announces_itself() -> None:
+    needs_installation()
     [point] = [point for point in entry_points(group="jupyter_lsp_spec_v1") if point.name == "tflint-gpu"]
     assert point.value == "tflint_gpu.integrations.jupyter:specification"
     [(name, server)] = specification(None).items()
@@ -86,6 +88,7 @@ def test_the_settings_that_editors_show_are_ours() -> None:
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """Where JupyterLab shows a notebook."""
+    needs_installation()
     for package in ("jupyterlab", "jupyterlab_lsp"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")

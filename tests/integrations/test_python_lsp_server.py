@@ -13,6 +13,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
+from checkout import needs_installation
 from linting import CODE, FLAGGED
 
 
@@ -80,6 +81,7 @@ class Editor:
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
     """An editor that has turned flake8 on in its settings, as python-lsp-server demands."""
+    needs_installation()
     client = Editor(tmp_path)
     linters = {name: {"enabled": False} for name in ("pycodestyle", "pyflakes", "mccabe", "pylint")}
     plugins = {**linters, "flake8": {"enabled": True}}

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from typing import Any
 
 import click
 import pytest
+from browsers import browser, cut_off
 
 from tflint_gpu.cli.verify import Verify
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
@@ -279,6 +281,25 @@ def test_the_page_stands_alone(project: Path) -> None:
     assert "`" not in text and "<code>check</code>" in text, "what is code looks like code"
     without = renderer("html")(report(project, card=False), View(project))
     assert without.count("<svg") == 2 and "No GPU was watched" in without
+
+
+def test_the_page_begins_with_the_verdict(project: Path) -> None:
+    text = renderer("html")(report(project), View(project))
+    body = text[text.index("<body>") :]
+    assert body.index("<h1>The GPU did nothing for 100% of the run") < body.index("<h2>") < body.index("<h2>Conditions")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_of_the_page_is_cut_off(width: int, project: Path) -> None:
+    """In a real browser, with a long name and a long help."""
+    seen = report(project)
+    long = replace(finding(12), message="`" + "attribute." * 60 + "call` waits", filename="deep/" * 50 + "train.py")
+    page = project / "page.html"
+    page.write_text(renderer("html")(replace(seen, costs=(Cost(long, 1.0), *seen.costs)), View(project)), "utf-8")
+    with browser(width, 900) as window:
+        window.get(page.as_uri())
+        assert cut_off(window, width) == []
+        assert window.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_costs_of_nothing() -> None:

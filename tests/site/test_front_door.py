@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +74,23 @@ def test_what_a_test_needs_is_installed_in_ci() -> None:
     [programs] = re.findall(r"^ *for package in (.*); do$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     needed = {name for promise in PROMISES for name in re.findall(r"`([^`]+)`", promise.needs)}
     assert needed - packages - set(programs.split()) == set()
+
+
+def test_a_bare_machine_skips_what_needs_a_program_and_says_which(tmp_path: Path) -> None:
+    """Protects the README's second command where neither a browser nor an editor is installed."""
+    files = [
+        "site/test_browser.py",
+        "integrations/test_editors.py",
+        "integrations/test_vscode.py",
+        "cli/test_completion.py",
+    ]
+    command = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *(f"tests/{file}" for file in files)]
+    bare = {**os.environ, "PATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1200, env=bare)
+    assert done.returncode == 0, done.stdout[-3000:]
+    skipped = re.findall(r"^SKIPPED .*", done.stdout, re.MULTILINE)
+    for reason in ("chromium and its driver are", "Neovim is", "Emacs is", "node and npm are", "zsh is", "fish is"):
+        assert any(f"{reason} not installed" in line for line in skipped), reason
 
 
 @pytest.mark.parametrize(

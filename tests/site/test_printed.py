@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from checkout import ROOT, copy_checkout
+from checkout import ROOT, copy_checkout, needs_installation
 from printed import Block, blocks, pages
 
 from tflint_gpu import cli
@@ -35,6 +35,7 @@ HOOKS = ROOT / "docs" / "hooks"
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which a reader types the commands."""
+    needs_installation()
     return copy_checkout(tmp_path_factory.mktemp("checkout"))
 
 
@@ -131,6 +132,7 @@ def test_a_snippet_is_taken(page: Path, kind: str, text: str, tmp_path: Path, tf
         if "[tool.tflint-gpu]" in text:
             assert "2.15" in done.stdout and "TFG401" in done.stdout
     elif kind == "ini":
+        needs_installation()
         (tmp_path / ".flake8").write_text(text.replace("TFG401", "TFG402"))
         command = [sys.executable, "-m", "flake8", "--select=TFG", "train.py"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from browsers import browser, cut_off
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment
@@ -218,6 +219,24 @@ def test_the_page_begins_with_the_verdict_and_shows_code_as_code() -> None:
     assert "<code>model(x)</code> runs &lt;eagerly&gt;" in body
     assert "`" not in re.sub(r"(?s)<pre.*?</pre>", "", body)
     assert body.index("<h1>") < body.index('class="verdict') < body.index("TFG202") < body.index("<h2>Conditions")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_of_the_page_is_cut_off(width: int, tmp_path: Path) -> None:
+    """In a real browser: long names, long messages and both plots and programs."""
+    long = "models/" + "deep_" * 40 + "network.py"
+    result = slow(watched_while_measuring())
+    diagnostic = replace(result.case.diagnostic, filename=long, message="`" + "attribute." * 60 + "call` is slow")
+    wide = replace(result, case=replace(result.case, diagnostic=diagnostic))
+    page = tmp_path / "page.html"
+    page.write_text(rendered("html", wide, crashed(), not_run(name=long), gpu=CARD), "utf-8")
+    with browser(width, 900) as window:
+        window.get(page.as_uri())
+        window.execute_script("document.querySelectorAll('details').forEach(part => part.open = true)")
+        assert cut_off(window, width) == []
+        assert window.execute_script("return document.documentElement.scrollWidth") <= width
+        window.execute_script("document.querySelector('h2').style.width = '3000px'")
+        assert cut_off(window, width) != [], "it would be seen"
 
 
 def test_a_page_without_a_card_has_no_empty_rows_or_plots() -> None:
