@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -81,9 +81,13 @@ class CreatedState(Analysis):
     @cached_property
     def in_every_call(self) -> list[list[Created]]:
         """What each traced function creates whenever it is called, in the order of the code."""
+        return self.of(self.code.functions)
+
+    def of(self, functions: Iterable[Traced]) -> list[list[Created]]:
+        """The same of some of the traced functions."""
         if any(True for _ in self.file.calls("tf.compat.v1.wrap_function")):  # that may create what it likes
             return []
-        creations = (list(self._in_function(traced)) for traced in self.code.functions)
+        creations = (list(self._in_function(traced)) for traced in functions)
         return [
             created for created in creations if created and not self._is_expected_to_fail(created[0].traced.function)
         ]

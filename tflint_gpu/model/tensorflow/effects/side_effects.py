@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -67,8 +67,12 @@ class SideEffects(Analysis):
     @cached_property
     def all(self) -> list[list[SideEffect]]:
         """The effects, those of one kind in one function together; prints of shapes after other prints."""
+        return self.of(self.code.functions)
+
+    def of(self, functions: Iterable[Traced]) -> list[list[SideEffect]]:
+        """The same of some of the traced functions."""
         groups: dict[tuple[Node, str], list[SideEffect]] = {}
-        for traced in self.code.functions:
+        for traced in functions:
             for effect in sorted(self._of(traced), key=lambda candidate: candidate.kind == "shape"):
                 kind = "print" if effect.kind == "shape" else effect.kind
                 groups.setdefault((traced.function.node, kind), []).append(effect)
