@@ -76,6 +76,7 @@ class Engine:
         ignore_noqa: report what comments suppress, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
         keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
+        makes_costly_fixes: whether fixes are made that take as long as many rules.
     """
 
     resolver: SettingsResolver
@@ -85,6 +86,7 @@ class Engine:
     ignore_noqa: bool = False
     sources: Sources | None = None
     keeps_files: bool = False
+    makes_costly_fixes: bool = True
     _projects: Projects = field(init=False)
     _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
@@ -180,7 +182,7 @@ class Engine:
         """
         from tflint_gpu.model import Model
 
-        return Model.open(source, self._project_of(file))
+        return Model.open(source, self._project_of(file), makes_costly_fixes=self.makes_costly_fixes)
 
     def _project_of(self, file: FileToCheck) -> Project:
         return self._projects.of(file.root, self.target_for(file))

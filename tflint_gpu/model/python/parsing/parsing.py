@@ -15,6 +15,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.parsing.conversion import Unlike, converted
 from tflint_gpu.model.python.parsing.node_classes import UntilTheLast, unchecked
+from tflint_gpu.model.python.parsing.reuse import KnownText, converted_again
 
 _BLANKS: type = cst.SimpleWhitespace
 _KEPT_LENGTH = 40
@@ -65,6 +66,23 @@ def parse_module(code: str, python: PythonTrees | None = None) -> cst.Module:
         except (Unlike, RecursionError):
             pass
     return parse_whole(code)
+
+
+def parse_again(code: str, former: KnownText | None, python: PythonTrees) -> KnownText:
+    """The same of a text that may have been another one before, whose tree is not to be used any more.
+
+    Raises:
+        libcst.ParserSyntaxError: the code does not parse.
+        Exception: what else the native parser raises, such as ValueError for broken literals.
+    """
+    tree = python.of(code)
+    if tree is not None:
+        try:
+            with unchecked, _sharing_blanks:
+                return converted_again(tree, code, former)
+        except (Unlike, RecursionError):
+            pass
+    return KnownText(parse_whole(code), {})
 
 
 def python_tree(code: str) -> ast.Module | None:

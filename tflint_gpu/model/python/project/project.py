@@ -14,7 +14,7 @@ from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
-from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.file import File, Parse
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.model.python.project.import_graph import ImportGraph
@@ -119,12 +119,12 @@ class Project:
         return known
 
     def supposed(self, source: SourceFile) -> File:
-        """A file as it would be with another text; nothing else of the project sees it.
+        """A file as it would be with another text; nothing else of the project sees it, nor does it get others' nodes.
 
         Raises:
             UnreadableSource: it does not parse.
         """
-        return self._parsed(source)
+        return self._parsed(source, lambda text: parse_module(text, self._python))
 
     def let_go(self) -> None:
         """Let all files go at once: what is known of one rests on others, so none may outlive another."""
@@ -392,11 +392,11 @@ class Project:
             self._parsed_again = 0
             self._most_kept = min(2 * self._most_kept, _MOST_CHARACTERS)
 
-    def _parsed(self, source: SourceFile) -> File:
+    def _parsed(self, source: SourceFile, parse: Parse | None = None) -> File:
         try:
             return File.parse(
                 source,
-                lambda text: self.sources.parse(source.path, text, self._python),
+                parse or (lambda text: self.sources.parse(source.path, text, self._python)),
                 lambda dotted: self._re_exported_library(source.path, dotted),
                 self._python,
             )
