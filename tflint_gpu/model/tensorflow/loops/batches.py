@@ -26,6 +26,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 from tflint_gpu.model.python.value_flow import results
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS
+from tflint_gpu.model.tensorflow.loops.block_bindings import BlockBindings, body_of
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
@@ -224,10 +225,10 @@ class LoopData(Analysis):
         """`data[i]`, `data[i * n : i * n + n]`: what a loop over indexes takes out of data that it does not make."""
         if not index:
             return
-        made = set(_bound_in(file, loop))
+        made = _bound_in(file, loop)
         counters = _spread(file, loop, {index}, set())
         for subscript in file.tree.subscripts:
-            if not file.tree.within(subscript, _body(loop)) or not isinstance(
+            if not file.tree.within(subscript, body_of(loop)) or not isinstance(
                 subscript.value, cst.Name | cst.Attribute
             ):
                 continue
@@ -333,28 +334,16 @@ class LoopData(Analysis):
         return bool(self.inference.callees(file, call))
 
 
-def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
+def _bound_in(file: File, loop: LoopNode) -> set[str]:
     """The names that the loop's body assigns."""
-    scope = file.tree.scope(loop)
-    for name, bindings in scope.bindings.items():
-        if any(
-            binding.kind in ("assign", "augment") and file.tree.within(binding.node, _body(loop))
-            for binding in bindings
-        ):
-            yield name
+    bound = file.once(BlockBindings).of(loop, file.tree.scope(loop))
+    return {binding.name for binding in bound if binding.kind in ("assign", "augment")}
 
 
 def _spread(file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
     """The names, and all that the loop's body assigns from something that mentions one of them."""
-    scope = file.tree.scopes.get(block) or file.tree.scope(block)
-    assigned = [
-        binding
-        for bindings in scope.bindings.values()
-        for binding in bindings
-        if binding.value is not None
-        and binding.kind in ("assign", "for")
-        and file.tree.within(binding.node, _body(block))
-    ]
+    bound = file.once(BlockBindings).of(block, file.tree.scopes.get(block) or file.tree.scope(block))
+    assigned = [binding for binding in bound if binding.value is not None and binding.kind in ("assign", "for")]
     held = set(names)
     for _ in range(len(assigned) + 1):
         more = {b.name for b in assigned if b.name not in held and b.value and _mentions(b.value, held, sources)}
@@ -380,11 +369,6 @@ def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[N
         else:
             stack.extend(children(node))
     return False
-
-
-def _body(block: LoopNode | FunctionNode) -> Node:
-    """What runs in every iteration; a comprehension as a whole."""
-    return block if isinstance(block, cst.BaseComp) else block.body
 
 
 def _names_in(target: Node) -> Iterator[str]:
