@@ -10,7 +10,8 @@ import pytest
 from trees import difference
 from typing_in import edited_again
 
-from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_again, parse_module
+from tflint_gpu.model.python.parsing.parsing import parse_again, parse_module
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.parsing.reuse import KnownText
 from tflint_gpu.model.python.syntax.children import children
 

@@ -26,7 +26,7 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tflint_gpu.model.python.parsing.parsing import PythonTrees
+    from tflint_gpu.model.python.parsing.python_trees import PythonTrees
     from tflint_gpu.model.python.parsing.reuse import KnownText
 
 KEPT_CHARACTERS = 500_000

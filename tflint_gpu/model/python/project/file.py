@@ -14,7 +14,7 @@ from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.names.imports import Imports
 from tflint_gpu.model.python.names.names import Names
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing.parsing import PythonTrees
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.parsing.refusals import refusal_of
 from tflint_gpu.model.python.project.declarations import KEEPERS
 from tflint_gpu.model.python.syntax.quoting import within_text

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tflint_gpu.bounds import REEXPORTS, Meet
 from tflint_gpu.dependencies import Dependencies, State, digest_of, read_bytes, state_of
-from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
-from tflint_gpu.model.python.project.file import File, Parse
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
-from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
     import libcst as cst
 
+    from tflint_gpu.model.python.project.file import File, Parse
+    from tflint_gpu.model.python.syntax.scopes import Binding
     from tflint_gpu.targets import Target
 
 _KEPT_CHARACTERS = 3_000_000
@@ -62,6 +62,8 @@ class Sources:
 
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of a file's text. Raises what libcst's parser does."""
+        from tflint_gpu.model.python.parsing.parsing import parse_module  # late: many files need no tree of libcst
+
         return parse_module(text, python)
 
 
@@ -124,6 +126,8 @@ class Project:
         Raises:
             UnreadableSource: it does not parse.
         """
+        from tflint_gpu.model.python.parsing.parsing import parse_module
+
         return self._parsed(source, lambda text: parse_module(text, self._python))
 
     def let_go(self) -> None:
@@ -393,6 +397,8 @@ class Project:
             self._most_kept = min(2 * self._most_kept, _MOST_CHARACTERS)
 
     def _parsed(self, source: SourceFile, parse: Parse | None = None) -> File:
+        from tflint_gpu.model.python.project.file import File
+
         try:
             return File.parse(
                 source,

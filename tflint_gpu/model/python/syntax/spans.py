@@ -19,7 +19,8 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
 
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing.parsing import REFUSED, PythonTrees, parse_whole
+from tflint_gpu.model.python.parsing.parsing import REFUSED, parse_whole
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.syntax.tree import Tree

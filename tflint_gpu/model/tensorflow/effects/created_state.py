@@ -14,23 +14,12 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.created_variables import VARIABLE_GENERATORS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target
 
 _VARIABLES = frozenset(["tf.Variable", "keras.Variable", "keras.backend.variable"])
-_GENERATORS = frozenset(
-    (
-        "tf.random.Generator.from_seed tf.random.Generator.from_non_deterministic_state "
-        "tf.random.Generator.from_state keras.random.SeedGenerator"
-    ).split()
-)
-CREATING_METHODS = frozenset(name.rpartition(".")[2] for name in _GENERATORS) - {"SeedGenerator"} | {
-    "add_weight",
-    "add_variable",
-    "variable",
-}
-"""Methods and functions that create variables and have no capital letter."""
 # Layers that always have weights, or a state for their random numbers, from their first call on.
 _WITH_WEIGHTS = frozenset(
     (
@@ -239,7 +228,7 @@ def _made_at_once(name: str, target: Target) -> str | None:
     folder, _, last = name.rpartition(".")
     if name in _VARIABLES:
         return "a variable"
-    if name in _GENERATORS:
+    if name in VARIABLE_GENERATORS:
         return "a variable for its random numbers"
     if not last[:1].isupper():
         return None

@@ -18,16 +18,11 @@ from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.containers import CHANGES
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 
 EffectKind = Literal["print", "shape", "open", "container", "name", "argument"]
 
-CHANGES = frozenset(
-    (
-        "append appendleft extend insert add update setdefault pop popleft popitem remove discard clear sort reverse"
-    ).split()
-)
-"""Methods that change a container in place."""
 _CONTAINERS = frozenset("list dict set".split())
 _COLLECTIONS = frozenset(
     ["collections.deque", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"]
