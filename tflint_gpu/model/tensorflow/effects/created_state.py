@@ -14,7 +14,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.created_variables import VARIABLE_GENERATORS
+from tflint_gpu.model.tensorflow.api.keras_methods import VARIABLE_GENERATORS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target

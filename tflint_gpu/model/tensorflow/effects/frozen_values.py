@@ -7,8 +7,14 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
-from tflint_gpu.model.tensorflow.api.draws import DRAWS, NUMPY_DRAWS, PYTHON_DRAWS, PYTHON_GENERATORS, UNIQUE
-from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS
+from tflint_gpu.model.tensorflow.api.nondeterminism import (
+    CLOCKS,
+    DRAWS,
+    NUMPY_DRAWS,
+    PYTHON_DRAWS,
+    PYTHON_GENERATORS,
+    UNIQUE,
+)
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
 _SEEDING = ("numpy.random.seed", "random.seed")

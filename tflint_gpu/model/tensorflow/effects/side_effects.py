@@ -15,10 +15,10 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.containers import CHANGES
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 
 EffectKind = Literal["print", "shape", "open", "container", "name", "argument"]

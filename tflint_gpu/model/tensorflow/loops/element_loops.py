@@ -15,7 +15,7 @@ from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.element_work import ELEMENT_WORK, REDUCING, TENSOR_WORK
+from tflint_gpu.model.tensorflow.api.tensor_functions import ELEMENT_WORK, REDUCING, TENSOR_WORK
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, names_of
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
