@@ -214,7 +214,9 @@ def noqa_row(source: SourceFile, row: int) -> int:
     line = source.line(row)
     if not line.endswith("\\") and not source.may_have_long_strings:
         return row
-    return source.lines.comment_row(row)
+    while row in source.continued_rows:
+        row += 1
+    return row
 
 
 def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
