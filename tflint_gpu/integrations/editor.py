@@ -14,6 +14,7 @@ from tflint_gpu.diagnostics import Diagnostic, InternalError, Location
 from tflint_gpu.integrations.kept_findings import moved
 from tflint_gpu.model import Sources
 from tflint_gpu.model.python.parsing.parsing import parse_again
+from tflint_gpu.model.python.syntax.spans import ReadStatements
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
 from tflint_gpu.reports import View
 from tflint_gpu.rule import UNREADABLE_FILE
@@ -141,12 +142,14 @@ class BufferedSources(Sources):
     def __init__(self) -> None:
         self._buffers: Mapping[Path, bytes] = {}
         self._trees: dict[Path, tuple[str, KnownText]] = {}
+        self.statements: ReadStatements = ReadStatements()
         self.dependencies: dict[Path, bytes | None] = {}
 
     def begin(self, buffers: Mapping[Path, bytes]) -> None:
         """Start a check with these texts."""
         self._buffers = buffers
         self.dependencies = {}
+        self.statements.begin()
 
     def read(self, path: Path) -> bytes:
         """The text in the editor, or on the disk."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tflint_gpu.model.python.project.file import File, Parse
     from tflint_gpu.model.python.syntax.scopes import Binding
+    from tflint_gpu.model.python.syntax.spans import ReadStatements
     from tflint_gpu.targets import Target
 
 _KEPT_CHARACTERS = 3_000_000
@@ -55,6 +56,9 @@ class Sources:
 
     An editor has newer texts than the disk, and can keep trees from one check to the next.
     """
+
+    statements: ReadStatements | None = None
+    """What libcst read of single statements, if that is kept."""
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file. Raises OSError if there are none."""
@@ -405,6 +409,7 @@ class Project:
                 parse or (lambda text: self.sources.parse(source.path, text, self._python)),
                 lambda dotted: self._re_exported_library(source.path, dotted),
                 self._python,
+                self.sources.statements,
             )
         except UnreadableSource as error:
             raise _without_frames(error) from None
