@@ -39,3 +39,49 @@ def test_findings_after_any_edits_are_those_of_a_check_from_scratch(program: Pat
         quick = found(typed, path, text, all_fixes=False)
         assert [replace(one, fix=None) for one in quick] == [replace(one, fix=None) for one in expected]
         assert all(one.fix in (None, other.fix) for one, other in zip(quick, expected, strict=True))
+
+
+CALLER = """\
+import tensorflow as tf
+
+from helper import wave
+
+
+@tf.function
+def step(x: tf.Tensor):
+    return wave(x)
+"""
+HELPER = "import numpy as np\n\n\ndef wave(x):\n    return np.sin(x)\n"
+
+
+def test_other_files_that_come_change_and_go_are_seen(tmp_path: Path) -> None:
+    """Protects what is kept of other files from one check to the next: it holds while they are the same."""
+    path, helper = tmp_path / "a.py", tmp_path / "helper.py"
+    checker, seen = Checker(tmp_path), list[list[tuple[str, str]]]()
+
+    def check() -> None:
+        diagnostics = found(checker, path, CALLER, all_fixes=True)
+        assert diagnostics == found(Checker(tmp_path), path, CALLER, all_fixes=True)
+        seen.append([(one.code, one.filename) for one in diagnostics])
+
+    check()
+    helper.write_text(HELPER)
+    check()
+    helper.write_text(HELPER.replace("np.sin(x)", "tf.sin(x)").replace("numpy as np", "tensorflow as tf"))
+    check()
+    helper.unlink()
+    (tmp_path / "helper").mkdir()
+    (tmp_path / "helper" / "__init__.py").write_text(HELPER)
+    check()
+    (tmp_path / "helper" / "__init__.py").write_text("from .waves import wave\n")
+    check()
+    (tmp_path / "helper" / "waves.py").write_text(HELPER)
+    check()
+    assert seen == [
+        [],
+        [("TFG101", "helper.py")],
+        [],
+        [("TFG101", "helper/__init__.py")],
+        [],
+        [("TFG101", "helper/waves.py")],
+    ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import fix_source
@@ -14,6 +14,7 @@ from tflint_gpu.diagnostics import Diagnostic, InternalError, Location
 from tflint_gpu.integrations.kept_findings import moved
 from tflint_gpu.model import Sources
 from tflint_gpu.model.python.parsing.parsing import parse_again
+from tflint_gpu.model.python.project.module_files import ModuleFiles
 from tflint_gpu.model.python.syntax.spans import ReadStatements
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
 from tflint_gpu.reports import View
@@ -32,11 +33,14 @@ if TYPE_CHECKING:
 
 KEPT_CHARACTERS = 500_000
 """So much text has its trees kept between checks; they take about 20 bytes a character, measured."""
+FOUND_CHARACTERS = 24_000_000
+"""So many bytes have kept what was found in them: summaries, which take three times as much, and names."""
 
 _SETTINGS_ORIGIN = "the editor's settings"
 _OF_THE_CLIENT = ("path", "trace")
 """What VS Code's extension has in our section for itself."""
 
+_T = TypeVar("_T")
 Stamp = tuple[tuple[Path, int, int], ...]
 
 
@@ -143,6 +147,9 @@ class BufferedSources(Sources):
         self._buffers: Mapping[Path, bytes] = {}
         self._trees: dict[Path, tuple[str, KnownText]] = {}
         self.statements: ReadStatements = ReadStatements()
+        self._found: dict[tuple[Path, str], tuple[bytes, Any]] = {}
+        self._found_in = 0
+        self._places: dict[Path, ModuleFiles] = {}
         self.dependencies: dict[Path, bytes | None] = {}
 
     def begin(self, buffers: Mapping[Path, bytes]) -> None:
@@ -157,6 +164,25 @@ class BufferedSources(Sources):
         data = self._buffers.get(path)
         self.dependencies[path] = data = super().read(path) if data is None else data
         return data
+
+    def keep(self, path: Path, data: bytes, what: str, make: Callable[[], _T]) -> _T:
+        """What was found in these bytes of a file the last time, if it was asked for."""
+        known = self._found.get((path, what))
+        if known is None or known[0] != data:
+            if self._found_in > FOUND_CHARACTERS:
+                self._found.clear()
+                self._found_in = 0
+            self._found_in += len(data)
+            known = self._found[path, what] = data, make()
+        answer: _T = known[1]
+        return answer
+
+    def module_files(self, root: Path) -> ModuleFiles:
+        """Where the files of a project lie: what was looked up the last time, unless one came or went."""
+        known = self._places.get(root)
+        if known is None or not known.still_holds():
+            known = self._places[root] = super().module_files(root)
+        return known
 
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of the last time, if the text is the same; else what of it is the same is kept."""

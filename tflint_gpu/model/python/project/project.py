@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tflint_gpu.bounds import REEXPORTS, Meet
 from tflint_gpu.dependencies import Dependencies, State, digest_of, read_bytes, state_of
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.syntax.spans import ReadStatements
     from tflint_gpu.targets import Target
 
+_T = TypeVar("_T")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
@@ -60,6 +61,19 @@ class Sources:
     statements: ReadStatements | None = None
     """What libcst read of single statements, if that is kept."""
 
+    def keep(self, path: Path, data: bytes, what: str, make: Callable[[], _T]) -> _T:
+        """What was found in the bytes of a file.
+
+        Arguments:
+            what: names it.
+            make: finds it.
+        """
+        return make()
+
+    def module_files(self, root: Path) -> ModuleFiles:
+        """Where the files of a project lie."""
+        return ModuleFiles(root)
+
     def read(self, path: Path) -> bytes:
         """The bytes of a file. Raises OSError if there are none."""
         return read_bytes(str(path))
@@ -86,8 +100,8 @@ class Project:
         self.target = target
         self.sources = sources or Sources()
         self._keeps_all = keeps_all
-        self._places = ModuleFiles(root)
-        self._bytes = FileBytes(self.sources.read)
+        self._places = self.sources.module_files(root)
+        self._bytes = FileBytes(self.sources.read, self.sources.keep)
         self._imports = ImportGraph(self._places, self._bytes)
         self._files: dict[Path, File | None] = {}
         self._kept: dict[str, dict[Any, Any]] = {}
@@ -183,12 +197,20 @@ class Project:
                 yield summary
 
     def _imported_summary(self, path: Path) -> FileSummary | None:
-        if path in self._summaries:
-            return self._summaries[path][1]
+        if path not in self._summaries:
+            known = self._bytes.ask(path, "summary", lambda data: self._read_summary(path, data))
+            if known is None:
+                return None
+            self._summaries[path] = known
+        return self._summaries[path][1]
+
+    def _read_summary(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
+        """The code and the summary of a file's bytes; None where they are no text."""
         try:
-            return self._summary(path, SourceFile.decode(self._bytes.read(path) or b"", path).code)
+            code = SourceFile.decode(data, path).code
         except UnreadableSource:
             return None
+        return code, self._summary(path, code)
 
     def _summary(self, path: Path, code: str) -> FileSummary | None:
         known = self._summaries.get(path)
@@ -336,7 +358,7 @@ class Project:
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
-            self._given[path] = names_given(self._bytes.read(path) or b"")
+            self._given[path] = self._bytes.ask(path, "names given", names_given)
         return self._given[path]
 
     def leads_elsewhere(self, file: File) -> bool:
