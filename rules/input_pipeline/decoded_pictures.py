@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import PICTURE_STEPS
 from tflint_gpu.model import BATCH_NEUTRAL, Analysis, MappedFunctions, argument
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ _PIXELS = (
     "tf.divide",
     "tf.math.",
 )
-_DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +132,10 @@ class _Values:
             return tuple(self.picture(origins[0].file, part, origins[0].context) for part in shown[0])
         return (self.picture(file, expr, context),)
 
-    def picture(self, file: File, expr: Expression | None, context: Context | None, depth: int = 0) -> Picture:
+    def picture(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> Picture:
         """What is known of a picture on every way to it."""
-        if expr is None or depth > _DEPTH:
+        if depth > PICTURE_STEPS.limit:
+            self.inference.meet(PICTURE_STEPS)
             return Picture()
         pictures = [self._of(origin, depth + 1) for origin in self.inference.of(file, expr, context)]
         return pictures[0] if pictures and all(known == pictures[0] for known in pictures) else Picture()

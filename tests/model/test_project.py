@@ -10,7 +10,7 @@ import pytest
 from checks import NEWEST, findings
 
 from tflint_gpu.model import Model, Project, Sources
-from tflint_gpu.model.python.parsing.parsing import PythonTrees
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.model.model import Analysis, Model
-
 if TYPE_CHECKING:
+    from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
@@ -161,6 +160,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.rows import Rows, in_loop
 
 _NAMES = {
+    "model": "Analysis Model",
     "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
@@ -261,7 +261,7 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["Analysis", "Model", *_MODULES]
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tflint_gpu.bounds import REEXPORTS, Meet
 from tflint_gpu.dependencies import Dependencies, State, digest_of, read_bytes, state_of
-from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
-from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
-from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
     import libcst as cst
 
+    from tflint_gpu.model.python.project.file import File, Parse
+    from tflint_gpu.model.python.syntax.scopes import Binding
+    from tflint_gpu.model.python.syntax.spans import ReadStatements
     from tflint_gpu.targets import Target
 
+_T = TypeVar("_T")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
@@ -56,12 +58,30 @@ class Sources:
     An editor has newer texts than the disk, and can keep trees from one check to the next.
     """
 
+    statements: ReadStatements | None = None
+    """What libcst read of single statements, if that is kept."""
+
+    def keep(self, path: Path, data: bytes, what: str, make: Callable[[], _T]) -> _T:
+        """What was found in the bytes of a file.
+
+        Arguments:
+            what: names it.
+            make: finds it.
+        """
+        return make()
+
+    def module_files(self, root: Path) -> ModuleFiles:
+        """Where the files of a project lie."""
+        return ModuleFiles(root)
+
     def read(self, path: Path) -> bytes:
         """The bytes of a file. Raises OSError if there are none."""
         return read_bytes(str(path))
 
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of a file's text. Raises what libcst's parser does."""
+        from tflint_gpu.model.python.parsing.parsing import parse_module  # late: many files need no tree of libcst
+
         return parse_module(text, python)
 
 
@@ -80,8 +100,8 @@ class Project:
         self.target = target
         self.sources = sources or Sources()
         self._keeps_all = keeps_all
-        self._places = ModuleFiles(root)
-        self._bytes = FileBytes(self.sources.read)
+        self._places = self.sources.module_files(root)
+        self._bytes = FileBytes(self.sources.read, self.sources.keep)
         self._imports = ImportGraph(self._places, self._bytes)
         self._files: dict[Path, File | None] = {}
         self._kept: dict[str, dict[Any, Any]] = {}
@@ -119,12 +139,14 @@ class Project:
         return known
 
     def supposed(self, source: SourceFile) -> File:
-        """A file as it would be with another text; nothing else of the project sees it.
+        """A file as it would be with another text; nothing else of the project sees it, nor does it get others' nodes.
 
         Raises:
             UnreadableSource: it does not parse.
         """
-        return self._parsed(source)
+        from tflint_gpu.model.python.parsing.parsing import parse_module
+
+        return self._parsed(source, lambda text: parse_module(text, self._python))
 
     def let_go(self) -> None:
         """Let all files go at once: what is known of one rests on others, so none may outlive another."""
@@ -175,12 +197,20 @@ class Project:
                 yield summary
 
     def _imported_summary(self, path: Path) -> FileSummary | None:
-        if path in self._summaries:
-            return self._summaries[path][1]
+        if path not in self._summaries:
+            known = self._bytes.ask(path, "summary", lambda data: self._read_summary(path, data))
+            if known is None:
+                return None
+            self._summaries[path] = known
+        return self._summaries[path][1]
+
+    def _read_summary(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
+        """The code and the summary of a file's bytes; None where they are no text."""
         try:
-            return self._summary(path, SourceFile.decode(self._bytes.read(path) or b"", path).code)
+            code = SourceFile.decode(data, path).code
         except UnreadableSource:
             return None
+        return code, self._summary(path, code)
 
     def _summary(self, path: Path, code: str) -> FileSummary | None:
         known = self._summaries.get(path)
@@ -328,7 +358,7 @@ class Project:
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
-            self._given[path] = names_given(self._bytes.read(path) or b"")
+            self._given[path] = self._bytes.ask(path, "names given", names_given)
         return self._given[path]
 
     def leads_elsewhere(self, file: File) -> bool:
@@ -392,13 +422,16 @@ class Project:
             self._parsed_again = 0
             self._most_kept = min(2 * self._most_kept, _MOST_CHARACTERS)
 
-    def _parsed(self, source: SourceFile) -> File:
+    def _parsed(self, source: SourceFile, parse: Parse | None = None) -> File:
+        from tflint_gpu.model.python.project.file import File
+
         try:
             return File.parse(
                 source,
-                lambda text: self.sources.parse(source.path, text, self._python),
+                parse or (lambda text: self.sources.parse(source.path, text, self._python)),
                 lambda dotted: self._re_exported_library(source.path, dotted),
                 self._python,
+                self.sources.statements,
             )
         except UnreadableSource as error:
             raise _without_frames(error) from None
