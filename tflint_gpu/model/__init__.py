@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.project.functions import Class, Function
     from tflint_gpu.model.python.project.mentions import Mention
-    from tflint_gpu.model.python.project.project import Project, Sources
+    from tflint_gpu.model.python.project.project import Project
+    from tflint_gpu.model.python.project.sources import Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
     from tflint_gpu.model.python.refactoring.moves import (
         head,
@@ -170,7 +171,8 @@ _NAMES = {
     "python.project.file": "File",
     "python.project.functions": "Class Function",
     "python.project.mentions": "Mention",
-    "python.project.project": "Project Sources",
+    "python.project.project": "Project",
+    "python.project.sources": "Sources",
     "python.refactoring.arguments": "without_arguments",
     "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
     "python.refactoring.outlines": "NotMovable outline set_apart",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tflint_gpu.bounds import REEXPORTS, Meet
-from tflint_gpu.dependencies import Dependencies, State, digest_of, read_bytes, state_of
+from tflint_gpu.bounds import REEXPORTS
+from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
@@ -17,72 +16,19 @@ from tflint_gpu.model.python.project.declarations import STARRED, libraries_hand
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.model.python.project.import_graph import ImportGraph
-from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
+from tflint_gpu.model.python.project.module_files import OUTSIDE
+from tflint_gpu.model.python.project.sources import Sources
 from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from tflint_gpu.model.python.project.file import File, Parse
-    from tflint_gpu.model.python.syntax.scopes import Binding
-    from tflint_gpu.model.python.syntax.spans import ReadStatements
     from tflint_gpu.targets import Target
 
 _T = TypeVar("_T")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A name of some file of the project.
-
-    Arguments:
-        bindings: those that may hold when the file has been imported, the last first.
-    """
-
-    file: File
-    bindings: tuple[Binding, ...]
-
-    @property
-    def binding(self) -> Binding:
-        """The last one."""
-        return self.bindings[0]
-
-
-class Sources:
-    """Where a project has its files' bytes and syntax trees from: the disk and the parser.
-
-    An editor has newer texts than the disk, and can keep trees from one check to the next.
-    """
-
-    statements: ReadStatements | None = None
-    """What libcst read of single statements, if that is kept."""
-
-    def keep(self, path: Path, data: bytes, what: str, make: Callable[[], _T]) -> _T:
-        """What was found in the bytes of a file.
-
-        Arguments:
-            what: names it.
-            make: finds it.
-        """
-        return make()
-
-    def module_files(self, root: Path) -> ModuleFiles:
-        """Where the files of a project lie."""
-        return ModuleFiles(root)
-
-    def read(self, path: Path) -> bytes:
-        """The bytes of a file. Raises OSError if there are none."""
-        return read_bytes(str(path))
-
-    def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
-        """The tree of a file's text. Raises what libcst's parser does."""
-        from tflint_gpu.model.python.parsing.parsing import parse_module  # late: many files need no tree of libcst
-
-        return parse_module(text, python)
 
 
 class Project:
@@ -223,66 +169,15 @@ class Project:
             self._summarised_characters += len(code)
         return known[1]
 
-    def definition(self, file: File, dotted: str, meet: Meet | None = None) -> Definition | None:
-        """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
-
-        Arguments:
-            meet: is told of a bound that cuts the search off.
-        """
-        known, question = self.kept("definitions"), (file, dotted)
-        if question not in known:
-            definition, is_cut = self._definition(file, dotted)
-            if is_cut and meet is not None:
-                meet(REEXPORTS)
-            if is_cut:
-                return None
-            known[question] = definition
-        return cast("Definition | None", known[question])
-
-    def _definition(self, file: File, dotted: str) -> tuple[Definition | None, bool]:
-        """The same, and whether a bound cut the search off."""
-        for _ in range(REEXPORTS.limit):
-            located = self._locate(file, dotted)
-            if located is None:
-                return None, False
-            path, rest = located
-            package = path.with_name("__init__.py")
-            if (
-                not rest
-                and package not in (path, file.source.path)
-                and self._searches.mentioned(package)[path.stem.encode()]
-            ):
-                path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
-            if not rest:
-                return None, False
-            other = self.file_at(path)
-            if other is None:
-                return None, False
-            name, _, tail = rest.partition(".")
-            bindings = other.flow.when_imported(name)
-            if not bindings:
-                return None, False
-            if bindings[0].kind == "import":
-                file, dotted = other, bindings[0].target + ("." + tail if tail else "")
-                continue
-            own = tuple(binding for binding in bindings if binding.kind != "import")
-            return (None if tail else Definition(other, own)), False
-        return None, self._locate(file, dotted) is not None
-
-    def starred(self, file: File, name: str, meet: Meet | None = None) -> Definition | None:
-        """What `from module import *` of a file of the project brings under a name."""
-        for binding in file.tree.root.bindings.get("*", ()):
-            dotted = f"{binding.target}{'' if binding.target.endswith('.') else '.'}{name}"
-            definition = self.definition(file, dotted, meet=meet)
-            if definition is not None:
-                return definition
-        return None
-
     def imported(self, file: File, dotted: str) -> tuple[File, str] | None:
         """The project's file from which an imported name comes, and what it is called there; "" for the file itself."""
-        located = self._locate(file, dotted)
+        located = self.locate(file, dotted)
         other = self.file_at(located[0]) if located is not None else None
         return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
+
+    def mentioned(self, path: Path) -> Mentioned:
+        """Which substrings a file has."""
+        return self._searches.mentioned(path)
 
     def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
         """Whether a file of the project that the file imports directly has one of some required substrings."""
@@ -311,7 +206,7 @@ class Project:
 
         Spares a parse: the file that defines the name, or one that it imports, must have one of them.
         """
-        located = self._locate(file, dotted) if dotted is not None else None
+        located = self.locate(file, dotted) if dotted is not None else None
         if located is None:
             return True
         path, data = located[0], self._bytes.read(located[0]) or b""
@@ -387,7 +282,8 @@ class Project:
             if file is not None:
                 yield file
 
-    def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
+    def locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
+        """The file to which an import leads, and the dotted rest of the name that is looked for in it."""
         key = (file.source.name, dotted)
         if key not in self._located:
             self._located[key] = self._places.locate(file.source.path, dotted)
