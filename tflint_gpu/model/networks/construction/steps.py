@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +18,8 @@ from tflint_gpu.model.networks.shapes.graph import Network, NotKnown, Tensor
 from tflint_gpu.model.networks.shapes.work import Work, forward_work
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 
 _RUNNING = frozenset("predict predict_on_batch evaluate test_on_batch".split())
 _TAPE = "tf.GradientTape"
@@ -67,9 +68,9 @@ class Steps(Keras):
             work: Work | None = forward_work(network)
         except (NotKnown, ArithmeticError, LookupError, TypeError, ValueError):
             work = None
-        rows = arrays.rows(data)
-        if work is not None and rows is not None:
-            work = Work(work.multiply_adds, work.layers, rows)
+        if work is not None:
+            is_name = isinstance(site.node, cst.Call) and any(isinstance(a.value, cst.Name) for a in site.node.args[:1])
+            work = replace(work, rows=arrays.rows(data), is_whole_batch=is_name)
         self.calls.setdefault(site.node, []).append(work)
         for recorded in self._open:
             recorded.append(work)
@@ -109,9 +110,9 @@ class StepWorks(Analysis):
         return () if world is None else _all_known([_together(works) for works in world.tapes.get(tape, [])])
 
     def batch_sizes(self, file: File, data: Expression) -> tuple[int, ...]:
-        """The rows of a batch of a dataset, for each dataset that an expression may be; none where one is not known."""
+        """The rows of a batch that a loop over datasets gets, for each that it may be; none where one is not known."""
         sizes: list[int] = []
-        for chain in self.pipelines.chains(file, data):
+        for chain in self.pipelines.iterated(file, data):
             size = chain.batching.batch_size if chain.certain and chain.batching is not None else None
             if not isinstance(size, int) or isinstance(size, bool) or size < 1 or chain.is_distributed:
                 return ()
@@ -133,7 +134,8 @@ def _together(works: list[Work | None]) -> Work | None:
     rows = {work.rows for work in known}
     if not known or len(known) < len(works) or len(rows) > 1:
         return None
-    return Work(sum(work.multiply_adds for work in known), sum(work.layers for work in known), rows.pop())
+    totals = (sum(getattr(work, name) for work in known) for name in ("multiply_adds", "layers", "weights"))
+    return Work(*totals, rows=rows.pop(), is_whole_batch=all(work.is_whole_batch for work in known))
 
 
 def _all_known(works: list[Work | None]) -> tuple[Work, ...]:

@@ -45,12 +45,16 @@ class Work:
     Arguments:
         multiply_adds: of the forward pass for one row.
         layers: how many are called, each once, whatever the rows are.
+        weights: the numbers that they learned, of a layer that is called twice once.
         rows: of a batch; None where the values do not tell.
+        is_whole_batch: whether a name is given, which may hold the batch of a loop, and not a part of something.
     """
 
     multiply_adds: int
     layers: int
+    weights: int
     rows: int | None = None
+    is_whole_batch: bool = False
 
     def of(self, rows: int) -> int:
         """The multiply-adds of the forward pass for so many rows."""
@@ -66,7 +70,10 @@ def forward_work(network: Network) -> Work:
     if not network.is_built:
         raise NotKnown
     calls = network.calls()
-    return Work(sum(map(multiply_adds, calls)), len(calls))
+    weights = [layer.weights for layer in dict.fromkeys(call.layer for call in calls)]
+    if None in weights:
+        raise NotKnown
+    return Work(sum(map(multiply_adds, calls)), len(calls), sum(known.total for known in weights if known is not None))
 
 
 def multiply_adds(call: Call) -> int:
