@@ -86,7 +86,7 @@ class OnCpu:
     basis: str
 
     def most_with(self, cores: int) -> float:
-        """The highest factor with other cores: work takes at least its share of the time, starting it as long as ever."""
+        """The highest factor with other cores: more of them do the work sooner, and start it no sooner."""
         return 1 + (self.high - 1) * max(1.0, cores / self.cores)
 
 

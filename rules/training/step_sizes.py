@@ -57,10 +57,15 @@ class Curve:
     def gain(self, work: Work, passes: int) -> float:
         """By how many of its own times a traced step is faster."""
         saved = self.fixed + self.layer * work.layers + self.weight * work.weights
-        amount = work.of(work.rows or 1) * passes
-        return saved / (
-            self.graph + self.graph_layer * work.layers + amount / self.rate + work.weights / self.stream
-        )
+        return saved / (self.starting(work) + self.working(work, passes))
+
+    def starting(self, work: Work) -> float:
+        """Seconds that a traced step takes apart from its work."""
+        return self.graph + self.graph_layer * work.layers
+
+    def working(self, work: Work, passes: int) -> float:
+        """Seconds of the work itself."""
+        return work.of(work.rows or 1) * passes / self.rate + work.weights / self.stream
 
 
 @cache
@@ -121,11 +126,19 @@ def _narrowed(prediction: Prediction, works: Iterable[Work], way: Way) -> Predic
     sized, low, high = list(works), prediction.low, prediction.high
     if not sized or low is None or high is None:
         return prediction
+    if not all(_is_large(work, way) for work in sized):
+        return prediction
     most = _rounded(max(_most(work, way) for work in sized))
     if most >= high:
         return prediction
     least = min(low, _rounded(min(_least(work, way) for work in sized)))
     return replace(prediction, on_cpu=OnCpu(least, most, _table()["cores"], _basis(sized, way)))
+
+
+def _is_large(work: Work, way: Way) -> bool:
+    """Whether the work takes most of the time of a traced step: else what it gains depends on more than its work."""
+    upper = curve(_MOST[way])
+    return upper.working(work, _PASSES[way]) > upper.starting(work)
 
 
 def _most(work: Work, way: Way) -> float:

@@ -38,6 +38,7 @@ KINDS = {
 SLACK = 0.5  # of a ratio: what tracing gains apart from starting operations, and what a busy machine adds
 NAMES = ("fixed", "layer", "weight", "graph", "graph_layer", "rate", "stream")
 _FEWEST = 3
+_NOTHING = 1e-12  # seconds: less than can be measured
 _TRIES = 60_000
 
 
@@ -243,6 +244,7 @@ def written(runs: Sequence[dict[str, Any]]) -> str:
         chosen = [row for row in rows if row.way in ways]
         numbers, above, below = fitted(chosen)
         lines += ["", f"[{kind}]", f"pairs = {len(chosen)}"]
+        numbers = [number if number > _NOTHING else 0.0 for number in numbers]
         lines += [f"{name} = {number:.3g}" for name, number in zip(NAMES, numbers, strict=True)]
         lines += [f"above = {above:.3g}", f"below = {below:.3g}"]
     return "\n".join(lines) + "\n"

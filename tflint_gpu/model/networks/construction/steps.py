@@ -134,8 +134,13 @@ def _together(works: list[Work | None]) -> Work | None:
     rows = {work.rows for work in known}
     if not known or len(known) < len(works) or len(rows) > 1:
         return None
-    totals = (sum(getattr(work, name) for work in known) for name in ("multiply_adds", "layers", "weights"))
-    return Work(*totals, rows=rows.pop(), is_whole_batch=all(work.is_whole_batch for work in known))
+    return Work(
+        sum(work.multiply_adds for work in known),
+        sum(work.layers for work in known),
+        sum(work.weights for work in known),
+        rows.pop(),
+        all(work.is_whole_batch for work in known),
+    )
 
 
 def _all_known(works: list[Work | None]) -> tuple[Work, ...]:
