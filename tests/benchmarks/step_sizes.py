@@ -11,7 +11,7 @@ least. Of several files `--fit` takes the fastest of all, fits
     ratio = 1 + (fixed + layer * layers + weight * weights)
               / (graph + graph_layer * layers + multiply-adds / rate + weights / stream)
 
-for each kind of step, and writes `rules/step_sizes.toml`, with how far ratios lie above and below that.
+for each kind of step, and writes `rules/step_sizes.toml`, with how far the ratios of each run lie above and below that.
 """
 
 from __future__ import annotations
@@ -200,8 +200,8 @@ def times(rows: Sequence[Measured], numbers: Any) -> Any:
     return repaired, 1 + (fixed + layer * layers + weight * weights) / repaired
 
 
-def fitted(rows: Sequence[Measured]) -> tuple[Any, float, float]:
-    """What fits best by the logarithms of times and ratios, and how far gains lie above and below it at most."""
+def fitted(rows: Sequence[Measured]) -> Any:
+    """What fits best by the logarithms of times and ratios."""
     import numpy as np
 
     random = np.random.default_rng(0)
@@ -218,20 +218,28 @@ def fitted(rows: Sequence[Measured]) -> tuple[Any, float, float]:
         tried = best * np.exp(random.normal(size=len(best)) * width * (random.random(len(best)) < 0.5))
         if (now := error(tried)) < least:
             best, least = tried, now
-    gains, expected = np.exp(ratios) - 1, times(rows, best)[1] - 1
-    return best, float(((gains - SLACK) / expected).max()), float((expected / (gains + SLACK)).max())
+    return best
+
+
+def spread(rows: Sequence[Measured], numbers: Any) -> tuple[float, float]:
+    """How many times as large, and as small, as fitted the gains of some runs are at most, apart from the slack."""
+    import numpy as np
+
+    gains, expected = np.array([row.ratio for row in rows]) - 1, times(rows, numbers)[1] - 1
+    return float(((gains - SLACK) / expected).max()), float((expected / (gains + SLACK)).max())
 
 
 def written(runs: Sequence[dict[str, Any]]) -> str:
     """The table."""
-    about, rows = runs[0], fastest(runs)
+    about, rows = runs[-1], fastest(runs)
+    each = [Measured(**row) for run in runs for row in run["rows"]]
     lines = [
         "# How many times as long a step takes that Python starts operation by operation, by the work in it:",
         "# ratio = 1 + (fixed + layer * layers + weight * weights)",
         "#           / (graph + graph_layer * layers + multiply_adds / rate + weights / stream)",
-        "# with times in seconds, rate and stream for a second. All that was measured lies between",
+        "# with times in seconds, rate and stream for a second. What each run measured lies between",
         "# 1 + (ratio - 1) / below - slack and 1 + (ratio - 1) * above + slack.",
-        f"# Written by `python tests/benchmarks/step_sizes.py --fit`, which fits {len(rows)} pairs of step times.",
+        f"# Written by `python tests/benchmarks/step_sizes.py --fit`: the fastest times of {len(runs)} runs are fitted.",
         "",
         f'date = "{about["date"]}"',
         f'tensorflow = "{about["tensorflow"]}"',
@@ -242,7 +250,8 @@ def written(runs: Sequence[dict[str, Any]]) -> str:
     ]
     for kind, ways in KINDS.items():
         chosen = [row for row in rows if row.way in ways]
-        numbers, above, below = fitted(chosen)
+        numbers = fitted(chosen)
+        above, below = spread([row for row in each if row.way in ways], numbers)
         lines += ["", f"[{kind}]", f"pairs = {len(chosen)}"]
         numbers = [number if number > _NOTHING else 0.0 for number in numbers]
         lines += [f"{name} = {number:.3g}" for name, number in zip(NAMES, numbers, strict=True)]
