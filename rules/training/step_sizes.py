@@ -7,7 +7,7 @@ that no tracing saves. `rules/step_sizes.toml` has the measured curve; tests/ben
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_TAPE = "tf.GradientTape"
 Way: TypeAlias = Literal["train", "forward", "predict"]
 _PASSES = {"train": 3, "forward": 1, "predict": 1}  # gradients of the inputs and of the weights take as long again
 # An optimizer of few operations gains least, one of many most.
@@ -97,13 +98,34 @@ def of_forward_pass(
 
 
 def _is_plain(model: Model, step: EagerStep) -> bool:
-    """Whether all models that the tape's block names are known, and nothing in it is repeated by Python."""
+    """Whether the step starts few operations besides those of its tape's networks, all of which are known.
+
+    A second tape, a model outside of the tape and what Python repeats would have operations that nobody counted.
+    """
     block = next((parent for parent in step.file.tree.ancestors(step.tape) if isinstance(parent, cst.With)), None)
-    if block is None or any(isinstance(node, cst.For | cst.While | cst.BaseComp) for node in walk(block.body)):
+    if block is None:
         return False
     works, kinds = model.once(StepWorks), model.once(Kinds)
-    calls = [node for node in walk(block.body) if isinstance(node, cst.Call)]
-    return all(works.of_call(step.file, call) for call in calls if kinds.is_model(step.file, call.func))
+    for file, body in _bodies(step):
+        for node in walk(body):
+            if isinstance(node, cst.For | cst.While | cst.BaseComp):
+                return False
+            if not isinstance(node, cst.Call) or node is step.tape:
+                continue
+            if file.name(node.func) == _TAPE:
+                return False
+            is_recorded = file.tree.within(node, block) and bool(works.of_call(file, node))
+            if kinds.is_model(file, node.func) and not is_recorded:
+                return False
+    return True
+
+
+def _bodies(step: EagerStep) -> Iterator[tuple[File, cst.CSTNode]]:
+    """What runs in each iteration: the functions on the way to the tape, or else the loop's own statements."""
+    for function in step.functions:
+        yield function.file, function.node.body
+    if not step.functions and isinstance(step.loop, cst.For | cst.While):
+        yield step.loop_file, step.loop.body
 
 
 def _with_batches(model: Model, works: Iterable[Work], file: File, loop: LoopNode) -> list[Work]:

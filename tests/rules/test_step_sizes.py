@@ -168,6 +168,9 @@ MORE = {
         "        for weight in model.trainable_variables:\n            loss += tf.nn.l2_loss(weight)",
         "",
     ),
+    "a loop after the tape": ("    for weight in model.trainable_variables:\n        weight.assign(weight * 0.9)", ""),
+    "a second tape": ("    with tf.GradientTape() as other:\n        penalty = tf.square(other_weight)", ""),
+    "a model outside of the tape": ("    accuracy.update_state(y, model(x, training=False))", ""),
 }
 
 
