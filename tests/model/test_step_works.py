@@ -96,3 +96,16 @@ def test_data_tell_rows_and_the_shape_of_a_first_layer(tmp_path: Path) -> None:
 )
 def test_what_was_not_counted_is_not_known(layers: str, tmp_path: Path) -> None:
     assert read(program(layers) + "model(x)\n", tmp_path) == ()
+
+
+def test_each_tape_has_what_it_records(tmp_path: Path) -> None:
+    """Protects tapes with equal contents from each other: which is left first does not matter."""
+    code = program(NETWORKS["dense"]) + (
+        "with tf.GradientTape() as one, tf.GradientTape() as two:\n    model(x)\nwith tf.GradientTape() as three:\n"
+        "    model(x)\n    with tf.GradientTape() as four:\n        model(x)\n    model(x)\n"
+    )
+    model = model_of(code, tmp_path)
+    tapes = model.file.calls("tf.GradientTape")
+    works = [model.once(StepWorks).under_tape(model.file, tape) for tape in tapes]
+    per_call = 64 * 128 + 128 * 10
+    assert [work.multiply_adds // per_call for (work,) in works] == [1, 1, 3, 1]

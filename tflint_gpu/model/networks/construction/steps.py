@@ -57,7 +57,7 @@ class Steps(Keras):
         self._open.append(recorded)
 
         def left() -> None:
-            self._open.remove(recorded)
+            self._open = [other for other in self._open if other is not recorded]
             leave()
 
         return left
