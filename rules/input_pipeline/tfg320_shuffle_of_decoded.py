@@ -10,10 +10,10 @@ from tflint_gpu.rule import (
     Experiment,
     Finding,
     Fix,
-    NoExperiment,
     Note,
     Prediction,
     Rule,
+    Workload,
     moved_before,
 )
 
@@ -84,8 +84,22 @@ class ShuffleOfDecoded(Rule):
                 yield _finding(chains, min(held))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """None: `verify` measures time and the memory of devices, and not the host's memory."""
-        raise NoExperiment("the host's memory is not watched")
+        """The first batch of an epoch, with small pictures; the host's memory is not watched."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        def drawn(number):
+            return tf.image.resize(tf.fill((8, 8, 3), tf.cast(number, tf.float32)), (128, 128))
+
+        dataset = tf.data.Dataset.range(500).map(drawn).shuffle(400).batch(8)
+        tflint_measure.consume(dataset.take(1))
+    """,
+    changes=((".map(drawn).shuffle(400)", ".shuffle(400).map(drawn)"),),
+)
 
 
 def _bytes_held(model: Model, chain: Chain) -> int:
