@@ -106,7 +106,8 @@ def _bytes_held(model: Model, chain: Chain) -> int:
     """What the buffer of the shuffle that ends a chain takes when it is full; 0 where that is not known."""
     shuffle, before = chain.operations[-1], chain.operations[:-1]
     rows = shuffle.argument(0, "buffer_size")
-    if not isinstance(rows, int) or rows < 2 or any(o.name == "cache" and not o.call.args for o in before):
+    in_memory = any(o.name == "cache" and not o.call.args for path in chain.paths for o in path.operations)
+    if not isinstance(rows, int) or rows < 2 or in_memory:
         return 0
     most = chain.most
     pictures = model.once(DecodedPictures).element(chain, before)
