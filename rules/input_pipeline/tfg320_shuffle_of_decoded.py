@@ -84,8 +84,8 @@ class ShuffleOfDecoded(Rule):
                 yield _finding(chains, min(held))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The first batch of an epoch, with small pictures; the host's memory is not watched."""
-        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+        """What a process holds until the first batch of an epoch is there, with other pictures."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True, unit="bytes")
 
 
 _WORKLOAD = Workload(
@@ -93,7 +93,7 @@ _WORKLOAD = Workload(
         import tensorflow as tf
 
         def drawn(number):
-            return tf.image.resize(tf.fill((8, 8, 3), tf.cast(number, tf.float32)), (128, 128))
+            return tf.image.resize(tf.fill((8, 8, 3), tf.cast(number, tf.float32)), (512, 512))
 
         dataset = tf.data.Dataset.range(500).map(drawn).shuffle(400).batch(8)
         tflint_measure.consume(dataset.take(1))
@@ -121,7 +121,7 @@ def _finding(chains: Sequence[Chain], held: int) -> Finding:
         shuffle.file,
         shuffle.place,
         f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds decoded pictures",
-        Prediction("memory", (), basis=_BASIS),
+        Prediction("memory", ("host",), basis=_BASIS),
         help="shuffle the file names or records, before the `map` that decodes them: the order is the same",
         notes=(Note(first.file, first.place, "the pictures are made here"),) if first is not None else (),
         fix=_fix(chains, shuffle, first),

@@ -193,6 +193,21 @@ def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(mon
     assert result.before[0].recording is not None and result.before[0].recording.utilisation is not None
 
 
+@pytest.mark.parametrize("cards", [0, 1])
+def test_memory_of_the_machine_is_judged_where_a_prediction_is_of_it(
+    cards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects predictions of host memory from what a card holds, which is as much with the repair."""
+    nvml = FakeNvml(free=(70 * GIB,) * cards)
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    found = survey(nvml).gpus if cards else ()
+    flagged = program(line="held = bytearray(400 << 20)")
+    one = case(flagged, program(), Prediction("memory", ("host",)), unit="bytes")
+    result = verdict(one, Setup(gpu=found[0] if found else None, runs=3))
+    assert result.verdict.verdict == "memory confirmed"
+    assert all((sample.value or 0) > 400 << 20 for sample in result.before)
+
+
 def test_programs_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     verdict(case(program(step=0.1), program()), Setup(runs=1, keep=tmp_path))
     kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("p.py"))
