@@ -33,24 +33,24 @@ _DECODERS = frozenset(
 _RESIZED_TO_PAIR = frozenset(["tf.image.resize", "tf.compat.v1.image.resize", "tf.compat.v1.image.resize_images"])
 _RESIZED_TO_NUMBERS = frozenset(["tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad"])
 _KEEPING_NUMBERS = frozenset(["tf.image.resize_with_crop_or_pad"])
-# They say the whole shape.
-_SHAPED = {"tf.reshape": 1, "tf.image.random_crop": 1, "tf.image.stateless_random_crop": 1, "tf.ensure_shape": 1}
+# They say the whole shape, as the second argument of some name.
+_SHAPED = {
+    "tf.reshape": "shape",
+    "tf.ensure_shape": "shape",
+    "tf.image.random_crop": "size",
+    "tf.image.stateless_random_crop": "size",
+}
 _CASTS = frozenset(["tf.cast", "tf.image.convert_image_dtype", "tf.saturate_cast", "tf.dtypes.cast"])
 # They change pixels only.
-_PIXELS = (
-    "tf.image.random_",
-    "tf.image.stateless_random_",
-    "tf.image.adjust_",
-    "tf.image.flip_",
-    "tf.image.per_image_standardization",
-    "tf.clip_by_value",
-    "tf.identity",
-    "tf.add",
-    "tf.subtract",
-    "tf.multiply",
-    "tf.divide",
-    "tf.math.",
+_PIXELS = ("tf.image.random_", "tf.image.stateless_random_", "tf.image.adjust_", "tf.image.flip_")
+_ARITHMETIC = frozenset(
+    (
+        "tf.add tf.subtract tf.multiply tf.divide tf.math.add tf.math.subtract tf.math.multiply tf.math.divide "
+        "tf.clip_by_value tf.identity tf.image.per_image_standardization"
+    ).split()
 )
+# `enumerate` puts a number before each element.
+_SAME_ELEMENTS = BATCH_NEUTRAL - {"enumerate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class DecodedPictures(Analysis):
         for operation in operations:
             if operation.name == "map":
                 element = self._mapped(operation, element)
-            elif operation.name not in BATCH_NEUTRAL:
+            elif operation.name not in _SAME_ELEMENTS:
                 return ()
         return element
 
@@ -154,8 +154,8 @@ class _Values:
         """`image / 255`: a division of bytes gives float32."""
         sides = [self.picture(file, side, context, depth) for side in (node.left, node.right)]
         picture = max(sides, key=lambda side: side.size or (side.channels or 0))
-        is_division = isinstance(node.operator, cst.Divide) and picture.number is not None
-        return replace(picture, number=max(picture.number or 0, _FLOAT)) if is_division else picture
+        is_of_bytes = isinstance(node.operator, cst.Divide) and picture.number == 1
+        return replace(picture, number=_FLOAT) if is_of_bytes else picture
 
     def _called(self, origin: Origin, call: cst.Call, depth: int) -> Picture:
         name, file, context = origin.made_by or "", origin.file, origin.context
@@ -166,18 +166,18 @@ class _Values:
             return Picture(channels=_number(channels), number=1 if is_plain else None)
         if name in _RESIZED_TO_PAIR:
             height, width = self._numbers(file, argument(call, 1, "size"), context, 2)
-            is_nearest = argument(call, 2, "method") is not None
-            return Picture(height, width, given.channels, given.number if is_nearest else _FLOAT)
+            may_keep_numbers = argument(call, 2, "method") is not None
+            return Picture(height, width, given.channels, given.number if may_keep_numbers else _FLOAT)
         if name in _RESIZED_TO_NUMBERS:
             sizes = (argument(call, 1, "target_height"), argument(call, 2, "target_width"))
             height, width = (_number(self.constants.of(file, size, context)) for size in sizes)
             return Picture(height, width, given.channels, given.number if name in _KEEPING_NUMBERS else _FLOAT)
         if name in _SHAPED:
-            height, width, channels = self._numbers(file, argument(call, _SHAPED[name], "shape"), context, 3)
+            height, width, channels = self._numbers(file, argument(call, 1, _SHAPED[name]), context, 3)
             return Picture(height, width, channels, given.number)
         if name in _CASTS:
             return replace(given, number=self._bytes(file, argument(call, 1, "dtype")))
-        return given if name.startswith(_PIXELS) else Picture()
+        return given if name in _ARITHMETIC or name.startswith(_PIXELS) else Picture()
 
     def _numbers(
         self, file: File, expr: Expression | None, context: Context | None, count: int

@@ -10,10 +10,10 @@ from tflint_gpu.rule import (
     Experiment,
     Finding,
     Fix,
-    NoExperiment,
     Note,
     Prediction,
     Rule,
+    Workload,
     moved_before,
 )
 
@@ -84,15 +84,30 @@ class ShuffleOfDecoded(Rule):
                 yield _finding(chains, min(held))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """None: `verify` measures time and the memory of devices, and not the host's memory."""
-        raise NoExperiment("the host's memory is not watched")
+        """What a process holds until the first batch of an epoch is there, with other pictures."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True, unit="bytes")
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        def drawn(number):
+            return tf.image.resize(tf.fill((8, 8, 3), tf.cast(number, tf.float32)), (512, 512))
+
+        dataset = tf.data.Dataset.range(500).map(drawn).shuffle(400).batch(8)
+        tflint_measure.consume(dataset.take(1))
+    """,
+    changes=((".map(drawn).shuffle(400)", ".shuffle(400).map(drawn)"),),
+)
 
 
 def _bytes_held(model: Model, chain: Chain) -> int:
     """What the buffer of the shuffle that ends a chain takes when it is full; 0 where that is not known."""
     shuffle, before = chain.operations[-1], chain.operations[:-1]
     rows = shuffle.argument(0, "buffer_size")
-    if not isinstance(rows, int) or rows < 2 or any(o.name == "cache" and not o.call.args for o in before):
+    in_memory = any(o.name == "cache" and not o.call.args for path in chain.paths for o in path.operations)
+    if not isinstance(rows, int) or rows < 2 or in_memory:
         return 0
     most = chain.most
     pictures = model.once(DecodedPictures).element(chain, before)
@@ -106,7 +121,7 @@ def _finding(chains: Sequence[Chain], held: int) -> Finding:
         shuffle.file,
         shuffle.place,
         f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds decoded pictures",
-        Prediction("memory", (), basis=_BASIS),
+        Prediction("memory", ("host",), basis=_BASIS),
         help="shuffle the file names or records, before the `map` that decodes them: the order is the same",
         notes=(Note(first.file, first.place, "the pictures are made here"),) if first is not None else (),
         fix=_fix(chains, shuffle, first),

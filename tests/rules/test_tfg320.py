@@ -38,6 +38,8 @@ FOUND = {
     "a dictionary": "data = names.map(lambda name: {'picture': load(name), 'name': name}).shuffle(2000)",
     "cropped": "def cropped(name):\n    return tf.image.random_crop(load(name), [SIDE, SIDE, 3])\n"
     "data = names.map(cropped).repeat().shuffle(2000)",
+    "cropped, its size named": "def cropped(name):\n    return tf.image.random_crop(load(name), size=[SIDE, SIDE, 3])\n"
+    "data = names.map(cropped).shuffle(2000)",
     "padded": "def padded(name):\n    picture = tf.image.decode_png(tf.io.read_file(name), channels=3)\n"
     "    return tf.cast(tf.image.resize_with_pad(picture, SIDE, SIDE), tf.float32)\ndata = names.map(padded).shuffle(2000)",
     "whole numbers of four bytes": "def counted(name):\n    return tf.cast(load(name), tf.int32)\n"
@@ -52,6 +54,13 @@ SILENT = {
     "bytes": "def stored(name):\n    return tf.cast(load(name), tf.uint8)\ndata = names.map(stored).shuffle(2000)",
     "a few": "data = names.map(load).take(50).shuffle(2000)",
     "a cache in memory": "data = names.map(load).cache().shuffle(2000)",
+    "a cache in memory of what a zip joins": "data = tf.data.Dataset.zip((names.map(load).cache(), names)).shuffle(2000)",
+    "a mean of each picture": "def mean(name):\n    return tf.math.reduce_mean(load(name))\n"
+    "data = names.map(mean).shuffle(2000)",
+    "half as many bytes": "def halved(name):\n    return tf.cast(load(name), tf.float16) / 255.0\n"
+    "data = names.map(halved).shuffle(2000)",
+    "a number of each element": "def counted(number, pair):\n    return number\n"
+    "data = pairs.map(labelled).enumerate().map(counted).shuffle(2000)",
     "batches": "data = names.map(load).batch(8).shuffle(2000)",
     "a size that nobody knows": "def wide(name):\n    return tf.io.decode_jpeg(tf.io.read_file(name), channels=3)\n"
     "data = names.map(wide).shuffle(2000)",

@@ -38,7 +38,7 @@ def definition_of(project: Project, file: File, dotted: str, meet: Meet | None =
     """
     known, question = project.kept("definitions"), (file, dotted)
     if question not in known:
-        definition, is_cut = _found(project, file, dotted)
+        definition, is_cut = _followed(project, file, dotted)
         if is_cut and meet is not None:
             meet(REEXPORTS)
         if is_cut:
@@ -47,7 +47,7 @@ def definition_of(project: Project, file: File, dotted: str, meet: Meet | None =
     return cast("Definition | None", known[question])
 
 
-def _found(project: Project, file: File, dotted: str) -> tuple[Definition | None, bool]:
+def _followed(project: Project, file: File, dotted: str) -> tuple[Definition | None, bool]:
     """The same, and whether a bound cut the search off."""
     for _ in range(REEXPORTS.limit):
         located = project.locate(file, dotted)
