@@ -49,6 +49,7 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
     [
         ('selct = ["TFG101"]', ["selct", "`select`"]),
         (f'select = ["{CODE}9"]', [f"{CODE}9", "`select`", "did you mean"]),
+        ('ignore = ["tfg101"]', ["did you mean `TFG101`?"]),
         ('ignore = ["E501"]', ["E501", "`ignore`", "it is a code of pycodestyle"]),
         ('select = ["TGF101"]', ["did you mean `TFG101`?"]),
         ('select = ["numpy-in-cal"]', ["did you mean `numpy-in-call`?"]),

@@ -17,7 +17,7 @@ from tflint_gpu.reports.display import styled
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.rule import RuleEntry, entries, load
-from tflint_gpu.settings.options import SettingsError, nearest
+from tflint_gpu.settings.options import SettingsError, hint_for_rule
 
 _SECTION = re.compile(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
 
@@ -81,7 +81,7 @@ def _find(word: str) -> RuleEntry | Diagnosis:
     names = {name: entry for entry in _catalogue() for name in (entry.code, entry.name)}
     rule = names.get(word.upper()) or names.get(word.lower())
     if rule is None:
-        raise SettingsError(f"unknown rule `{word}`{nearest(word, names, '`tflint-gpu rule --all`')}")
+        raise SettingsError(f"unknown rule `{word}`{hint_for_rule(word, names)}")
     return rule
 
 
