@@ -62,9 +62,9 @@ def with_package(code: str) -> str:
 
 
 @cache
-def rule_names() -> frozenset[str]:
-    """The names of all rules, such as `numpy-in-call`."""
-    return frozenset(entry.name for entry in entries())
+def rule_words() -> frozenset[str]:
+    """The codes and names of all rules, such as `TFG101` and `numpy-in-call`."""
+    return frozenset(word for entry in entries() for word in (entry.code, entry.name))
 
 
 @cache
