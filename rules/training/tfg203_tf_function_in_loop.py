@@ -19,8 +19,8 @@ class TfFunctionInLoop(Rule):
     kind of arguments; made in a loop, or in a function that a loop calls, it traces in every iteration and throws the
     graph away. Not reported: objects that are kept (returned, stored, passed on), those that close over a model, an
     optimizer or a dataset of the same iteration (one for each fold or run), loops that freeze and thaw layers again and
-    again (a trace keeps the variables that it saw; where they thaw once, under a test, one more object does), loops over
-    devices, loops of few iterations, and code that is itself traced.
+    again (a trace keeps the variables that it saw; where they thaw once, under a test, one more object does), loops
+    over devices, loops of few iterations, and code that is itself traced.
 
     Measured: {evidence}
 
