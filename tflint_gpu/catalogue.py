@@ -36,9 +36,6 @@ def entries() -> tuple[RuleEntry, ...]:
     A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data are rows
     of a table, `renames.toml`, from which the module next to it, `renames.py`, makes its `RULES`. The rules of
     installed packages are added; their theme is the package's name.
-
-    Raises:
-        WrongPlugin: as `installed_rules` does.
     """
     package = importlib.import_module("tflint_gpu.rules")
     entries = []
