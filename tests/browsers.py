@@ -58,3 +58,10 @@ def cut_off(window: Any, width: int) -> list[str]:
     window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     found: list[str] = window.execute_script(_CUT_OFF, width)
     return found
+
+
+def scrolled(window: Any) -> list[str]:
+    """The tables of a page that a narrow screen shows only in part."""
+    script = "return [...document.querySelectorAll('.wide')].filter(part => part.scrollWidth > part.clientWidth + 1)"
+    tables: list[str] = window.execute_script(f"{script}.map(part => part.innerText.slice(0, 200))")
+    return tables

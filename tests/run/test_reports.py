@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 import pytest
-from browsers import browser, cut_off
+from browsers import browser, cut_off, scrolled
 
 from tflint_gpu.cli.verify import Verify
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
@@ -299,6 +299,7 @@ def test_nothing_of_the_page_is_cut_off(width: int, project: Path) -> None:
     with browser(width, 900) as window:
         window.get(page.as_uri())
         assert cut_off(window, width) == []
+        assert scrolled(window) == []
         assert window.execute_script("return document.documentElement.scrollWidth") <= width
 
 

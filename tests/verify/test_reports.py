@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browsers import browser, cut_off
+from browsers import browser, cut_off, scrolled
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment
@@ -234,6 +234,7 @@ def test_nothing_of_the_page_is_cut_off(width: int, tmp_path: Path) -> None:
         window.get(page.as_uri())
         window.execute_script("document.querySelectorAll('details').forEach(part => part.open = true)")
         assert cut_off(window, width) == []
+        assert scrolled(window) == []
         assert window.execute_script("return document.documentElement.scrollWidth") <= width
         window.execute_script("document.querySelector('h2').style.width = '3000px'")
         assert cut_off(window, width) != [], "it would be seen"
