@@ -67,7 +67,7 @@ class Retracing(Analysis):
         """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes."""
         seen: set[Node] = set()
         hands_on = self._hands_on_numbers()
-        for made_file in self.inference.files_with("tf.function", self.file):
+        for made_file in self.inference.files_using("tf.function", self.file):
             for node, made in self.tracing.wrapped(made_file).items():
                 function = self.inference.definitions.function(made_file, node)
                 if not (hands_on or made_file is self.file or self._names(function, made)):

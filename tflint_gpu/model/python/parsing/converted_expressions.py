@@ -215,13 +215,17 @@ class Expressions:
         return _subscript(self.expression(node.value), [_subscript_element(self._index(part)) for part in parts])
 
     def _is_bare(self, node: ast.Tuple) -> bool:
-        """Whether a tuple between the brackets of a subscript has no brackets of its own."""
+        """Whether a tuple between the brackets of a subscript has no brackets of its own: `x[a, b]`, `x[(a), (b)]`."""
         first, last, text = node.elts[0], node.elts[-1], self.text_of(node)
         starts = (first.lineno, first.col_offset) == (node.lineno, node.col_offset)
         ends = (last.end_lineno, last.end_col_offset) == (node.end_lineno, node.end_col_offset)
         if starts or ends or not (text.startswith("(") and text.endswith(")")):
             return True
-        raise Unlike  # `x[(a), (b)]` or `x[(a, b)]`
+        before, _, after = text.partition(self.text_of(first))
+        opened, closed = before.count("("), after.partition(",")[0].count(")")
+        if before.strip("( \t\r\n") or "#" in after.partition(",")[0]:
+            raise Unlike  # a comment: what is in it is no bracket
+        return opened == closed
 
     def _index(self, node: ast.expr) -> Any:
         if node.__class__ is ast.Slice:

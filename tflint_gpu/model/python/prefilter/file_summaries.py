@@ -135,10 +135,10 @@ class FileSummary:
         return frozenset().union(*(region.called for region in self.regions))
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """All names and attributes of its code, and what its imports are called where they come from."""
-        imported = (target.rpartition(".")[2] for target in self.imports.values())
-        return frozenset(imported).union(self.imports, *(region.words for region in self.regions))
+    def used(self) -> frozenset[str]:
+        """The names that its code calls, reads or hands on, or imports under another name: not what it only defines."""
+        imported = ((name, target.rpartition(".")[2]) for name, target in self.imports.items())
+        return self.called.union(self.values, (last for name, last in imported if last != name))
 
     @cached_property
     def attributes(self) -> frozenset[str]:

@@ -66,7 +66,7 @@ class FunctionObjects(Analysis):
     def short_lived(self) -> Iterator[ShortLived]:
         """The objects that some loop makes in every iteration."""
         seen: set[Node] = set()
-        for file in self.inference.files_with("tf.function", self.file) if self.file.tree.loops else (self.file,):
+        for file in self.inference.files_using("tf.function", self.file) if self.file.tree.loops else (self.file,):
             for node, name, traced in self._made(file):
                 loop = self._loop(file, node)
                 if loop is not None and file is not self.file:

@@ -213,7 +213,7 @@ class TracedCode(Analysis):
             self.constants.of(file, argument(call, 0, "run_eagerly")) is True
             and self._is_in_force(file, call)
             and (file is self.file or self._runs_when_imported(file, call))
-            for file in self.inference.files_naming("run_functions_eagerly", self.file)
+            for file in self.inference.files_using("run_functions_eagerly", self.file)
             for call in file.calls(*_EAGER_SWITCHES)
         )
 
