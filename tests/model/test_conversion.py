@@ -90,7 +90,7 @@ def test_real_files_have_the_trees_that_libcst_makes() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["match a:\n    case [1, b]: c\n", "a[(  # (\n    b), c]\n", "a[(b  # )\n    ), c]\n"],
+    ["match a:\n    case [1, b]: c\n", "a[(  # (\n    b, c)]\n", "a[(b  # )\n    , c)]\n"],
     ids=["patterns", "a comment in an index", "a comment after the first item of an index"],
 )
 def test_what_is_left_to_libcst(code: str) -> None:
