@@ -29,6 +29,9 @@ PROGRAMS = {
     "numbers": "a = 1_000, 0x1F, 1e5, 1., .5, 3j, -1, ~2, +3, not 4, 0o17, 0b1, 1E-3\n",
     "strings": "a = 'b', \"c\", '''d\ne''', r'\\f', b'g', u'h', '', \"\"\"i\"j\"\"\", 'k\\\nl', rb'\\m', '\\''\n",
     "strings in parts": "a = ('b' 'c'\n     \"d\")\nb = f'{x!r:>{w}} {y=}' 'z'\nc = f\"\"\"\n{d\n}\"\"\"\ng(f'{h}', i)\nj = 'k' f'{l}'\n",
+    "strings with names": "a = f'{b}', f\"x {c.d} y\", F'', f'{e}{f}', f'\\n{h}\\'', f'{{i}}', f'{j!r}', f'{k }'\n"
+    "l = rf'{m}\\d'\nn = ('o' f'{p.q.r} '\n    \"s\" r'' if t else '' f'u' \\\n  'v')\nw = ('x'  # y\n  'z')\n"
+    "def a():\n    b = f'{(yield)}', f'{not c}', f'{d[0]}', f\"\"\"{e}\"\"\", \"\" 'f', ''\"g\"'', f'{None}', f'\\N{DIGIT ONE}'\n",
     "strings beyond ASCII": "é = 'ü', \"\"\"ß\n€\"\"\"; ñ(f'{ö}', 'a' 'ä')\n",
     "operators": "a + b * c - (d - e) ** -f @ g // h % i << j >> k & l | m ^ n / o\na and b and (c or d) or not e\n",
     "comparisons": "a < b <= c == d != e > f >= g is h is not i in j not in k\n(a < b) < c\n",

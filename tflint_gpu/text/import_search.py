@@ -66,6 +66,6 @@ class ImportSearch:
 
     def _mentions_it(self, path: str) -> bool:
         if path not in self._mentions:
-            with open(path, "rb") as file:  # noqa: PTH123  # of thousands of files: a Path costs more than the rest
+            with open(path, "rb") as file:  # of thousands of files: a Path costs more than the rest
                 self._mentions[path] = mentions_tensorflow(file.read())
         return self._mentions[path]

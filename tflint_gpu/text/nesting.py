@@ -76,7 +76,7 @@ def check_nesting(text: str) -> None:
         or _depth(data) > MAX_BRACKETS  # with those in strings: enough for a file of few operators
         or _count_words(data) >= MAX_LINKS
         or data.count(b'"') + data.count(b"'") > MAX_FLAT
-        or b"case" in data
+        or (b"case" in data and _CASE.search(text) is not None)
         or _DEEP_INDENT.search(text) is not None
     )
     if not suspicious:

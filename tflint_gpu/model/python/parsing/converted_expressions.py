@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.python.parsing.converted_strings import converted_string
 from tflint_gpu.model.python.parsing.node_classes import maker
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -176,8 +177,12 @@ class Expressions:
 
     def _string(self, node: ast.expr) -> Any:
         """What libcst makes of a string of several parts, or with expressions in it."""
+        text = self.text_of(node)
+        known = converted_string(text)
+        if known is not None:
+            return known
         try:
-            return cst.parse_expression(f"({self.text_of(node)})")
+            return cst.parse_expression(f"({text})")
         except Exception as error:
             raise Unlike from error
 

@@ -141,6 +141,11 @@ class FileSummary:
         return self.called.union(self.values, (last for name, last in imported if last != name))
 
     @cached_property
+    def given(self) -> frozenset[str]:
+        """The names that it gives to functions, classes, attributes and variables, and its aliases of imports."""
+        return self.attributes.union(self.bound, self.classes, self.imports, (f.name for f in self.functions))
+
+    @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes that it assigns, or that some object may have from a keyword."""
         return frozenset(self.stored).union(*(call.keywords for call in self.calls()))

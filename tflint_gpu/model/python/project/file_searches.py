@@ -43,6 +43,10 @@ class KnownSummaries:
             self._known[path] = known
         return self._known[path][1]
 
+    def known(self, path: Path) -> FileSummary | None:
+        """The same, if it was made."""
+        return self._known.get(path, ("", None))[1]
+
     def _read(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
         """The code and the summary of a file's bytes; None where they are no text."""
         try:

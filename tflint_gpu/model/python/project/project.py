@@ -224,7 +224,11 @@ class Project:
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
-            self._given[path] = self._bytes.ask(path, "names given", names_given)
+            summary = self._summaries.known(path)
+            if summary is None:
+                self._given[path] = self._bytes.ask(path, "names given", names_given)
+            else:
+                self._given[path] = summary.given
         return self._given[path]
 
     def leads_elsewhere(self, file: File) -> bool:
