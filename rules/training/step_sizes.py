@@ -81,7 +81,7 @@ def curve(name: str) -> Curve:
 
 def of_training_step(model: Model, prediction: Prediction, step: EagerStep) -> Prediction:
     """The prediction of a training step, narrowed by what its tape records."""
-    if not _is_plain(model, step):
+    if not model.makes_costly_parts or not _is_plain(model, step):
         return prediction
     works = _with_batches(model, model.once(StepWorks).under_tape(step.file, step.tape), step.loop_file, step.loop)
     return _narrowed(prediction, works, "train")
@@ -91,6 +91,8 @@ def of_forward_pass(
     model: Model, prediction: Prediction, file: File, call: cst.Call, loop: tuple[File, LoopNode], way: Way = "forward"
 ) -> Prediction:
     """The prediction of a call that runs a network once for each iteration of a loop."""
+    if not model.makes_costly_parts:
+        return prediction
     works, data = model.once(StepWorks).of_call(file, call), argument(call, 0, "x" if way == "predict" else "inputs")
     if works and data is not None and model.once(Rows).is_single_input(file, data):
         return _narrowed(prediction, [replace(work, rows=1) for work in works], way)
