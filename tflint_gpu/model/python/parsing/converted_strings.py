@@ -1,6 +1,6 @@
 """String literals of several parts, and with plain names in them, as libcst's nodes; others are left to its parser.
 
-Most messages of errors are written so. libcst's parser takes forty times as long for each, since it is called anew.
+Most messages of errors are written so. libcst's parser would have to be called once more for each of them.
 """
 
 from __future__ import annotations

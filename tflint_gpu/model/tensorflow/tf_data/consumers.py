@@ -71,14 +71,14 @@ class Consumers(Analysis):
 
     def _consumed(self, only_trainings: bool) -> Iterable[Consumption]:
         consumptions: dict[tuple[Any, ...], Consumption] = {}
-        for file, found, expr, node in self._all_consumers():
+        for file, given_kind, expr, node in self._all_consumers():
             is_loop = isinstance(node, cst.For | cst.BaseComp)
-            if only_trainings and not (self.training.takes_gradients(file, node) if is_loop else found == "train"):
+            if only_trainings and not (self.training.takes_gradients(file, node) if is_loop else given_kind == "train"):
                 continue
             chains = self.pipelines.iterated(file, expr) if is_loop else self.pipelines.chains(file, expr)
             if not any(chain.certain for chain in chains):
                 continue
-            kind = self._kind_of_loop(file, node) if isinstance(node, cst.For | cst.BaseComp) else found
+            kind = self._kind_of_loop(file, node) if isinstance(node, cst.For | cst.BaseComp) else given_kind
             loop = self.training.loop_of(file, node)
             for chain in chains:
                 if chain.certain:
