@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy
@@ -19,6 +19,7 @@ from tflint_files import existing, is_path, tell
 
 _ATARI = (210, 160, 3)
 _EPISODE = 200
+_AMOUNTS = 2
 _draw = numpy.random.default_rng(1)
 
 
@@ -26,11 +27,13 @@ class _Space:
     """Of observations, or of actions that are numbers below `n`."""
 
     def __init__(self, shape: tuple[int, ...] = (), n: int = 0, dtype: str = "float32") -> None:
-        self.shape, self.n, self.dtype = shape, n, numpy.dtype(dtype)
+        self.shape, self.dtype = shape, numpy.dtype(dtype)
+        if n:
+            self.n = n
         self.low, self.high = numpy.zeros(shape, dtype), numpy.full(shape, 255 if dtype == "uint8" else 1, dtype)
 
     def sample(self) -> Any:
-        if self.n:
+        if hasattr(self, "n"):
             return int(_draw.integers(0, self.n))
         return (_draw.random(self.shape) * self.high).astype(self.dtype)
 
@@ -48,7 +51,8 @@ class Environment:
         is_atari = any(part in name for part in ("Deterministic", "NoFrameskip", "ALE/", "-v4"))
         shape = _ATARI if is_atari else tflint_files.INPUT or (4,)
         self.observation_space = _Space(shape, dtype="uint8" if is_atari else "float32")
-        self.action_space = _Space(n=max(tflint_files.CLASSES, 2))
+        count = max(tflint_files.CLASSES, 2)
+        self.action_space = _Space((_AMOUNTS,)) if tflint_files.HAS_AMOUNTS_AS_ACTIONS else _Space(n=count)
         self.unwrapped = self.env = self
         self.spec = SimpleNamespace(id=name, max_episode_steps=_EPISODE, reward_threshold=None)
         self.steps = 0
@@ -82,34 +86,73 @@ def environment(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(name, *args, **kwargs)
         except Exception:  # no such name, or what it needs is not there: each version has its own error
-            return Environment(str(getattr(name, "id", name)))
+            return _later(function, name, args, kwargs) or Environment(str(getattr(name, "id", name)))
 
     return make
+
+
+def _later(function: Callable[..., Any], name: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The newest version of an environment whose older ones are gone; None where there is none that can be made."""
+    package = sys.modules.get(str(getattr(function, "__module__", "")).partition(".")[0])
+    known = getattr(getattr(package, "envs", None), "registry", {})
+    kin, _, version = str(name).rpartition("-v")
+    later = [each for each in known if each.rpartition("-v")[0] == kin and each.rpartition("-v")[2].isdigit()]
+    for each in sorted(later if version.isdigit() else (), key=lambda each: -int(each.rpartition("-v")[2])):
+        try:
+            made = function(each, *args, **kwargs)
+        except Exception:  # as above
+            continue
+        tell(f"the environment {each}, for {name}")
+        return made
+    return None
 
 
 def old_environment(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `gym.make`: an environment that resets and steps as gym did before 0.26."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        made = environment(function)(*args, **kwargs)
-        reset, step = made.reset, made.step
-
-        def old_reset(*args: Any, **kwargs: Any) -> Any:
-            result = reset(*args, **kwargs)
-            return result[0] if isinstance(result, tuple) and len(result) == 2 else result
-
-        def old_step(action: Any) -> Any:
-            result = step(action)
-            if len(result) == 4:
-                return result
-            state, reward, terminated, truncated, info = result
-            return state, reward, terminated or truncated, info
-
-        made.reset, made.step = old_reset, old_step
         tell("the environment's old interface (gym before 0.26)")
+        made = environment(function)(*args, **kwargs)
+        inner = getattr(made, "unwrapped", made)
+        if inner is not made:
+            old = _Unwrapped(inner)
+            made.__class__ = type(type(made).__name__, (type(made),), {"unwrapped": property(lambda _: old)})
+        _make_old(made, made.reset, made.step)
         return made
 
     return make
+
+
+class _Unwrapped:
+    """An environment without what gym put around it, which still uses it as it is."""
+
+    def __init__(self, environment: Any) -> None:
+        self.environment = environment
+        _make_old(self, environment.reset, environment.step)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.environment, name)
+
+
+def _make_old(made: Any, reset: Callable[..., Any], step: Callable[..., Any]) -> None:
+    def old_reset(*args: Any, **kwargs: Any) -> Any:
+        result = reset(*args, **kwargs)
+        return result[0] if isinstance(result, tuple) and len(result) == 2 else result
+
+    def old_step(action: Any) -> Any:
+        result = step(action)
+        if len(result) == 4:
+            return result
+        state, reward, terminated, truncated, info = result
+        return state, reward, terminated or truncated, info
+
+    def seed(number: Any = None) -> list[Any]:
+        reset(seed=number)
+        return [number]
+
+    made.reset, made.step = old_reset, old_step
+    if not hasattr(made, "seed"):
+        made.seed = seed
 
 
 def unrecorded(environment: Any, *args: Any, **kwargs: Any) -> Any:
@@ -126,6 +169,16 @@ def old_optimizer(function: Any) -> Any:
 def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that starts other programs or loads weights: nothing happens."""
     return lambda *args, **kwargs: 0
+
+
+def refused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that loads something from the network or starts another program: it says that it would."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)}"
+        raise PermissionError(f"`{name}` would load data or start another program, which verify does not do")
+
+    return refuse
 
 
 def weights(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,3 +259,38 @@ def _of_flag(flag: Any) -> str:
     if choices:
         return str(choices[0])
     return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), "made_up")
+
+
+class _Recorder(ModuleType):
+    """A module that keeps a record of experiments elsewhere, and all that comes of it: nothing is recorded."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Recorder(f"{self.__name__}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _Recorder(self.__name__)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to close."""
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        """Nothing is kept."""
+
+    def __getitem__(self, name: Any) -> Any:
+        return _Recorder(f"{self.__name__}.{name}")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+def record_nothing(*names: str) -> None:
+    """Stand for modules that keep a record of experiments elsewhere, which this one is none of."""
+    for name in names:
+        sys.modules[name] = _Recorder(name)
+        sys.modules[name].__path__ = []
+        tell(f"`{name}`, which records nothing")

@@ -7,9 +7,8 @@ A program is a folder: the file that is run and the project's files that it impo
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -23,7 +22,14 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify import harness
-from tflint_gpu.verify.slicing.imports import imported_files, is_relative, package_root
+from tflint_gpu.verify.slicing.imports import (
+    common_root,
+    imported_files,
+    imported_modules,
+    is_relative,
+    package_root,
+    relative,
+)
 from tflint_gpu.verify.slicing.inputs import InputError
 from tflint_gpu.verify.slicing.old_keras import old_names_of_numpy, signs_of_keras_2
 from tflint_gpu.verify.slicing.parts import NotExtractable as NotExtractable
@@ -43,11 +49,11 @@ from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.stubs.readers import FILES, MODULES
+from tflint_gpu.verify.stubs.readers import ENVIRONMENT, FILES, MODULES, RECORDERS
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
-_MAX_FILES = 60
+_MAX_FILES = 400
 _MEASURING = (HARNESS, "tflint_outcome", "tflint_data", "tflint_devices", "tflint_examine")
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
@@ -199,7 +205,7 @@ class _Cut:
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
-        self.root = _common_root(folders)
+        self.root = common_root(folders)
 
     def _call(self, function: cst.FunctionDef | None) -> tuple[set[str], Supplement]:
         """The names that the call of a function needs, and the call itself, at the end of the entry.
@@ -220,29 +226,30 @@ class _Cut:
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
         wanted: dict[Path, set[str]] = {}
-        queue = list({m.source.path: m for m in (self.entry.file, *(stop.file for stop in self.route))}.values())
+        queue = {m.source.path: m for m in (self.entry.file, *(stop.file for stop in self.route))}
         while queue:
-            file = queue.pop(0)
-            path = file.source.path
+            path = next(iter(queue))
+            file = queue.pop(path)
             names = wanted.setdefault(path, set(self.called if file is self.entry.file else ()))
             part = self.files[path] = self._sliced(file, names)
             if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
-            for imported_file in imported_files(self.entry.project, file, part.tree, part.dropped):
+            for imported_file in imported_files(self.entry.project, file, part.tree, part.dropped, names):
                 self.roots |= {imported_file.root} if imported_file.root is not None else set()
                 known = wanted.setdefault(imported_file.file.source.path, set())
                 if imported_file.file.source.path not in self.files or not imported_file.names <= known:
                     known |= imported_file.names
-                    queue.append(imported_file.file)
+                    queue[imported_file.file.source.path] = imported_file.file
 
     def _sliced(self, file: File, names: set[str]) -> Part:
         replaced, tree, effects = self.readings.of(file, is_entry=file is self.entry.file)
         if "*" in names and file is not self.entry.file:
-            return Part(file, tree, frozenset(), replaced)
+            return Part(file, tree, frozenset(), replaced, is_whole=True)
         experiment = self.experiment
+        names = {name.partition(".")[0] for name in names}
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             if change.file is file:
-                names = names | set(_NAME.findall(change.text))
+                names |= set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
         keeps = [file.source.row(file.span(node)[0]) for node in experiment.keeps if file is experiment.file]
         return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced)
@@ -278,10 +285,17 @@ class _Cut:
     @cached_property
     def _makes_up(self) -> bool:
         """Whether something of the program may have to be made up."""
-        if self.call.lines or self.undefined.lines or any(part.readers for part in self.files.values()):
+        has_readers = any(part.readers for part in self.files.values())
+        if self.call.lines or self.undefined.lines or has_readers or self._recorders:
             return True
         texts = [stand.text for part in self.files.values() for stand in part.stands]
         return any(module in text for text in texts for module in MODULES)
+
+    @cached_property
+    def _recorders(self) -> tuple[str, ...]:
+        """The modules that would keep a record elsewhere."""
+        parts = self.files.values()
+        return tuple(sorted({name for part in parts for name in imported_modules(part.tree, part.dropped)} & RECORDERS))
 
     @property
     def _modules(self) -> tuple[str, ...]:
@@ -334,7 +348,7 @@ class _Cut:
             return "".join(f"import {module}\n" for module in self._modules if module != OLD_KERAS)
         here = PurePosixPath(name).parent
         folders = [self.root, *sorted(self.roots - {self.root})]
-        paths = [_relative(PurePosixPath(folder.relative_to(self.root)), here) for folder in folders]
+        paths = [relative(PurePosixPath(folder.relative_to(self.root)), here) for folder in folders]
         lines = []
         if outside := [path for path in paths if path != "."]:
             lines = ["import os", "import sys"]
@@ -354,6 +368,8 @@ class _Cut:
             folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
             yield from (f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
             yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
+        if self._recorders:
+            yield f"{ENVIRONMENT}.record_nothing({', '.join(map(repr, self._recorders))})"
 
     def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
@@ -385,15 +401,3 @@ class _Cut:
     def _name(self, path: Path) -> str:
         """Of a file in a program's folder; a notebook's code is written as a script."""
         return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
-
-
-def _relative(path: PurePosixPath, start: PurePosixPath) -> str:
-    return PurePosixPath(posixpath.relpath(path, start)).as_posix()
-
-
-def _common_root(folders: Iterable[Path]) -> Path:
-    first, *others = folders
-    root = first
-    while not all(root == folder or root in folder.parents for folder in others):
-        root = root.parent
-    return root

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator
+import posixpath
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.project.file import File
@@ -16,7 +17,7 @@ class Imported:
     """A file that an import loads.
 
     Arguments:
-        names: what is taken from it; "*" for all.
+        names: what is taken from it; "*" for all, "layers.Dense" for what is read of a module that it imports.
         root: the folder that must be in `sys.path` for it; None for a relative import.
     """
 
@@ -25,31 +26,35 @@ class Imported:
     root: Path | None
 
 
-def imported_files(project: Project, file: File, tree: ast.Module, dropped: Container[int]) -> Iterator[Imported]:
+def imported_files(
+    project: Project, file: File, tree: ast.Module, dropped: Container[int], wanted: Collection[str] = ()
+) -> Iterator[Imported]:
     """The project's files that the imports of a file load.
 
     Arguments:
         tree: the parsed file.
         dropped: rows that count as absent.
+        wanted: the names that others take from the file.
     """
+    read = _Read(tree, dropped, wanted)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and node.lineno not in dropped:
             for alias in node.names:
                 imported = project.imported(file, alias.name)
                 if imported is not None:
-                    names = (
-                        {imported[1]} if imported[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
-                    )
+                    names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
                     yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
         elif isinstance(node, ast.ImportFrom) and node.lineno not in dropped:
-            yield from _from_imports(project, file, tree, dropped, node)
+            yield from _from_imports(project, file, read, node)
 
 
-def _from_imports(
-    project: Project, file: File, tree: ast.Module, dropped: Container[int], node: ast.ImportFrom
-) -> Iterator[Imported]:
+def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFrom) -> Iterator[Imported]:
     package = "." * node.level + (node.module or "")
+    loaded = project.imported(file, package)
+    init = loaded[0] if loaded is not None and not loaded[1] and loaded[0] is not file else None
     for alias in node.names:
+        if init is not None and alias.name in init.tree.root.bindings:  # it comes before a module of the same name
+            yield Imported(init, frozenset({alias.name}), None if node.level else _root(init.source.path, package))
         if alias.name == "*":
             dotted = package
         else:
@@ -57,9 +62,18 @@ def _from_imports(
         imported = project.imported(file, dotted)
         if imported is None:
             continue
-        names = {imported[1]} if imported[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
+        names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
         root = None if node.level else _root(imported[0].source.path, dotted)
         yield Imported(imported[0], frozenset({"*"} if alias.name == "*" else names), root)
+
+
+def imported_modules(tree: ast.Module, dropped: Container[int] = ()) -> Iterator[str]:
+    """The first parts of the names of the modules that a file imports by their full names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and node.lineno not in dropped:
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module and node.lineno not in dropped:
+            yield node.module.partition(".")[0]
 
 
 def is_relative(tree: ast.Module, dropped: Container[int]) -> bool:
@@ -75,6 +89,20 @@ def package_root(path: Path) -> Path:
     return folder
 
 
+def relative(path: PurePosixPath, start: PurePosixPath) -> str:
+    """The path as it is written in a folder."""
+    return PurePosixPath(posixpath.relpath(path, start)).as_posix()
+
+
+def common_root(folders: Iterable[Path]) -> Path:
+    """The innermost folder that holds them all."""
+    first, *others = folders
+    root = first
+    while not all(root == folder or root in folder.parents for folder in others):
+        root = root.parent
+    return root
+
+
 def _root(path: Path, dotted: str) -> Path | None:
     """The folder in which the first part of a dotted name lies, given the file that the name leads to."""
     parts = dotted.split(".")
@@ -86,14 +114,36 @@ def _root(path: Path, dotted: str) -> Path | None:
     return None
 
 
-def _attributes_read(tree: ast.Module, dropped: Container[int], module: str) -> set[str]:
-    """What a file reads of a module that it imports: the names after the dot; "*" where it hands the module on."""
-    read = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Name) and n.lineno not in dropped]
-    names: set[str] = set()
-    after_dots: set[int] = set()
-    for node in read:
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == module:
-            names.add(node.attr)
-            after_dots |= {id(inner) for inner in ast.walk(node.value)}
-    is_handed_on = any(isinstance(n, ast.Name) and n.id == module and id(n) not in after_dots for n in read)
-    return {"*"} if is_handed_on else names
+class _Read:
+    """What is read of the modules that a file imports: by itself, and by those that take them from it.
+
+    Arguments:
+        tree: the parsed file.
+        dropped: rows that count as absent.
+        wanted: the names that others take from the file, "layers.Dense" among them.
+    """
+
+    def __init__(self, tree: ast.Module, dropped: Container[int], wanted: Collection[str]) -> None:
+        self._chains = set(wanted)
+        within: set[int] = set()
+        for node in ast.walk(tree):  # outer nodes come first
+            if isinstance(node, ast.Attribute | ast.Name) and node.lineno not in dropped and id(node) not in within:
+                chain, inner = _chain(node)
+                within |= inner
+                self._chains |= {chain} if chain else set()
+
+    def of(self, module: str) -> set[str]:
+        """The names after the dot, "*" where the module is handed on."""
+        after = {chain[len(module) + 1 :] for chain in self._chains if chain.startswith(f"{module}.")}
+        return {"*"} if module in self._chains else after
+
+
+def _chain(node: ast.expr) -> tuple[str, set[int]]:
+    """`a.b.c` as a text, empty where it does not begin with a name, and the nodes within."""
+    parts: list[str] = []
+    inner: set[int] = set()
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+        inner.add(id(node))
+    return (".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""), inner

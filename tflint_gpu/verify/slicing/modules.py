@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Program
+from tflint_gpu.verify.stubs.readers import RECORDERS
 
 _SECONDS = 60
 # Looks for the modules and runs nothing of them.
@@ -32,7 +33,7 @@ def needed_modules(program: Program) -> frozenset[str]:
     # What is laid next to the program imports more only for programs that do so, too.
     texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)]
     names = {name for text in texts for name in _imported(ast.parse(text))}
-    return frozenset(names - own - set(sys.stdlib_module_names))
+    return frozenset(names - own - RECORDERS - set(sys.stdlib_module_names))
 
 
 def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Calls that read data from elsewhere, and what is put around them or in their place.
 
-The functions that are put there live in `tflint_files`, `tflint_environment` and `tflint_values`, which are laid
-next to the program. They read what is there, and make up what is not.
+The functions that are put there live in `tflint_files`, `tflint_records`, `tflint_environment` and `tflint_values`,
+which are laid next to the program. They read what is there, and make up what is not.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
-FILES, VALUES, ENVIRONMENT = "tflint_files", "tflint_values", "tflint_environment"
-MODULES = (FILES, ENVIRONMENT, VALUES)
+FILES, VALUES, ENVIRONMENT, RECORDS = "tflint_files", "tflint_values", "tflint_environment", "tflint_records"
+MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS)
+RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
+"""Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
-    "reading": (
-        "io.open codecs.open gzip.open tf.io.gfile.GFile cv2.imread PIL.Image.open "
-        "keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread imageio.imread "
-        "matplotlib.image.imread matplotlib.pyplot.imread tf.data.TextLineDataset zipfile.ZipFile "
-        "imageio.v2.imread"
+    "reading": ("io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile"),
+    "picture": (
+        "cv2.imread PIL.Image.open keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread "
+        "imageio.imread imageio.v2.imread matplotlib.image.imread matplotlib.pyplot.imread"
     ),
     "archive": "h5py.File",
     "read_bytes": "tf.io.read_file",
@@ -54,8 +55,10 @@ _METHODS_AROUND = {
     "weights": ("load_weights",),
 }
 _OF_ENVIRONMENT = frozenset(
-    ("left_out", "weights", "loaded", "environment", "old_environment", "arguments", "flags", "old_optimizer")
+    ("left_out weights loaded environment old_environment arguments flags old_optimizer refused").split()
 )
+_OF_RECORDS = frozenset(("records", "parsed"))
+_BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
 _KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
@@ -82,7 +85,8 @@ class Around:
     @property
     def opening(self) -> str:
         """What stands before the called function."""
-        return f"{ENVIRONMENT if self.function in _OF_ENVIRONMENT else FILES}.{self.function}("
+        module = RECORDS if self.function in _OF_RECORDS else FILES
+        return f"{ENVIRONMENT if self.function in _OF_ENVIRONMENT else module}.{self.function}("
 
     @property
     def reads(self) -> bool:
@@ -95,8 +99,9 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     for name, function in _READERS.items():
         yield from (Around(call, function) for call in file.calls(name))
     for call in file.tree.calls:
-        if isinstance(call.func, cst.Name) and call.func.value == "open" and file.name(call.func) in (None, "open"):
-            yield Around(call, "reading")
+        name = call.func.value if isinstance(call.func, cst.Name) else ""
+        if name in _BARE and file.name(call.func) in (None, name):
+            yield Around(call, _BARE[name])
     for function, methods in _METHODS_AROUND.items():
         for method in methods:
             for call in file.method_calls(method):
