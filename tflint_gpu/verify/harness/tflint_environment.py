@@ -18,6 +18,9 @@ import tflint_files
 from tflint_files import existing, is_path, tell
 
 _ATARI = (210, 160, 3)
+ASKED: dict[str, Any] = {}
+"""What the way to the flagged code asks of the command line."""
+
 _EPISODE = 200
 _AMOUNTS = 2
 _draw = numpy.random.default_rng(1)
@@ -223,9 +226,18 @@ def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
                 value = _argument(action)
                 given += [*action.option_strings[:1], value]
                 tell(f"the argument {(action.option_strings or [action.dest])[0]} as {value}")
-        return function(given) if given and not args else function(*args, **kwargs)
+        return _asked(function(given) if given and not args else function(*args, **kwargs))
 
     return parse
+
+
+def _asked(parsed: Any) -> Any:
+    """What was given on the command line, and what the way to the flagged code asks of it."""
+    for name, value in ASKED.items():
+        if hasattr(parsed, name) and getattr(parsed, name) != value:
+            setattr(parsed, name, value)
+            tell(f"the argument --{name}" + ("" if value is True else f" as {value}"))
+    return parsed
 
 
 def _argument(action: Any) -> str:

@@ -22,6 +22,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify import harness
+from tflint_gpu.verify.slicing.conditional import telling
 from tflint_gpu.verify.slicing.imports import (
     common_root,
     imported_files,
@@ -44,7 +45,7 @@ from tflint_gpu.verify.slicing.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.slicing.routes import Route, Stop, find_roots, find_routes
+from tflint_gpu.verify.slicing.routes import Start, Stop, asked_settings, starts
 from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
@@ -54,7 +55,7 @@ from tflint_gpu.verify.stubs.readers import ENVIRONMENT, FILES, MODULES, RECORDE
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
 _MAX_FILES = 400
-_MEASURING = (HARNESS, "tflint_outcome", "tflint_data", "tflint_devices", "tflint_examine")
+_MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine")
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
@@ -140,7 +141,7 @@ def extract(
     refusals: list[NotExtractable] = []
     readings = readings or Readings()
     try:
-        for entry, start in _starts(experiment, entries):
+        for entry, start in starts(experiment.file, experiment.node, entries):
             try:
                 cut = _Cut(entry, start, experiment, opening, readings, old_keras)
                 return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
@@ -158,34 +159,11 @@ def extract(
     raise NotExtractable(f"nothing in the checked files runs `{name}`")
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """A way to the place.
-
-    Arguments:
-        function: nothing calls it: the program is to.
-    """
-
-    route: Route
-    function: cst.FunctionDef | None = None
-
-
-def _starts(experiment: Experiment, entries: Sequence[Model]) -> Iterator[tuple[Model, _Start]]:
-    """The ways to the place: those that the entries take, then calls of functions that nothing calls."""
-    for entry in entries:
-        for route in find_routes(experiment.file, experiment.node, entry):
-            yield entry, _Start(route)
-    for entry in entries:
-        if entry.file is experiment.file:
-            for function, route in find_roots(experiment.file, experiment.node, entry).items():
-                yield entry, _Start(route, function)
-
-
 class _Cut:
     """The files of one program."""
 
     def __init__(
-        self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings, old_keras: str
+        self, entry: Model, start: Start, experiment: Experiment, opening: str, readings: Readings, old_keras: str
     ) -> None:
         self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
@@ -355,6 +333,7 @@ class _Cut:
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
         lines += [f"import {OLD_KERAS}"] if self.old_keras else []
         lines += [f"import {HARNESS}", *self._settings_of_stand_ins(), self.opening, self.experiment.opening]
+        lines += [f"{HARNESS}.expect()"] if any(self._tells(part) for part in self.files.values()) else []
         lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
         if numpy_lines := [line for part in self.files.values() for line in old_names_of_numpy(part.file)]:
             lines += ["import numpy", *dict.fromkeys(numpy_lines)]
@@ -368,8 +347,15 @@ class _Cut:
             folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
             yield from (f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
             yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
+            if asked := dict(asked_settings(self.route)):
+                yield f"{ENVIRONMENT}.ASKED = {asked!r}"
         if self._recorders:
             yield f"{ENVIRONMENT}.record_nothing({', '.join(map(repr, self._recorders))})"
+
+    def _tells(self, part: Part) -> bool:
+        """Whether a file says that the flagged statement ran."""
+        flagged = self.experiment.flagged
+        return flagged is not None and flagged[0] is part.file and part.holds(flagged[1])
 
     def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
@@ -388,6 +374,8 @@ class _Cut:
             if probe.file is file and (part.holds(probe.node) or not probe.optional)
         ]
         pieces += [of_change(probe, measures=True) for probe in probes]
+        if experiment.flagged is not None and self._tells(part):
+            pieces.append(telling(*experiment.flagged, edits))
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         if file is self.entry.file and self.call.lines:
             text = "\n".join([text.rstrip(), *self.call.lines, ""])

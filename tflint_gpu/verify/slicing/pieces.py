@@ -43,6 +43,11 @@ def wrapping(start: int, end: int, opening: str, closing: str) -> Iterator[Piece
     yield Piece(end, end, closing, (_CLOSING, end - start, 1), (start, end))
 
 
+def standing_before(place: int, text: str) -> Piece:
+    """Text at one place, which stays whatever becomes of the code there."""
+    return Piece(place, place, text, (_OPENING,), (-1, -1))
+
+
 def of_change(change: Change, *, measures: bool) -> Piece:
     """The piece of a rule's change.
 

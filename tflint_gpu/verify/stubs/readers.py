@@ -115,7 +115,7 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     if any(_is_required_flag(file, call) for call in file.calls("absl.flags.*")):
         for call in file.calls("absl.app.run"):
             yield Around(call, "flags")
-    if any(_must_be_given(call) for call in file.method_calls("add_argument")):
+    if any(_must_be_given(call) or _may_be_asked(call) for call in file.method_calls("add_argument")):
         for call in file.method_calls("parse_args"):
             yield Around(call, "arguments")
 
@@ -155,6 +155,12 @@ def _must_be_given(call: cst.Call) -> bool:
     is_optional = argument(call, 9, "nargs") is not None
     is_positional = isinstance(name, cst.SimpleString) and not str(name.evaluated_value).startswith("-")
     return (is_positional and not is_optional) or (isinstance(required, cst.Name) and required.value == "True")
+
+
+def _may_be_asked(call: cst.Call) -> bool:
+    """Whether an argument turns something on, or chooses among a few things."""
+    action, choices = argument(call, 9, "action"), argument(call, 9, "choices")
+    return choices is not None or (isinstance(action, cst.SimpleString) and action.evaluated_value == "store_true")
 
 
 def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
