@@ -123,6 +123,33 @@ def test_only_what_is_needed_comes_along(tmp_path: Path) -> None:
 
 LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {
     "a module used by attribute": ("7", {"main": "import lib\nplace(lib.X)", "lib": "X = 7\nY = 1 / 0"}),
+    "a module that a package imports": (
+        "7",
+        {
+            "main": "import pkg as p\nplace(p.parts.shapes.X)",
+            "pkg__init__": "import os\nfrom pkg import parts",
+            "pkg__parts__init__": "from . import shapes\nimport nothing_that_is_there",
+            "pkg__parts__shapes": "X = 7\nY = 1 / 0",
+        },
+    ),
+    "a module that a package hands on": (
+        "7",
+        {
+            "main": "from pkg import parts\nplace(getattr(parts.shapes, 'X'))",
+            "pkg__init__": "from pkg import parts",
+            "pkg__parts__init__": "from . import shapes",
+            "pkg__parts__shapes": "X = 7",
+        },
+    ),
+    "a function whose module has its name": (
+        "7",
+        {
+            "main": "from pkg.marks import old\nplace(old(7))",
+            "pkg__init__": "",
+            "pkg__marks__init__": "from .old import old",
+            "pkg__marks__old": "def old(x): return x",
+        },
+    ),
     "a module handed on": ("7", {"main": "import lib\nplace(getattr(lib, 'X'))", "lib": "X = 7"}),
     "a star import": ("7", {"main": "from lib import *\nplace(X)", "lib": "X = 7\nY = 8"}),
     "an import in a function": ("7", {"main": "def f():\n    from lib import X as Z\n    return Z\nplace(f())", "lib": "X = 7"}),
@@ -451,3 +478,46 @@ def test_what_makes_a_call_too_late_comes_along(code: str, tmp_path: Path) -> No
         assert "tf.constant(1.0)" in program.files[program.entry]
     assert "tflint_measure.uncaught(tf.config." in case.pair.before.files[case.pair.before.entry]
     assert "uncaught" not in case.pair.after.files[case.pair.after.entry]
+
+
+def test_what_a_whole_file_might_start_is_refused_when_it_does(tmp_path: Path) -> None:
+    """Protects programs that import a library with all it has, of which they use one function."""
+    project = Files(
+        tmp_path,
+        main="from tools import *\nplace(twice(4))",
+        tools="""
+        import subprocess
+        def twice(x): return 2 * x
+        def board(): return subprocess.Popen(["board", "--at", "http://a.b/c"])
+        """,
+    )
+    pair = project.extract("main")
+    assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
+    (tmp_path / "b").mkdir()
+    called = "import subprocess\ndef board(): return subprocess.Popen(['board'])"
+    with pytest.raises(NotExtractable, match="starts another program"):
+        Files(tmp_path / "b", main="import tools\nplace(tools.board())", tools=called).extract("main")
+
+
+def test_many_files_make_one_program(tmp_path: Path) -> None:
+    """Protects users of a large package, and the time in which its files are found: each is cut once or twice."""
+    parts = {f"pkg__part{n}": f"from pkg import base\nX = {n}" for n in range(90)}
+    imports = "\n".join(f"from pkg.part{n} import X as X{n}" for n in range(90))
+    pair = Files(
+        tmp_path,
+        main=f"{imports}\nplace({' + '.join(f'X{n}' for n in range(90))})",
+        pkg__init__="",
+        pkg__base="",
+        **parts,
+    ).extract("main")
+    assert run(pair.before, tmp_path / "out") == str(sum(range(90)))
+
+
+def test_what_keeps_a_record_elsewhere_is_stood_for(tmp_path: Path) -> None:
+    pair = Files(tmp_path, main="import wandb\nplace(wandb.run)").extract("main")
+    assert "tflint_environment.record_nothing('wandb')" in pair.before.files["main.py"]
+
+
+def test_bars_of_notebooks_are_plain_ones(tmp_path: Path) -> None:
+    pair = Files(tmp_path, main="from tqdm.notebook import trange\nfor x in trange(3):\n    place(x)").extract("main")
+    assert "tflint_environment.plain_bars()" in pair.before.files["main.py"]

@@ -87,3 +87,9 @@ LIBRARY = {
 def test_what_keras_would_download(code: str, expected: str, tmp_path: Path) -> None:
     """Protects the network: data sets of known shapes, and models without trained weights."""
     assert expected in replaced(code, tmp_path)
+
+
+def test_old_methods_of_arrays_have_their_new_names(tmp_path: Path) -> None:
+    """Protects code that keeps arrays as keys; what only has the same name stays."""
+    code = "key = tiles.rows[0].tostring()\nother = tree.tostring(root)\n"
+    assert replaced(code, tmp_path) == "key = tiles.rows[0].tobytes()\nother = tree.tostring(root)\n"

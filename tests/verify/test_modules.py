@@ -42,3 +42,8 @@ def test_only_findings_that_need_a_missing_module_are_not_run() -> None:
     first, second = without_missing_modules(cases, sys.executable)
     assert first.pair is pairs[0] and second.pair is None
     assert f"the module `{MISSING}`" in second.reason and "install it next to TensorFlow" in second.reason
+
+
+def test_what_records_elsewhere_is_not_needed() -> None:
+    """Protects loops that log to a service: something stands for its module, whether it is installed or not."""
+    assert needed_modules(program("import wandb\nfrom mlflow import log_metric\nimport cv2")) == {"cv2"}

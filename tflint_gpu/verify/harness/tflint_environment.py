@@ -6,6 +6,8 @@ calls that do. What was made up is reported in the result.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -306,3 +308,11 @@ def record_nothing(*names: str) -> None:
         sys.modules[name] = _Recorder(name)
         sys.modules[name].__path__ = []
         tell(f"`{name}`, which records nothing")
+
+
+def plain_bars() -> None:
+    """Stand for `tqdm.notebook`, whose bars need a notebook around them."""
+    with contextlib.suppress(ImportError):
+        tqdm: Any = importlib.import_module("tqdm")
+        sys.modules["tqdm.notebook"] = tqdm.std
+        tqdm.tqdm_notebook, tqdm.tnrange = tqdm.std.tqdm, tqdm.std.trange

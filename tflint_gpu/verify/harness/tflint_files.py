@@ -134,6 +134,18 @@ def writing(function: Callable[..., Any]) -> Callable[..., Any]:
     return write
 
 
+def writing_to(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a method that writes what it is of: the folder that it names is made, where it may be."""
+
+    def write(*args: Any, **kwargs: Any) -> Any:
+        folder = os.path.dirname(os.fsdecode(args[0])) if args and is_path(args[0]) else ""
+        if folder and not os.path.isabs(folder):
+            os.makedirs(folder, exist_ok=True)
+        return function(*args, **kwargs)
+
+    return write
+
+
 def read_bytes(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `tf.io.read_file`; in a graph, where no value is known, it is what it was."""
 

@@ -24,6 +24,7 @@ from typing import Any
 
 # Before TensorFlow, which reads the level of its log when it is imported.
 from tflint_outcome import EmptyData, keep_first
+from tflint_outcome import finish as finish
 from tflint_outcome import note_early as note_early
 
 # isort: split

@@ -50,7 +50,7 @@ from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.stubs.readers import ENVIRONMENT, FILES, MODULES, RECORDERS
+from tflint_gpu.verify.stubs.readers import BARS, ENVIRONMENT, FILES, MODULES, RECORDERS
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
@@ -264,7 +264,8 @@ class _Cut:
     def _makes_up(self) -> bool:
         """Whether something of the program may have to be made up."""
         has_readers = any(part.readers for part in self.files.values())
-        if self.call.lines or self.undefined.lines or has_readers or self._recorders:
+        has_bars = any(BARS.search(part.file.source.code) for part in self.files.values())
+        if self.call.lines or self.undefined.lines or has_readers or self._recorders or has_bars:
             return True
         texts = [stand.text for part in self.files.values() for stand in part.stands]
         return any(module in text for text in texts for module in MODULES)
@@ -349,6 +350,8 @@ class _Cut:
             yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
             if asked := dict(asked_settings(self.route)):
                 yield f"{ENVIRONMENT}.ASKED = {asked!r}"
+            if any(BARS.search(part.file.source.code) for part in self.files.values()):
+                yield f"{ENVIRONMENT}.plain_bars()"
         if self._recorders:
             yield f"{ENVIRONMENT}.record_nothing({', '.join(map(repr, self._recorders))})"
 

@@ -47,7 +47,7 @@ def stands(file: File, harness: str) -> Iterator[Stand]:
     said = list(_commented(file, harness)) if "tflint-gpu:" in file.source.text else []
     yield from said
     replaced = (Stand(*file.span(call.func), text) for call, text in replaced_functions(file))
-    for stub in (*_datasets(file, harness), *replaced, *_weights(file)):
+    for stub in (*_datasets(file, harness), *replaced, *_weights(file), *_bytes_of_arrays(file)):
         if not any(other.start <= stub.start and stub.end <= other.end for other in said):
             yield stub
 
@@ -101,6 +101,13 @@ def _weights(file: File) -> Iterator[Stand]:
             yield Stand(end, end, "weights=None" if is_separated else ", weights=None")
         else:
             yield Stand(*file.span(call.args[1].value), "None")
+
+
+def _bytes_of_arrays(file: File) -> Iterator[Stand]:
+    """`array.tostring()`, which newer versions of NumPy only know as `tobytes`."""
+    for call in file.method_calls("tostring"):
+        if not call.args and isinstance(call.func, cst.Attribute):
+            yield Stand(*file.span(call.func), f"{file.code(call.func.value)}.tobytes")
 
 
 def _ends_with_comma(text: str) -> bool:

@@ -6,6 +6,7 @@ which are laid next to the program. They read what is there, and make up what is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ FILES, VALUES, ENVIRONMENT, RECORDS = "tflint_files", "tflint_values", "tflint_e
 MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS)
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
+
+BARS = re.compile(r"\btqdm(?:\.notebook\b|_notebook\b)|\btnrange\b")
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
@@ -47,17 +50,26 @@ _AROUND = {
         "keras.preprocessing.image.image_dataset_from_directory"
     ),
     "loaded": "keras.models.load_model keras.saving.load_model",
+    "known_table": (
+        "sklearn.datasets.fetch_california_housing sklearn.datasets.fetch_openml sklearn.datasets.fetch_olivetti_faces "
+        "sklearn.datasets.fetch_covtype"
+    ),
     "records": "tf.data.TFRecordDataset",
     "parsed": "tf.io.parse_single_example tf.io.parse_example",
 }
 _METHODS_AROUND = {
+    "writing_to": ("save", "savefig"),
     "image_folder": ("flow_from_directory",),
     "weights": ("load_weights",),
 }
-_OF_ENVIRONMENT = frozenset(
-    ("left_out weights loaded environment old_environment arguments flags old_optimizer refused").split()
+_MODULE_OF = (
+    (RECORDS, ("records", "parsed")),
+    (VALUES, ("known_table",)),
+    (
+        ENVIRONMENT,
+        "left_out weights loaded environment old_environment arguments flags old_optimizer refused".split(),
+    ),
 )
-_OF_RECORDS = frozenset(("records", "parsed"))
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
@@ -65,7 +77,9 @@ _KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
 CATALOGUE = frozenset(
     (
         "mnist fashion_mnist kmnist emnist cifar10 cifar100 svhn_cropped stl10 celeb_a cats_vs_dogs tf_flowers "
-        "oxford_flowers102 horses_or_humans rock_paper_scissors beans food101 malaria imdb_reviews"
+        "oxford_flowers102 horses_or_humans rock_paper_scissors beans food101 malaria imdb_reviews imagenet2012 "
+        "imagenette cycle_gan stanford_dogs caltech101 cassava citrus_leaves colorectal_histology deep_weeds eurosat "
+        "patch_camelyon iris penguins"
     ).split()
 )
 
@@ -85,8 +99,8 @@ class Around:
     @property
     def opening(self) -> str:
         """What stands before the called function."""
-        module = RECORDS if self.function in _OF_RECORDS else FILES
-        return f"{ENVIRONMENT if self.function in _OF_ENVIRONMENT else module}.{self.function}("
+        module = next((module for module, functions in _MODULE_OF if self.function in functions), FILES)
+        return f"{module}.{self.function}("
 
     @property
     def reads(self) -> bool:
@@ -170,10 +184,16 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
             yield call, f'{VALUES}.keras_numbers("{name}")'
     for call in file.calls(*_RECORDERS):
         yield call, f"{ENVIRONMENT}.unrecorded"
-    names = [(call, _literal(argument(call, 0, "name"))) for call in file.calls("tensorflow_datasets.load")]
-    is_known = [name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE for _, name in names]
-    for call, _ in names if any(is_known) else ():  # which of them is reached, and with which name, shows when it runs
-        yield call, f"{VALUES}.catalogued"
+    for name, stand_in in (("load", "catalogued"), ("builder", "builder")):
+        calls = list(file.calls(f"tensorflow_datasets.{name}"))
+        if any(_may_be_known(call) for call in calls):  # which is reached, and with which name, shows when it runs
+            yield from ((call, f"{VALUES}.{stand_in}") for call in calls)
+
+
+def _may_be_known(call: cst.Call) -> bool:
+    """Whether a data set of the catalogue is asked for, or one whose name shows when the program runs."""
+    name = _literal(argument(call, 0, "name"))
+    return name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE
 
 
 def _literal(node: cst.BaseExpression | None) -> str | None:
