@@ -132,6 +132,14 @@ LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {
             "pkg__parts__shapes": "X = 7\nY = 1 / 0",
         },
     ),
+    "only what is read of a module that a package imports": (
+        "7",
+        {
+            "main": "from pkg import parts\nplace(parts.X)",
+            "pkg__init__": "from pkg import parts",
+            "pkg__parts": "X = 7\nY = 1 / 0",
+        },
+    ),
     "a module that a package hands on": (
         "7",
         {

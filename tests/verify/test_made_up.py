@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib
 import sys
@@ -41,6 +42,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
         autograph=types.SimpleNamespace(experimental=unconverted),
         io=types.SimpleNamespace(encode_png=lambda image: png, encode_jpeg=lambda image: png),
         constant=lambda value: value,
+        init_scope=contextlib.nullcontext,
     )
     monkeypatch.setitem(sys.modules, "tflint_measure", measure)
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
@@ -190,6 +192,18 @@ def test_what_would_start_a_program_says_so_when_it_is_called(beside: Beside) ->
 
 def test_an_image_is_one_whatever_its_name_ends_with(beside: Beside) -> None:
     assert beside.files.picture(lambda path: Path(path).read_bytes())("given") == b"an image"
+
+
+def test_a_film_that_is_not_here(beside: Beside, tmp_path: Path) -> None:
+    """Protects programs that look through a camera, or at a film, and show what they see."""
+    beside.files.IMAGE = (6, 8, 3)
+    film = beside.environment.camera(fail)(0)
+    seen, picture = film.read()
+    assert film.isOpened() and seen and picture.shape == (6, 8, 3) and (film.get(3), film.get(4)) == (8, 6)
+    (tmp_path / "mine.mp4").touch()
+    assert beside.environment.camera(lambda path: path)("mine.mp4") == "mine.mp4"
+    assert beside.environment.unshown(fail)("window", picture) == 0
+    assert any("a film of 6x8x3" in one for one in beside.told) and any("shows nothing" in one for one in beside.told)
 
 
 def test_files_of_the_format_of_mnist(beside: Beside) -> None:

@@ -47,3 +47,11 @@ def test_only_findings_that_need_a_missing_module_are_not_run() -> None:
 def test_what_records_elsewhere_is_not_needed() -> None:
     """Protects loops that log to a service: something stands for its module, whether it is installed or not."""
     assert needed_modules(program("import wandb\nfrom mlflow import log_metric\nimport cv2")) == {"cv2"}
+
+
+def test_what_functions_of_whole_files_import_may_never_be_needed() -> None:
+    """Protects users of one function of a library whose others need much more."""
+    text = "import cv2\ndef shown():\n    import plotting_library\n"
+    loaded = Program("main.py", {"main.py": "from tools import *", "tools.py": text}, frozenset(["tools.py"]))
+    assert needed_modules(loaded) == {"cv2"}
+    assert needed_modules(program(text)) == {"cv2", "plotting_library"}

@@ -174,6 +174,8 @@ READERS = {
     "p.add_argument('--mode', choices=['fit', 'show'])\na = p.parse_args()": "arguments",
     "from sklearn.datasets import fetch_openml\nx = fetch_openml('mnist_784')": "known_table",
     "drawing.save('out/a.png')": "writing_to",
+    "import cv2\nc = cv2.VideoCapture(0)": "camera",
+    "import cv2\ncv2.imshow('a', b)": "unshown",
     "try:\n    from urllib import urlretrieve\nexcept ImportError:\n    from urllib.request import urlretrieve\n"
     "urlretrieve('http://a/b.txt', 'b.txt')": "retrieved",
 }

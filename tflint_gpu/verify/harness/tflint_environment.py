@@ -176,6 +176,45 @@ def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: 0
 
 
+def unshown(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that shows a window: there is none."""
+    tell(f"`{getattr(function, '__name__', function)}`, which shows nothing")
+    return lambda *args, **kwargs: 0
+
+
+def camera(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `cv2.VideoCapture`: a film that is not here is made up, and what a camera would see."""
+
+    def opened(source: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        place = existing(source) if is_path(source) else None
+        return Film() if place is None else function(place, *args, **kwargs)
+
+    return opened
+
+
+class Film:
+    """Pictures of noise, as many as are asked for."""
+
+    def __init__(self) -> None:
+        self.isOpened = lambda: True
+        self.image = _draw.integers(0, 256, tflint_files.IMAGE).astype("uint8")
+        tell(f"a film of {'x'.join(map(str, tflint_files.IMAGE))}")
+
+    def read(self, *_: Any) -> tuple[bool, Any]:
+        return True, self.image.copy()
+
+    def get(self, what: int) -> float:
+        """The width, the height, frames in a second, and how many there are, by OpenCV's numbers."""
+        height, width = map(float, tflint_files.IMAGE[:2])
+        return {3: width, 4: height, 5: 30.0, 7: 300.0}.get(what, 0.0)
+
+    def set(self, what: int, value: float) -> bool:
+        return True
+
+    def release(self) -> None:
+        """There is nothing to release."""
+
+
 def refused(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that loads something from the network or starts another program: it says that it would."""
 

@@ -62,10 +62,15 @@ _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The files of one program by their paths, and the one that is run."""
+    """The files of one program by their paths, and the one that is run.
+
+    Arguments:
+        whole: the files that came with all that they have, of which much may never be called.
+    """
 
     entry: str
     files: Mapping[str, str]
+    whole: frozenset[str] = frozenset()
 
     def write(self, folder: Path) -> Path:
         """Write the files below a folder and return the path of the one to run.
@@ -303,9 +308,10 @@ class _Cut:
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
         self._add_packages(texts)
         entry = self._name(self.entry.source.path)
+        whole = frozenset(self._name(path) for path, part in self.files.items() if part.is_whole)
         if self._is_module:
-            return self._run_as_module(texts)
-        return Program(entry, texts)
+            return self._run_as_module(texts, whole)
+        return Program(entry, texts, whole)
 
     def _add_packages(self, texts: dict[str, str]) -> None:
         """Folders that are packages stay packages: an installed one of the same name would come first."""
@@ -314,12 +320,12 @@ class _Cut:
                 if folder != self.root and self.root in folder.parents and (folder / "__init__.py").is_file():
                     texts.setdefault(self._name(folder / "__init__.py"), "")
 
-    def _run_as_module(self, texts: dict[str, str]) -> Program:
+    def _run_as_module(self, texts: dict[str, str], whole: frozenset[str]) -> Program:
         folder = package_root(self.entry.source.path)
         module = ".".join(self.entry.source.path.relative_to(folder).with_suffix("").parts)
         runner = self._name(folder / f"{_RUNNER}.py")
         texts[runner] = f'import runpy\n\nrunpy.run_module("{module}", run_name="__main__")\n'
-        return Program(runner, texts)
+        return Program(runner, texts, whole)
 
     def _opening(self, file: File, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""

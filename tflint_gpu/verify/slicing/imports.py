@@ -54,7 +54,9 @@ def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFro
     init = loaded[0] if loaded is not None and not loaded[1] and loaded[0] is not file else None
     for alias in node.names:
         if init is not None and alias.name in init.tree.root.bindings:  # it comes before a module of the same name
-            yield Imported(init, frozenset({alias.name}), None if node.level else _root(init.source.path, package))
+            after = {f"{alias.name}.{name}" for name in read.of(alias.asname or alias.name) - {"*"}}
+            root = None if node.level else _root(init.source.path, package)
+            yield Imported(init, frozenset(after or {alias.name}), root)
         if alias.name == "*":
             dotted = package
         else:

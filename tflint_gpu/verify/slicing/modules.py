@@ -31,8 +31,14 @@ def needed_modules(program: Program) -> frozenset[str]:
     """The first parts of the modules that a program imports from elsewhere, where it has no other way without them."""
     own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
     # What is laid next to the program imports more only for programs that do so, too.
-    texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)]
-    names = {name for text in texts for name in _imported(ast.parse(text))}
+    texts = {
+        name: text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)
+    }
+    names = {
+        module
+        for name, text in texts.items()
+        for module in _imported(ast.parse(text), when_loaded=name in program.whole)
+    }
     return frozenset(names - own - RECORDERS - set(sys.stdlib_module_names))
 
 
@@ -59,8 +65,14 @@ def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
             return frozenset()
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    guarded = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in _walk(node.body)}
+def _imported(tree: ast.Module, *, when_loaded: bool) -> Iterator[str]:
+    """The first parts of what a file imports, where no `try` guards it.
+
+    Arguments:
+        when_loaded: only what is imported when the file is, and not what its functions import when they are called.
+    """
+    passing = (ast.Try, ast.FunctionDef, ast.AsyncFunctionDef) if when_loaded else (ast.Try,)
+    guarded = {id(inner) for node in ast.walk(tree) if isinstance(node, passing) for inner in _walk(node.body)}
     for node in ast.walk(tree):
         if id(node) in guarded:
             continue

@@ -34,13 +34,15 @@ _AROUND = {
     "writing": (
         "cv2.imwrite skimage.io.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite matplotlib.pyplot.imsave "
         "matplotlib.image.imsave matplotlib.pyplot.savefig keras.utils.save_img keras.preprocessing.image.save_img "
-        "numpy.save numpy.savez numpy.savetxt os.mkdir os.makedirs tf.io.gfile.makedirs"
+        "cv2.VideoWriter numpy.save numpy.savez numpy.savetxt os.mkdir os.makedirs tf.io.gfile.makedirs"
     ),
     "loading": "numpy.load numpy.loadtxt numpy.genfromtxt",
     "table": "pandas.read_csv pandas.read_table pandas.read_excel pandas.read_parquet",
     "fetched": "keras.utils.get_file keras.utils.data_utils.get_file",
     "retrieved": "urllib.request.urlretrieve wget.download gdown.download",
     "left_out": "os.system",
+    "unshown": "cv2.imshow cv2.namedWindow cv2.destroyAllWindows cv2.waitKey",
+    "camera": "cv2.VideoCapture",
     "listing": (
         "os.listdir glob.glob glob.iglob tf.io.gfile.glob tf.io.gfile.listdir tf.data.Dataset.list_files "
         "tf.io.matching_files"
@@ -67,7 +69,9 @@ _MODULE_OF = (
     (VALUES, ("known_table",)),
     (
         ENVIRONMENT,
-        "left_out weights loaded environment old_environment arguments flags old_optimizer refused".split(),
+        (
+            "left_out unshown camera weights loaded environment old_environment arguments flags old_optimizer refused"
+        ).split(),
     ),
 )
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
