@@ -84,7 +84,7 @@ FLOORS = """
     experiment
     fixes reordering
     rule
-    rules settings
+    rules settings requirements
     narrowing
     checking
     reports

@@ -311,6 +311,11 @@ SAMPLE_STEPS = Bound(
     "steps from a dataset to the table of samples",
     "A value may be made of itself.",
 )
+PICTURE_STEPS = Bound(
+    12,
+    "operations on one picture of a dataset",
+    "Each operand is followed for itself; what prepares a picture for training has fewer steps.",
+)
 GENERATED_STEPS = Bound(
     6,
     "steps from what a generator yields to an array",

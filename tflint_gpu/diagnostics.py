@@ -76,7 +76,8 @@ class Prediction:
 
     Arguments:
         kind: what goes wrong.
-        applies: where it does, for example `("traced",)` or `("gpu", "tensorflow<2.11")`.
+        applies: where it does, for example `("traced",)` or `("gpu", "tensorflow<2.11")`; memory is that of a card, and
+            with "host" that of the machine.
         low, high: for a slowdown, the range of the factor that was measured; else None.
         basis: what the prediction rests on, in one sentence (a measurement or TensorFlow's source).
     """

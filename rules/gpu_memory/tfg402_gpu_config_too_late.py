@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -93,7 +94,7 @@ class GpuConfigTooLate(Rule):
             before = model.once(Runtime).initialiser_before(file, call)
             changed_on = _machine(model, file, call)
             if before is not None and changed_on is not None:
-                yield _too_late(file, call, before, changed_on)
+                yield _too_late(model, file, call, before, changed_on)
             elif file is model.file and model.name(call.func) in GROWTH:
                 yield from _both_ways(model, call)
 
@@ -143,7 +144,7 @@ def _machine(model: Model, file: File, call: cst.Call) -> str | None:
     return None if model.once(Kinds).is_gpu_list(file, devices) else "a machine with a GPU"
 
 
-def _too_late(file: File, call: cst.Call, before: Initialiser, machine: str) -> Finding:
+def _too_late(model: Model, file: File, call: cst.Call, before: Initialiser, machine: str) -> Finding:
     what = _WHAT[file.name(call.func) or ""]
     return Finding(
         file,
@@ -153,7 +154,7 @@ def _too_late(file: File, call: cst.Call, before: Initialiser, machine: str) -> 
         Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
         help="configure the GPUs right after the imports",
         notes=(Note(before.file, before.node, "the runtime is initialised here"),),
-        fix=_moved_up(file, call, before),
+        fix=model.costly_fix(partial(_moved_up, file, call, before)),
     )
 
 

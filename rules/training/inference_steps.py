@@ -43,6 +43,7 @@ from tflint_gpu.model import (
     iterable,
     method_name,
     names_of,
+    walk,
 )
 
 from .picture_sizes import has_size_of_file, has_size_of_iteration
@@ -260,7 +261,7 @@ class InferenceSteps(Analysis):
             past: a block through which it is not followed.
         """
         tree = run.file.tree
-        ends = frozenset(n for n in tree.parents if _is_no_number(n) or (past is not None and tree.within(n, past)))
+        ends = run.file.once(_without_numbers).union(() if past is None else walk(past))
         answer = IterationFlow(run.file, region, frozenset([run.call]), ends)
         if any(any(answer.holds(read) for read in _read_by(run.file, c)) for c in calls):
             return True
@@ -360,6 +361,11 @@ def _read_by(file: File, call: cst.Call) -> Iterator[cst.BaseExpression]:
         yield from (arg.value for arg in call.args)
     elif method_name(call) in ("numpy", "item", "tolist") and isinstance(call.func, cst.Attribute):
         yield call.func.value
+
+
+def _without_numbers(file: File) -> frozenset[Node]:
+    """What of a file also a symbol has."""
+    return frozenset(n for kind in (cst.Attribute, cst.Comparison) for n in file.tree.nodes(kind) if _is_no_number(n))
 
 
 def _is_no_number(node: Node) -> bool:

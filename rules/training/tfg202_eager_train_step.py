@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -107,7 +108,9 @@ class EagerTrainStep(Rule):
         loops = model.once(ExecutionContexts)
         for step in model.once(TrainingSteps).eager:
             repair = _found_repair(model, step)
-            fix = repair if isinstance(repair, Fix) else None if step.host_reads else moved_step(model, step)
+            fix = repair if isinstance(repair, Fix) else None
+            if fix is None and not step.host_reads:
+                fix = model.costly_fix(partial(moved_step, model, step))
             yield Finding(
                 step.file,
                 step.tape,
@@ -120,7 +123,7 @@ class EagerTrainStep(Rule):
                     high=36.0,
                     basis="a step of small dense networks, eager against tf.function, on a CPU; less if large",
                 ),
-                help=_help(step, fix or repair),
+                help=_help(step, repair),
                 notes=(
                     Note(step.loop_file, step.loop, f"{loops.of_loop(step.loop_file, step.loop).text} that runs it"),
                     *(Note(place.file, place.node, place.text) for place in step.path),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import DATASET_SUBSTRINGS, EagerForward, ForwardPasses, runs_models_again
@@ -99,7 +100,7 @@ class EagerValidationLoop(Rule):
                 ),
                 help=_HELP[forward.use],
                 notes=tuple(notes),
-                fix=call_under_function(model, forward.file, forward.call),
+                fix=model.costly_fix(partial(call_under_function, model, forward.file, forward.call)),
                 subject=forward,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import ExecutionContexts, runs_models_again
@@ -18,7 +19,7 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.rule import Experiment
+    from tflint_gpu.rule import Experiment, Fix
 
     from .inference_steps import InferenceStep
 
@@ -108,9 +109,7 @@ class EagerInferenceLoop(Rule):
                 ),
                 help=_help(step),
                 notes=tuple(notes),
-                fix=call_under_function(
-                    model, step.file, step.call, sizes_change=step.has_loop_carried_input or step.has_own_size
-                ),
+                fix=model.costly_fix(partial(_traced_call, model, step)),
                 subject=step,
             )
 
@@ -120,6 +119,12 @@ class EagerInferenceLoop(Rule):
 
         step = finding.subject_as(InferenceStep)
         yield eager_against_traced(model, step.loop_file, step.loop, finding, step.call, _WORKLOAD)
+
+
+def _traced_call(model: Model, step: InferenceStep) -> Fix | None:
+    """The call in a function of its own."""
+    sizes_change = step.has_loop_carried_input or step.has_own_size
+    return call_under_function(model, step.file, step.call, sizes_change=sizes_change)
 
 
 _HELP = "call the model in a function under `@tf.function`, and give it tensors or arrays"

@@ -26,7 +26,16 @@ Place = tuple[str, int, str]
 
 def findings(tflint: str, root: Path, codes: list[str]) -> tuple[set[Place], set[Place]]:
     """The places (path, row, code) that the linter reports in a repository, and those that are related to one."""
-    command = [tflint, "check", "--no-cache", "--select", ",".join(codes), "--output-format", "json", "."]
+    command = [
+        str(Path(tflint).absolute()),
+        "check",
+        "--no-cache",
+        "--select",
+        ",".join(codes),
+        "--output-format",
+        "json",
+        ".",
+    ]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     if done.returncode > 1:
         sys.exit(f"{root.name}: {done.stderr.strip()}")

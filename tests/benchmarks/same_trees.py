@@ -20,7 +20,8 @@ from typing import TypeVar
 import libcst
 
 from tflint_gpu.model.python.parsing.conversion import Unlike, converted
-from tflint_gpu.model.python.parsing.parsing import parse_whole, python_tree
+from tflint_gpu.model.python.parsing.parsing import parse_whole
+from tflint_gpu.model.python.parsing.python_trees import python_tree
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from trees import difference

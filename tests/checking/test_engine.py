@@ -348,9 +348,14 @@ for file in Discovery(resolver, here).find(["."]):
 """
 
 
+WRONG_DEVICE = f"{TF}with tf.device('/GUP:0'):\n    x = tf.ones(3)\n"
+
+
 def test_nothing_imports_libcst_before_the_bytes_mention_tensorflow(tmp_path: Path, write_files: Write) -> None:
     """Protects the time of a run in which no file has to do with TensorFlow: most of it would be imports."""
-    write_files({"other.py": "import json\n\nif __name__ == '__main__':\n    print(json)\n", "training.py": TF})
+    write_files(
+        {"other.py": "import json\n\nif __name__ == '__main__':\n    print(json)\n", "training.py": WRONG_DEVICE}
+    )
     command = [sys.executable, "-c", WITHOUT_LIBCST]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     first, second, third = done.stdout.splitlines()
@@ -358,10 +363,10 @@ def test_nothing_imports_libcst_before_the_bytes_mention_tensorflow(tmp_path: Pa
     assert third.startswith("training.py ") and third != "training.py 0 ()", "and what is forbidden here is told then"
 
 
-def test_all_rules_are_loaded_before_a_file_is_searched(
+def test_all_rules_are_known_before_a_file_is_searched(
     tmp_path: Path, write_files: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Protects the order of the steps: the prefilter gets rules, and imports none meanwhile."""
+    """Protects the order of the steps: the prefilter gets what the rules require, and imports none of them meanwhile."""
     write_files({"a.py": TF})
     loaded: list[object] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,19 @@ def test_a_file_with_tensorflow_imports_only_the_parts_that_its_rules_ask() -> N
     }
     assert "tflint_gpu.model.python.value_flow.inference" in modules and not modules & needless
     assert not modules & _NOT_OURS and not {name for name in modules if name.startswith("tflint_gpu.verify")}
+
+
+def test_a_file_in_which_no_rule_can_find_anything_needs_no_libcst_and_no_rule() -> None:
+    """Protects most runs of an editor or a hook: words and a summary by Python's own parser rule all rules out."""
+    modules = imported("import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(10)])\n")
+    assert "tflint_gpu.checking.engine" in modules
+    assert not modules & (_NOT_OURS | {"libcst"})
+    assert not {name for name in modules if name.startswith("tflint_gpu.rules.")}
+
+
+def test_only_the_rules_that_may_find_something_are_imported() -> None:
+    rules = {name.rpartition(".")[2] for name in imported(WRONG) if re.search(r"\.tfg\d", name)}
+    assert "tfg502_invalid_device" in rules and not rules & {"tfg101_numpy_in_call", "tfg202_eager_train_step"}
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,20 @@ async def test_fix_all_is_safe_fixes_only(editor: Editor, resolving: bool) -> No
     assert await editor.actions("train.py", 0, ["source.fixAll"]) == []
 
 
+async def test_a_fix_that_takes_long_is_made_when_it_is_asked_for(editor: Editor) -> None:
+    """Protects the fixes that no keystroke waits for: after a change they are offered as after the text was opened."""
+    await editor.start()
+    text = (Path(__file__).parents[2] / "examples" / "train.py").read_text("utf-8")
+    found = await editor.open("train.py", text)
+    row = next(one.range.start.line for one in found if one.code == "TFG202")
+    opened = [one.title for one in await editor.actions("train.py", row, ["quickfix"])]
+    assert opened[0].startswith("tflint-gpu (TFG202): Move the step into `train_step`")
+    changed = await editor.change("train.py", f"\n{text}")
+    assert [one.message for one in changed] == [one.message for one in found]
+    assert await editor.actions("train.py", 0, ["quickfix"]) == []
+    assert [one.title for one in await editor.actions("train.py", row + 1, ["quickfix"])] == opened
+
+
 async def test_actions_are_for_the_newest_text(editor: Editor) -> None:
     """An editor asks for `fixAll` when it saves, at once after the last key."""
     await editor.start()

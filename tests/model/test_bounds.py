@@ -11,6 +11,7 @@ from typing import cast
 import libcst as cst
 import pytest
 from checks import ALL_RULES, findings, model_of
+from tflint_gpu.rules.input_pipeline.decoded_pictures import DecodedPictures, _Values
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
@@ -457,6 +458,11 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         11,
         lambda n: nested(n, "(", ",)", "x") + "\n",
         about_last(lambda model, expr: Samples(model)._hold_samples(model.file, expr, None, 0)),
+    ),
+    "PICTURE_STEPS": (
+        14,
+        lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
+        about_last(lambda model, expr: _Values(DecodedPictures(model), {}).picture(model.file, expr, None)),
     ),
     "GENERATED_STEPS": (
         9,

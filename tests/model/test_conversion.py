@@ -11,7 +11,8 @@ import pytest
 from trees import difference
 
 from tflint_gpu.model.python.parsing.conversion import Unlike, converted
-from tflint_gpu.model.python.parsing.parsing import parse_module, parse_whole, python_tree
+from tflint_gpu.model.python.parsing.parsing import parse_module, parse_whole
+from tflint_gpu.model.python.parsing.python_trees import python_tree
 
 _ROOT = Path(__file__).parents[2]
 PROGRAMS = {

@@ -10,7 +10,7 @@ from checks import ALL_RULES, NEWEST, codes, findings
 
 from tflint_gpu.checking.prefilter import rules_that_may_fire
 from tflint_gpu.model import Model, Project
-from tflint_gpu.model.python.parsing.parsing import PythonTrees, python_tree
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees, python_tree
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.text.decoding import decode_source

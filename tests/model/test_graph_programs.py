@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.parsing.parsing import python_tree
+from tflint_gpu.model.python.parsing.python_trees import python_tree
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime

@@ -10,7 +10,8 @@ import pytest
 from checks import NEWEST, findings
 
 from tflint_gpu.model import Model, Project, Sources
-from tflint_gpu.model.python.parsing.parsing import PythonTrees
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
+from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -23,7 +24,7 @@ def definition(folder: Path, importer: str, dotted: str) -> str | None:
     path.write_text("x = 1\n")
     project = Project(folder, NEWEST)
     model = project.open(SourceFile.decode(path.read_bytes(), path, importer))
-    located = project.definition(model, dotted)
+    located = definition_of(project, model, dotted)
     return None if located is None else located.file.source.path.relative_to(folder).as_posix()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module, parse_whole
+from tflint_gpu.model.python.parsing.parsing import parse_module, parse_whole
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.spans import Spans, spans_of
 from tflint_gpu.model.python.syntax.tree import Tree

@@ -52,6 +52,7 @@ PROMISED = {
     "TFG317": "noop-shuffle",
     "TFG318": "batch-scaled-buffer",
     "TFG319": "torn-pairs",
+    "TFG320": "shuffle-of-decoded",
     "TFG401": "missing-memory-growth",
     "TFG402": "gpu-config-too-late",
     "TFG403": "partial-memory-growth",

@@ -49,8 +49,10 @@ def test_a_comment_goes_where_one_may_stand(row: int, expected: int) -> None:
 
 @given(st.text(alphabet="a\"'#()[]\\\n\r ", max_size=60))
 def test_survives_any_text(text: str) -> None:
-    lines = Lines.of(text)
-    count = len(SourceFile(Path("x.py"), "x.py", text).line_starts)
+    lines, source = Lines.of(text), SourceFile(Path("x.py"), "x.py", text)
+    count = len(source.line_starts)
     for row in range(1, count + 1):
         assert row in lines.logical_rows(row)
-        assert lines.comment_row(row) >= row
+        assert noqa_row(source, row) >= row
+        # What goes on is one statement.
+        assert row not in source.continued_rows or row + 1 in lines.logical_rows(row)

@@ -15,6 +15,8 @@ from verified import case, program
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.gpu import watch as gpu_module
 from tflint_gpu.gpu.cards import Gpu, choose, survey
+from tflint_gpu.verify.execution.worker import Outcome, run_program
+from tflint_gpu.verify.experiments import bench as bench_module
 from tflint_gpu.verify.experiments.bench import Bench, verify
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
 from tflint_gpu.verify.slicing.extract import Pair, Program
@@ -191,6 +193,27 @@ def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(mon
     assert result.verdict.verdict == "memory confirmed" and result.verdict.ratio == pytest.approx(30.0)
     assert [sample.value for sample in result.before] == [60 * GIB] * 3
     assert result.before[0].recording is not None and result.before[0].recording.utilisation is not None
+
+
+@pytest.mark.parametrize("cards", [0, 1])
+@pytest.mark.parametrize(("applies", "is_told"), [(("host",), True), ((), False)])
+def test_memory_of_the_machine_is_judged_where_a_prediction_is_of_it(
+    applies: tuple[str, ...], is_told: bool, cards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects predictions of host memory from what a card holds, which is as much with the repair."""
+    nvml = FakeNvml(free=(70 * GIB,) * cards)
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    found = survey(nvml).gpus if cards else ()
+
+    def run(script: Path, *arguments: object, **options: object) -> Outcome:
+        held = 6 * GIB if script.parent.name == "before" else 2 * GIB
+        return dataclasses.replace(run_program(script, *arguments, **options), peak_memory=held)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bench_module, "run_program", run)
+    one = case(program(), program(), Prediction("memory", applies), unit="bytes")
+    result = verdict(one, Setup(gpu=found[0] if found else None, runs=3))
+    assert (result.verdict.verdict == "memory confirmed") == is_told
+    assert [sample.value == 6 * GIB for sample in result.before] == [is_told] * len(result.before)
 
 
 def test_programs_are_kept_where_they_are_wanted(tmp_path: Path) -> None:

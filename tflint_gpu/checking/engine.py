@@ -22,6 +22,7 @@ from tflint_gpu.checking.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
 from tflint_gpu.plugins import WrongPlugin
+from tflint_gpu.requirements import Requirements, known_requirements
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
@@ -42,6 +43,7 @@ UsedSuppression = tuple[str, int]
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _SWEEP_AFTER = 64 << 20
+_NO_RULES = frozenset([UNREADABLE_FILE, UNUSED_SUPPRESSION])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Engine:
         ignore_noqa: report what comments suppress, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
         keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
+        makes_costly_fixes: whether fixes are made that take as long as many rules.
     """
 
     resolver: SettingsResolver
@@ -85,6 +88,7 @@ class Engine:
     ignore_noqa: bool = False
     sources: Sources | None = None
     keeps_files: bool = False
+    makes_costly_fixes: bool = True
     _projects: Projects = field(init=False)
     _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
@@ -165,9 +169,22 @@ class Engine:
     def _rules_that_may_fire(
         self, file: FileToCheck, source: SourceFile, data: bytes, errors: list[InternalError]
     ) -> list[Rule]:
-        """The selected rules for which a file is worth a model; all are loaded before any is ruled out."""
-        rules = self._rules_for(self.selected(file.path), file.name, errors)
-        return rules_that_may_fire(rules, source, source.searched(data), self._project_of(file))
+        """The selected rules for which a file is worth a model; only those are loaded of which it is known."""
+        candidates = self._candidates(self.selected(file.path), file.name, errors)
+        passing = rules_that_may_fire(candidates, source, source.searched(data), self._project_of(file))
+        return self._rules_of([candidate.code for candidate in passing], self.selected(file.path), file.name, errors)
+
+    def _candidates(self, selected: Selected, name: str, errors: list[InternalError]) -> list[Requirements | Rule]:
+        """What the selected rules require of a file, which is mostly known without them."""
+        known = {} if self.rules is not None else known_requirements()
+        candidates: list[Requirements | Rule] = []
+        for code in sorted(selected.codes - _NO_RULES):
+            requirements = known.get(code)
+            if requirements is None:
+                candidates += self._rules_of([code], selected, name, errors)
+            elif not requirements.opt_in or code in selected.by_full_code:
+                candidates.append(requirements)
+        return candidates
 
     def _ignores_refusals(self, file: FileToCheck) -> bool:
         return UNREADABLE_FILE not in self.selected(file.path).codes
@@ -180,7 +197,7 @@ class Engine:
         """
         from tflint_gpu.model import Model
 
-        return Model.open(source, self._project_of(file))
+        return Model.open(source, self._project_of(file), makes_costly_fixes=self.makes_costly_fixes)
 
     def _project_of(self, file: FileToCheck) -> Project:
         return self._projects.of(file.root, self.target_for(file))
@@ -333,10 +350,10 @@ class Engine:
             self._selected[question] = selection.codes_for(path, known)
         return self._selected[question]
 
-    def _rules_for(self, selected: Selected, name: str, errors: list[InternalError]) -> list[Rule]:
-        """The selected rules, imported when first needed."""
+    def _rules_of(self, codes: Iterable[str], selected: Selected, name: str, errors: list[InternalError]) -> list[Rule]:
+        """Some of the selected rules, imported when first needed."""
         rules = []
-        for code in sorted(selected.codes - {UNREADABLE_FILE, UNUSED_SUPPRESSION}):
+        for code in codes:
             rule = self._loaded.get(code)
             if rule is None:
                 rule = self._loaded[code] = self._load(code, name)
@@ -355,7 +372,8 @@ class Engine:
 
     def import_rules(self, file: FileToCheck) -> None:
         """Import the rules that a file needs, and the model, before they are needed."""
-        self._rules_for(self.selected(file.path), file.name, [])
+        selected = self.selected(file.path)
+        self._rules_of(sorted(selected.codes - _NO_RULES), selected, file.name, [])
 
     def forget_files(self) -> None:
         """Drop what is known of the projects' files, which may have changed; settings and targets stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tflint_gpu.text.bytesearch import Mentioned, runs_something
 from tflint_gpu.text.source import SourceFile, is_test
@@ -12,17 +12,22 @@ from tflint_gpu.text.source import SourceFile, is_test
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project
     from tflint_gpu.model.python.prefilter.prefilters import Prefilter, PrefilterScope
+    from tflint_gpu.requirements import Requirements
     from tflint_gpu.rule import Rule
 
+_Required = TypeVar("_Required", bound="Requirements | Rule")
 
 # A program's classes may be several imports away.
 _STEPS = 3
 
 
-def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, project: Project) -> list[Rule]:
+def rules_that_may_fire(
+    rules: Iterable[_Required], source: SourceFile, data: bytes, project: Project
+) -> list[_Required]:
     """The rules for which a file is worth a parse.
 
     Arguments:
+        rules: themselves, or what is known of them.
         data: the file's code, in which the rules' byte strings are looked for.
     """
     from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
@@ -58,7 +63,7 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     return list(rules)
 
 
-def _passing(rules: list[Rule], scope: PrefilterScope) -> list[Rule]:
+def _passing(rules: list[_Required], scope: PrefilterScope) -> list[_Required]:
     """The rules whose prefilters all hold for the file."""
     answers: dict[Prefilter, bool] = {}
     passing = []
@@ -73,7 +78,7 @@ def _passing(rules: list[Rule], scope: PrefilterScope) -> list[Rule]:
     return passing
 
 
-def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project, steps: int) -> bool:
+def _may_fire(rule: Requirements | Rule, mentions: Mentioned, path: Path, project: Project, steps: int) -> bool:
     """Whether the target and the file are the rule's, and each group of its byte strings has a member there or near.
 
     Arguments:

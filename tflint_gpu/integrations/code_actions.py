@@ -46,21 +46,30 @@ class CodeActions:
             place: where the editor asks.
             only: the kinds it wants; all if None.
         """
-        actions: list[types.CodeAction] = []
-        if is_asked_for(types.CodeActionKind.QuickFix.value, only):
-            inside = [pair for pair in self.diagnostics if self.document.text_at(pair[0].location).uri == uri]
-            seen = [
-                (diagnostic, self.messages.diagnostic(diagnostic, self._source, checked))
-                for diagnostic, checked in inside
-            ]
-            here = [(diagnostic, shown) for diagnostic, shown in seen if touches(shown.range, place)]
-            actions += [action for diagnostic, shown in here for action in self._fix(diagnostic, shown)]
-            actions += [action for diagnostic, shown in here for action in self._silence(diagnostic, shown)]
+        here = self._at(uri, place, only)
+        actions = [action for diagnostic, shown in here for action in self._fix(diagnostic, shown)]
+        actions += [action for diagnostic, shown in here for action in self._silence(diagnostic, shown)]
         if any(wanted(diagnostic, unsafe=False) for diagnostic, _ in self.diagnostics):
             title = f"{NAME}: Fix all that can be fixed safely"
             kinds = [kind for kind in (FIX_ALL, FIX_NOTEBOOK) if is_asked_for(kind, only)][:1]
             actions += [types.CodeAction(title, kind=kind, data={"uri": self.document.uri}) for kind in kinds]
         return actions
+
+    def is_wanted_at(self, uri: str, place: types.Range, only: Sequence[str] | None) -> bool:
+        """Whether a range has a finding for which the editor wants a fix, and none was made."""
+        return any(diagnostic.fix is None for diagnostic, _ in self._at(uri, place, only))
+
+    def _at(
+        self, uri: str, place: types.Range, only: Sequence[str] | None
+    ) -> list[tuple[Diagnostic, types.Diagnostic]]:
+        """What was found in a range, and as it is shown; nothing where the editor wants no fix of single findings."""
+        if not is_asked_for(types.CodeActionKind.QuickFix.value, only):
+            return []
+        inside = [pair for pair in self.diagnostics if self.document.text_at(pair[0].location).uri == uri]
+        seen = [
+            (diagnostic, self.messages.diagnostic(diagnostic, self._source, checked)) for diagnostic, checked in inside
+        ]
+        return [(diagnostic, shown) for diagnostic, shown in seen if touches(shown.range, place)]
 
     def replacing(self, source: SourceFile) -> types.WorkspaceEdit:
         """The edit that makes the document what it is in another state."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import fix_source
@@ -13,6 +13,9 @@ from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location
 from tflint_gpu.integrations.kept_findings import moved
 from tflint_gpu.model import Sources
+from tflint_gpu.model.python.parsing.parsing import parse_again
+from tflint_gpu.model.python.project.module_files import ModuleFiles
+from tflint_gpu.model.python.syntax.spans import ReadStatements
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
 from tflint_gpu.reports import View
 from tflint_gpu.rule import UNREADABLE_FILE
@@ -25,15 +28,19 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tflint_gpu.model.python.parsing.parsing import PythonTrees
+    from tflint_gpu.model.python.parsing.python_trees import PythonTrees
+    from tflint_gpu.model.python.parsing.reuse import KnownText
 
 KEPT_CHARACTERS = 500_000
 """So much text has its trees kept between checks; they take about 20 bytes a character, measured."""
+FOUND_CHARACTERS = 24_000_000
+"""So many bytes have kept what was found in them: summaries, which take three times as much, and names."""
 
 _SETTINGS_ORIGIN = "the editor's settings"
 _OF_THE_CLIENT = ("path", "trace")
 """What VS Code's extension has in our section for itself."""
 
+_T = TypeVar("_T")
 Stamp = tuple[tuple[Path, int, int], ...]
 
 
@@ -89,6 +96,7 @@ class Checked:
         dependencies: the other files that were read.
         errors: rules that failed.
         problem: what is wrong with the settings; empty if nothing.
+        has_all_fixes: whether also those fixes were made that take long.
         readable: the last check of the document in which more of it could be read; None if none could read more.
     """
 
@@ -98,6 +106,7 @@ class Checked:
     dependencies: frozenset[Path] = frozenset()
     errors: tuple[InternalError, ...] = ()
     problem: str = ""
+    has_all_fixes: bool = True
     readable: Checked | None = None
 
     @property
@@ -136,13 +145,18 @@ class BufferedSources(Sources):
 
     def __init__(self) -> None:
         self._buffers: Mapping[Path, bytes] = {}
-        self._trees: dict[Path, tuple[str, cst.Module]] = {}
+        self._trees: dict[Path, tuple[str, KnownText]] = {}
+        self.statements: ReadStatements = ReadStatements()
+        self._found: dict[tuple[Path, str], tuple[bytes, Any]] = {}
+        self._found_in = 0
+        self._places: dict[Path, ModuleFiles] = {}
         self.dependencies: dict[Path, bytes | None] = {}
 
     def begin(self, buffers: Mapping[Path, bytes]) -> None:
         """Start a check with these texts."""
         self._buffers = buffers
         self.dependencies = {}
+        self.statements.begin()
 
     def read(self, path: Path) -> bytes:
         """The text in the editor, or on the disk."""
@@ -151,18 +165,38 @@ class BufferedSources(Sources):
         self.dependencies[path] = data = super().read(path) if data is None else data
         return data
 
+    def keep(self, path: Path, data: bytes, what: str, make: Callable[[], _T]) -> _T:
+        """What was found in these bytes of a file the last time, if it was asked for."""
+        known = self._found.get((path, what))
+        if known is None or known[0] != data:
+            if self._found_in > FOUND_CHARACTERS:
+                self._found.clear()
+                self._found_in = 0
+            self._found_in += len(data)
+            known = self._found[path, what] = data, make()
+        answer: _T = known[1]
+        return answer
+
+    def module_files(self, root: Path) -> ModuleFiles:
+        """Where the files of a project lie: what was looked up the last time, unless one came or went."""
+        known = self._places.get(root)
+        if known is None or not known.still_holds():
+            known = self._places[root] = super().module_files(root)
+        return known
+
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
-        """The tree of the last time, if the text is the same."""
-        known = self._trees.pop(path, None)
+        """The tree of the last time, if the text is the same; else what of it is the same is kept."""
+        known = self._trees.get(path)
         if known is None or known[0] != text:
-            known = text, super().parse(path, text, python)
+            known = text, parse_again(text, None if known is None else known[1], python)
+        self._trees.pop(path, None)
         self._trees[path] = known
         excess = sum(len(kept) for kept, _ in self._trees.values()) - KEPT_CHARACTERS
         for oldest in list(self._trees)[:-1]:
             if excess <= 0:
                 break
             excess -= len(self._trees.pop(oldest)[0])
-        return known[1]
+        return known[1].module
 
 
 class Checker:
@@ -194,22 +228,25 @@ class Checker:
         """How diagnostics call a file."""
         return shown_name(path, self.root)
 
-    def check(self, document: Document, buffers: Mapping[Path, bytes], at_rest: bool = False) -> Checked:
+    def check(
+        self, document: Document, buffers: Mapping[Path, bytes], at_rest: bool = False, all_fixes: bool = True
+    ) -> Checked:
         """Check a document. Needs a large stack.
 
         Arguments:
             document: to check.
             buffers: the bytes of all files that the editor has open.
             at_rest: nobody is typing in it, so there is time for what needs the files that import it.
+            all_fixes: also those that take long.
         """
         self._notice_changes(document)
         engine, discovery = self._engine, self._discovery
         try:
-            return self._check(document, buffers, engine, discovery, at_rest)
+            return self._check(document, buffers, engine, discovery, at_rest, all_fixes)
         except SettingsError as error:
             resolver = SettingsResolver(self._options, isolated=True, working_directory=self.root)
             engine = Engine(resolver, self.root, sources=self._sources)
-            checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest)
+            checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest, all_fixes)
             return replace(checked, problem=str(error))
 
     def fixed(self, checked: Checked, buffers: Mapping[Path, bytes]) -> SourceFile:
@@ -233,11 +270,13 @@ class Checker:
         engine: Engine,
         discovery: Discovery,
         at_rest: bool,
+        all_fixes: bool,
     ) -> Checked:
         file = discovery.describe(document.source.path, document.folder, document.content)
         if is_excluded(file.path, engine.resolver):
             return Checked(document)
         self._sources.begin(buffers)
+        engine.makes_costly_fixes = all_fixes
         try:
             result = engine.check(file)
             comments = UnusedSuppressions(engine, [file], [result])
@@ -248,7 +287,7 @@ class Checker:
         dependencies = frozenset(self._sources.dependencies) - {file.path}
         others = self._others(result.diagnostics, document)
         diagnostics = self._with_measurements(result.diagnostics, {document.source.name: document.source, **others})
-        return Checked(document, diagnostics, others, dependencies, result.errors)
+        return Checked(document, diagnostics, others, dependencies, result.errors, has_all_fixes=all_fixes)
 
     def _with_measurements(
         self, diagnostics: tuple[Diagnostic, ...], texts: Mapping[str, SourceFile]

@@ -154,6 +154,12 @@ async def _code_action(ls: Session, params: types.CodeActionParams) -> list[type
     checked = await ls.checked(params.text_document.uri)
     if checked is None:
         return []
+    if not checked.has_all_fixes and ls.actions(checked).is_wanted_at(
+        params.text_document.uri, params.range, params.context.only
+    ):
+        checked = await ls.checked(params.text_document.uri, all_fixes=True)
+        if checked is None:
+            return []
     actions = ls.actions(checked).at(params.text_document.uri, params.range, params.context.only)
     resolvable = get_capability(ls.client_capabilities, _CAN_RESOLVE)
     if resolvable is None or "edit" not in resolvable.properties:

@@ -211,27 +211,31 @@ class Session(LanguageServer):
         if self._schedules.get(uri) == number:
             await self._checked(uri)
 
-    async def checked(self, uri: str) -> Checked | None:
+    async def checked(self, uri: str, *, all_fixes: bool = False) -> Checked | None:
         """What is found in the newest text of a document; None if it is not open, or has changed meanwhile.
 
         Arguments:
             uri: of the document, or of a cell in it.
+            all_fixes: also those that take long, which nobody has asked for while somebody types.
         """
         notebook = self.texts.notebook(uri)
         uri = uri if notebook is None else notebook.uri
         # A request may be cancelled; a check under way must go on to its end before the next one starts.
-        return await asyncio.shield(self.start(self._checked(uri)))
+        return await asyncio.shield(self.start(self._checked(uri, all_fixes)))
 
-    async def _checked(self, uri: str) -> Checked | None:
+    async def _checked(self, uri: str, all_fixes: bool = False) -> Checked | None:
         async with self._one_at_a_time:
             document, known = self._documents.get(uri), self._results.get(uri)
             if document is None:
                 return None
-            if known is not None and known.document is document and uri not in self._outdated:
+            is_current = known is not None and known.document is document and uri not in self._outdated
+            if known is not None and is_current and (known.has_all_fixes or not all_fixes):
                 return known
             self._outdated.discard(uri)
             at_rest = uri not in self._unsaved
-            checked = await self._with_buffers(lambda buffers: self._checker.check(document, buffers, at_rest))
+            checked = await self._with_buffers(
+                lambda buffers: self._checker.check(document, buffers, at_rest, at_rest or all_fixes)
+            )
             checked = checked.after(known)
         if self._documents.get(uri) is not document:
             return None

@@ -9,9 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.model.model import Analysis, Model
-
 if TYPE_CHECKING:
+    from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.project.functions import Class, Function
     from tflint_gpu.model.python.project.mentions import Mention
-    from tflint_gpu.model.python.project.project import Project, Sources
+    from tflint_gpu.model.python.project.project import Project
+    from tflint_gpu.model.python.project.sources import Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
     from tflint_gpu.model.python.refactoring.moves import (
         head,
@@ -161,6 +161,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.rows import Rows, in_loop
 
 _NAMES = {
+    "model": "Analysis Model",
     "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
@@ -170,7 +171,8 @@ _NAMES = {
     "python.project.file": "File",
     "python.project.functions": "Class Function",
     "python.project.mentions": "Mention",
-    "python.project.project": "Project Sources",
+    "python.project.project": "Project",
+    "python.project.sources": "Sources",
     "python.refactoring.arguments": "without_arguments",
     "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
     "python.refactoring.outlines": "NotMovable outline set_apart",
@@ -261,7 +263,7 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["Analysis", "Model", *_MODULES]
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,9 @@ _LINE_TOKEN = re.compile(
 )
 
 
+_SPANNING = re.compile(rf"{_DOUBLE}|{_SINGLE}|{_COMMENT}|\\(?:\r\n|\r|\n)", re.DOTALL)
+
+
 def bare_code(text: str) -> str:
     """The text with a single quote character for each string literal, and without comments."""
     bare = _STRING_OR_COMMENT.sub(r"\1\2", text)
@@ -61,26 +64,22 @@ def end_of_logical_line(text: str, start: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """How the rows of a file hang together, as two sorted lists of rows (from 1).
+    """How the rows of a file hang together.
 
     Arguments:
-        logical: the rows at which a logical line (a statement, or a compound statement's header) ends.
-        commentable: the rows at whose end a comment may be: not in a string that goes on, not after a backslash.
+        logical: the rows (from 1) at which a logical line (a statement, or a compound statement's header) ends, sorted.
     """
 
     logical: tuple[int, ...]
-    commentable: tuple[int, ...]
 
     @classmethod
     def of(cls, text: str) -> Lines:
         """Read the lines of a text."""
         logical: list[int] = []
-        commentable: list[int] = []
         row, depth = 1, 0
         for token in _LINE_TOKEN.finditer(text):
             kind = token.lastgroup
             if kind == "newline":
-                commentable.append(row)
                 if depth == 0:
                     logical.append(row)
                 row += 1
@@ -92,23 +91,30 @@ class Lines:
                 depth = max(0, depth - 1)
             elif kind == "string":
                 row += _newlines(token[0])
-        return cls((*logical, row), (*commentable, row))
+        return cls((*logical, row))
 
     def logical_rows(self, row: int) -> range:
         """All rows of the logical line to which a row belongs."""
-        return _group(self.logical, row)
+        ends = self.logical
+        index = bisect_right(ends, row - 1)
+        if index == len(ends):
+            return range(row, row + 1)
+        start = ends[index - 1] + 1 if index else 1
+        return range(start, ends[index] + 1)
 
-    def comment_row(self, row: int) -> int:
-        """The first row from `row` on that can take a comment at its end."""
-        return _group(self.commentable, row)[-1]
 
-
-def _group(ends: tuple[int, ...], row: int) -> range:
-    index = bisect_right(ends, row - 1)
-    if index == len(ends):
-        return range(row, row + 1)
-    start = ends[index - 1] + 1 if index else 1
-    return range(start, ends[index] + 1)
+def continued_rows(text: str) -> frozenset[int]:
+    """The rows (from 1) at whose end no comment may be: those in a string that goes on, and those before a backslash's
+    next row. Much less is looked at for it than for all lines."""
+    continued: set[int] = set()
+    row, end = 1, 0
+    for token in _SPANNING.finditer(text):
+        lines = _newlines(token[0])
+        if lines:
+            row += _newlines(text[end : token.start()])
+            continued.update(range(row, row + lines))
+            row, end = row + lines, token.end()
+    return frozenset(continued)
 
 
 def _newlines(text: str) -> int:

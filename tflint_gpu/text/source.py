@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Edit, Location
-from tflint_gpu.text.lexical import Lines
+from tflint_gpu.text.lexical import Lines, continued_rows
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BEGINNING = Location(1, 1)
@@ -167,8 +167,13 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> Lines:
-        """How the rows hang together: statements, strings, places for comments."""
+        """How the rows hang together to statements."""
         return Lines.of(self.code)
+
+    @cached_property
+    def continued_rows(self) -> frozenset[int]:
+        """The rows at whose end no comment may be."""
+        return continued_rows(self.code)
 
     @cached_property
     def may_have_long_strings(self) -> bool:

@@ -15,12 +15,13 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 _RULE = r"(?:[A-Z]+[0-9]+|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)"
 _CODES = rf"(?::\s*(?P<codes>{_RULE}(?:[,\s]+{_RULE})*)|(?P<malformed>:))?"
-_INLINE = re.compile(rf"#\s*noqa{_CODES}", re.IGNORECASE)
-_FILE = re.compile(rf"\s*#\s*(?:tflint-gpu|flake8)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
-_SWITCH = re.compile(rf"(?im)^[ \t]*(?P<start>#)[ \t]*tflint-gpu:[ \t]*(?P<way>off|on){_CODES}[ \t]*\r?$")
-_ANY = re.compile(rf"#\s*(?:(?:tflint-gpu|flake8)[:=]\s*)?noqa{_CODES}", re.IGNORECASE)
-_WORD = re.compile("noqa|tflint-gpu:[ \\t]*off", re.IGNORECASE)
-_CODE = re.compile(_RULE, re.IGNORECASE)
+_INLINE = rf"(?i)#\s*noqa{_CODES}"
+_FILE = rf"(?i)\s*#\s*(?:tflint-gpu|flake8)[:=]\s*noqa{_CODES}\s*$"
+_SWITCH = rf"(?im)^[ \t]*(?P<start>#)[ \t]*tflint-gpu:[ \t]*(?P<way>off|on){_CODES}[ \t]*\r?$"
+_ANY = rf"(?i)#\s*(?:(?:tflint-gpu|flake8)[:=]\s*)?noqa{_CODES}"
+_CODE = rf"(?i){_RULE}"
+# Few files have one of these words: the patterns of comments, which take milliseconds to compile, are for those.
+_WORD = re.compile("noqa|tflint-gpu:[ \\t]*off", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Suppressions:
         if not self._possible or ":" not in text:
             return
         for start, end in comment_spans(self._source.code):
-            match = _ANY.search(text, start, end)
+            match = re.compile(_ANY).search(text, start, end)
             if match is None or (match["malformed"] is None and match["codes"] is None):
                 continue
             if not any("-" not in written.text or written.text in names for written in _written(match)):
@@ -125,7 +126,7 @@ class Suppressions:
     def _ranges(self) -> list[tuple[int, int, WrittenCode | None]]:
         """What is off from a row on, up to another; None for all rules."""
         source = self._source
-        matches = list(_SWITCH.finditer(source.text))
+        matches = list(re.finditer(_SWITCH, source.text))
         comments = {start for start, _ in comment_spans(source.code)} if matches else set()
         ranges: list[tuple[int, int, WrittenCode | None]] = []
         off: dict[str, tuple[int, WrittenCode | None]] = {}
@@ -149,15 +150,16 @@ class Suppressions:
         if not self._possible:
             return ()
         result = []
+        of_file, inline = re.compile(_FILE), re.compile(_INLINE)
         for start, end in comment_spans(self._source.code):
             if text[start] != "#":  # a line that is no Python, and was made a comment
                 continue
             row = self._source.row(start)
             offset = self._source.line_starts[row - 1]
             # Of a row only the first is looked at, even if it is in a string.
-            match = _FILE.match(text, offset, end) or _INLINE.search(text, offset, end)
+            match = of_file.match(text, offset, end) or inline.search(text, offset, end)
             if match is not None and any(_written(match)) and start <= match.start() + _indentation(match):
-                whole_file = match.re is _FILE
+                whole_file = match.re is of_file
                 codes = tuple(_written(match))
                 result.append(Directive(match.start() + _indentation(match), codes[-1].end, codes, whole_file))
         return tuple(result)
@@ -178,7 +180,7 @@ class Suppressions:
         if not 1 <= row <= len(source.line_starts):
             return None
         start = source.line_starts[row - 1]
-        return _INLINE.search(source.text, start, start + len(source.line(row)))
+        return re.compile(_INLINE).search(source.text, start, start + len(source.line(row)))
 
     @cached_property
     def _possible(self) -> bool:
@@ -187,9 +189,10 @@ class Suppressions:
     @cached_property
     def _whole_file(self) -> list[re.Match[str]]:
         source = self._source
+        of_file = re.compile(_FILE)
         rows = range(1, len(source.line_starts) + 1)
         spans = ((source.line_starts[row - 1], len(source.line(row))) for row in rows)
-        return [match for start, length in spans if (match := _FILE.match(source.text, start, start + length))]
+        return [match for start, length in spans if (match := of_file.match(source.text, start, start + length))]
 
 
 def _silences(match: re.Match[str], diagnostic: Diagnostic) -> bool:
@@ -200,7 +203,7 @@ def _silences(match: re.Match[str], diagnostic: Diagnostic) -> bool:
 
 def _written(match: re.Match[str]) -> Iterator[WrittenCode]:
     """The codes and names that a comment lists."""
-    for word in _CODE.finditer(match["codes"] or ""):
+    for word in re.finditer(_CODE, match["codes"] or ""):
         start = match.start("codes") + word.start()
         yield WrittenCode(word[0].lower() if "-" in word[0] else word[0].upper(), start, start + len(word[0]))
 
@@ -214,7 +217,9 @@ def noqa_row(source: SourceFile, row: int) -> int:
     line = source.line(row)
     if not line.endswith("\\") and not source.may_have_long_strings:
         return row
-    return source.lines.comment_row(row)
+    while row in source.continued_rows:
+        row += 1
+    return row
 
 
 def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
@@ -260,7 +265,7 @@ def comment_row(source: SourceFile, diagnostic: Diagnostic) -> int:
 
 def _comment(source: SourceFile, row: int, codes: Sequence[str], comments: Collection[int]) -> Edit:
     line, start = source.line(row), source.line_starts[row - 1]
-    known = _INLINE.search(line)
+    known = re.search(_INLINE, line)
     if (
         known is not None
         and known["codes"] is not None

@@ -32,6 +32,7 @@ from tflint_gpu.model.interpreter.values import (
 )
 from tflint_gpu.model.interpreter.world import Exhausted, World
 from tflint_gpu.model.python.names.names import canonical
+from tflint_gpu.model.python.project.definitions import definition_of, starred_definition
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.project.project import Project
@@ -98,7 +99,7 @@ class Expressions(Displays):
     def external(self, file: File, dotted: str) -> Any:
         """What a dotted name that a file imports means."""
         if not is_library(dotted):
-            definition = self.project.definition(file, dotted, meet=self.meet)
+            definition = definition_of(self.project, file, dotted, meet=self.meet)
             if definition is not None:
                 return self.module(definition.file).variables.get(definition.binding.name, UNKNOWN)
             if dotted.startswith("."):
@@ -119,7 +120,7 @@ class Expressions(Displays):
         dotted = frame.file.name(expr)
         if dotted is not None:
             return self.external(frame.file, dotted)
-        starred = self.project.starred(frame.file, name, self.meet)
+        starred = starred_definition(self.project, frame.file, name, self.meet)
         if starred is not None:
             return self.module(starred.file).variables.get(name, UNKNOWN)
         return External(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN

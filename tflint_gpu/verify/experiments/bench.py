@@ -246,9 +246,11 @@ class Bench:
 
     def _sampled(self, outcome: Outcome) -> Sample:
         sample = self._with_place(sample_of(outcome, self.recordings.pop(id(outcome), None)), outcome)
-        if self.case.prediction.kind != "memory" or sample.recording is None:
+        if self.case.prediction.kind != "memory":
             return sample
-        return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=sample.recording.memory))
+        on_card = sample.recording.memory if sample.recording is not None else None
+        held = sample.host_memory or None if "host" in self.case.prediction.applies else on_card
+        return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=held))
 
     def _with_place(self, sample: Sample, outcome: Outcome) -> Sample:
         """The sample with the user's line that raised, unless that is the flagged one."""

@@ -149,7 +149,7 @@ def _judge_no_effect(prediction: Prediction, interval: Interval) -> tuple[Verdic
 
 def _judge_memory(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
     pairs = [pair for item in rounds if (pair := _bytes(item)) is not None]
-    if (verdict := _too_few(pairs, rounds, "bytes on a card")) is not None:
+    if (verdict := _too_few(pairs, rounds, "bytes held")) is not None:
         return verdict
     interval = paired_ratio(pairs)
     before, after = (sorted(column)[len(pairs) // 2] / SMALLEST_MEMORY for column in zip(*pairs, strict=True))

@@ -8,46 +8,16 @@ to free.
 
 from __future__ import annotations
 
-import ast
-import warnings
-
 import libcst as cst
 
 from tflint_gpu.model.python.parsing.conversion import Unlike, converted
 from tflint_gpu.model.python.parsing.node_classes import UntilTheLast, unchecked
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees, python_tree
+from tflint_gpu.model.python.parsing.reuse import KnownText, converted_again
 
 _BLANKS: type = cst.SimpleWhitespace
 _KEPT_LENGTH = 40
-_KEPT_CHARACTERS = 300_000
 REFUSED = "Python parses this file, but libcst does not, so it was not checked"
-
-
-class PythonTrees:
-    """What Python's parser makes of texts. The summary, the tree and the places of findings rest on the same.
-
-    The last texts are kept while they are small enough together: these trees are larger than those made of them.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[str, ast.Module | None] = {}
-        self._characters = 0
-
-    def of(self, code: str) -> ast.Module | None:
-        """The tree of some code, which nobody may change; None for what only libcst takes for Python."""
-        if code in self._known:
-            return self._known[code]
-        tree = self._known[code] = python_tree(code)
-        self._characters += len(code)
-        while self._characters > _KEPT_CHARACTERS and len(self._known) > 1:
-            oldest = next(iter(self._known))
-            del self._known[oldest]
-            self._characters -= len(oldest)
-        return tree
-
-    def forget(self) -> None:
-        """Let all trees go."""
-        self._known.clear()
-        self._characters = 0
 
 
 def parse_module(code: str, python: PythonTrees | None = None) -> cst.Module:
@@ -67,14 +37,21 @@ def parse_module(code: str, python: PythonTrees | None = None) -> cst.Module:
     return parse_whole(code)
 
 
-def python_tree(code: str) -> ast.Module | None:
-    """What Python's own parser makes of some code; None for what only libcst takes for Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def parse_again(code: str, former: KnownText | None, python: PythonTrees) -> KnownText:
+    """The same of a text that may have been another one before, whose tree is not to be used any more.
+
+    Raises:
+        libcst.ParserSyntaxError: the code does not parse.
+        Exception: what else the native parser raises, such as ValueError for broken literals.
+    """
+    tree = python.of(code)
+    if tree is not None:
+        try:
+            with unchecked, _sharing_blanks:
+                return converted_again(tree, code, former)
+        except (Unlike, RecursionError):
+            pass
+    return KnownText(parse_whole(code), {})
 
 
 def parse_whole(code: str) -> cst.Module:

@@ -14,12 +14,12 @@ from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.names.imports import Imports
 from tflint_gpu.model.python.names.names import Names
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing.parsing import PythonTrees
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.parsing.refusals import refusal_of
 from tflint_gpu.model.python.project.declarations import KEEPERS
 from tflint_gpu.model.python.syntax.quoting import within_text
 from tflint_gpu.model.python.syntax.scopes import Scope
-from tflint_gpu.model.python.syntax.spans import Spans
+from tflint_gpu.model.python.syntax.spans import ReadStatements, Spans
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, dotted_name, method_name
 from tflint_gpu.model.python.syntax.tree import Tree
 from tflint_gpu.text.nesting import check_nesting
@@ -40,10 +40,12 @@ class File:
         parsed: str,
         re_exported: Callable[[str], str],
         python: PythonTrees | None = None,
+        statements: ReadStatements | None = None,
     ) -> None:
         self.source = source
         self._parsed = parsed
         self._python = python
+        self._statements = statements
         self.tree = Tree(module)
         self.flow = Flow(self.tree)
         self.branches = Branches(self.tree)
@@ -63,6 +65,7 @@ class File:
         parse: Parse,
         re_exported: Callable[[str], str] = str,
         python: PythonTrees | None = None,
+        statements: ReadStatements | None = None,
     ) -> File:
         """Parse a file. Its source is an `IPythonScript` if it can be parsed as one only.
 
@@ -70,22 +73,23 @@ class File:
             parse: libcst's native parser, or what keeps its trees.
             re_exported: as `Names` has it.
             python: what Python's parser makes of texts.
+            statements: what libcst read of some before.
 
         Raises:
             UnreadableSource: it does not parse, or is nested so deeply that parsing could crash.
         """
         check_nesting(source.code)
         try:
-            return cls(source, parse(source.code), source.code, re_exported, python)
+            return cls(source, parse(source.code), source.code, re_exported, python, statements)
         except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
             refusal = refusal_of(source, error)
             if not refusal.by_libcst_only:
-                return cls._parse_script(source, parse, re_exported, refusal.reason, python)
+                return cls._parse_script(source, parse, re_exported, refusal.reason, python, statements)
             expanded = expand_indentation(source.code)
             if expanded == source.code:
                 raise refusal.reason from error
         try:
-            return cls(source, parse(expanded), expanded, re_exported, python)
+            return cls(source, parse(expanded), expanded, re_exported, python, statements)
         except Exception as error:
             raise refusal.reason from error
 
@@ -97,6 +101,7 @@ class File:
         re_exported: Callable[[str], str],
         reason: UnreadableSource,
         python: PythonTrees | None,
+        statements: ReadStatements | None,
     ) -> File:
         """Parse what is Python of a file with IPython lines; of one without them, raise why Python refused it."""
         from tflint_gpu.text.scripts import IPythonScript  # few files need it, and it takes milliseconds to import
@@ -104,7 +109,7 @@ class File:
         script = IPythonScript.of(source)
         if script is None:
             raise reason
-        return cls.parse(script, parse, re_exported, python)
+        return cls.parse(script, parse, re_exported, python, statements)
 
     def name(self, expr: Node | None) -> str | None:
         """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
@@ -166,7 +171,7 @@ class File:
 
     @cached_property
     def _spans(self) -> Spans:
-        return Spans(self.tree, self._parsed, self._python)
+        return Spans(self.tree, self._parsed, self._python, self._statements)
 
     @cached_property
     def _original(self) -> OriginalOffsets | None:

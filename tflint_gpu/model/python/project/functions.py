@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import ALIASES, LINEAGE, Bound, Meet
 from tflint_gpu.model.python.project.decorators import Decorators, function_of, is_decorated
+from tflint_gpu.model.python.project.definitions import definition_of, starred_definition
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.scopes import Path
@@ -154,11 +155,11 @@ class Definitions:
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.ClassDef):
                 return Class(file, bindings[0].node)
             if not bindings:
-                starred = self.project.starred(file, expr.value, self._meet)
+                starred = starred_definition(self.project, file, expr.value, self._meet)
                 if starred is not None and isinstance(starred.binding.node, cst.ClassDef):
                     return Class(starred.file, starred.binding.node)
         dotted = file.name(expr)
-        definition = self.project.definition(file, dotted, meet=self._meet) if dotted is not None else None
+        definition = definition_of(self.project, file, dotted, meet=self._meet) if dotted is not None else None
         if definition is None:
             return None
         binding = definition.binding
@@ -183,7 +184,7 @@ class Definitions:
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.FunctionDef):
                 return file, bindings[0].node
         dotted = file.name(expr)
-        definition = self.project.definition(file, dotted, self._meet) if dotted is not None else None
+        definition = definition_of(self.project, file, dotted, self._meet) if dotted is not None else None
         node = definition.binding.node if definition is not None else None
         return (definition.file, node) if definition is not None and isinstance(node, cst.FunctionDef) else None
 

@@ -34,9 +34,10 @@ class ImportGraph:
             data: its code, if that is not what the file's bytes are.
         """
         if path not in self._imports:
+            names = self._names_in(path) if data is None else tuple(imported_names(data))
             data = self._files.read(path) or b"" if data is None else data
             paths: dict[Path, None] = {}
-            for dotted in imported_names(data):
+            for dotted in names:
                 located = self._places.locate(path, dotted)
                 if located is not None:
                     paths[located[0]] = None
@@ -50,11 +51,14 @@ class ImportGraph:
         return self._imports[path]
 
     def _re_exported(self, package: Path, name: str) -> Iterator[Path]:
-        for dotted in imported_names(self._files.read(package) or b""):
+        for dotted in self._names_in(package):
             if dotted.endswith(f".{name}"):
                 located = self._places.locate(package, dotted)
                 if located is not None:
                     yield located[0]
+
+    def _names_in(self, path: Path) -> tuple[str, ...]:
+        return self._files.ask(path, "imported names", lambda data: tuple(imported_names(data)))
 
     def reached(self, source: SourceFile) -> tuple[Path, ...]:
         """The files of the project that a file's imports reach, itself left out, nearest first."""

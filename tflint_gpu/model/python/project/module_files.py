@@ -51,6 +51,13 @@ class ModuleFiles:
         self._note(asker, known[1])
         return known[0]
 
+    def still_holds(self) -> bool:
+        """Whether all files and folders that were looked for are there, or not there, as they were then."""
+        files, folders = self._files.items(), self._folders.items()
+        return all(os.path.isfile(path) is known for path, known in files) and all(
+            os.path.isdir(path) is known for path, known in folders
+        )
+
     def newly_asked(self) -> dict[str, set[str]]:
         """By the asking file, the paths that it asked for since the last time, whether a file was there or not."""
         new, self._new = self._new, {}

@@ -4,65 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tflint_gpu.bounds import REEXPORTS, Meet
-from tflint_gpu.dependencies import Dependencies, State, digest_of, read_bytes, state_of
-from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
+from tflint_gpu.bounds import REEXPORTS
+from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
-from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.model.python.project.import_graph import ImportGraph
-from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
-from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.project.module_files import OUTSIDE
+from tflint_gpu.model.python.project.sources import Sources
 from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
-    import libcst as cst
-
+    from tflint_gpu.model.python.project.file import File, Parse
     from tflint_gpu.targets import Target
 
+_T = TypeVar("_T")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A name of some file of the project.
-
-    Arguments:
-        bindings: those that may hold when the file has been imported, the last first.
-    """
-
-    file: File
-    bindings: tuple[Binding, ...]
-
-    @property
-    def binding(self) -> Binding:
-        """The last one."""
-        return self.bindings[0]
-
-
-class Sources:
-    """Where a project has its files' bytes and syntax trees from: the disk and the parser.
-
-    An editor has newer texts than the disk, and can keep trees from one check to the next.
-    """
-
-    def read(self, path: Path) -> bytes:
-        """The bytes of a file. Raises OSError if there are none."""
-        return read_bytes(str(path))
-
-    def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
-        """The tree of a file's text. Raises what libcst's parser does."""
-        return parse_module(text, python)
 
 
 class Project:
@@ -80,8 +46,8 @@ class Project:
         self.target = target
         self.sources = sources or Sources()
         self._keeps_all = keeps_all
-        self._places = ModuleFiles(root)
-        self._bytes = FileBytes(self.sources.read)
+        self._places = self.sources.module_files(root)
+        self._bytes = FileBytes(self.sources.read, self.sources.keep)
         self._imports = ImportGraph(self._places, self._bytes)
         self._files: dict[Path, File | None] = {}
         self._kept: dict[str, dict[Any, Any]] = {}
@@ -119,12 +85,14 @@ class Project:
         return known
 
     def supposed(self, source: SourceFile) -> File:
-        """A file as it would be with another text; nothing else of the project sees it.
+        """A file as it would be with another text; nothing else of the project sees it, nor does it get others' nodes.
 
         Raises:
             UnreadableSource: it does not parse.
         """
-        return self._parsed(source)
+        from tflint_gpu.model.python.parsing.parsing import parse_module
+
+        return self._parsed(source, lambda text: parse_module(text, self._python))
 
     def let_go(self) -> None:
         """Let all files go at once: what is known of one rests on others, so none may outlive another."""
@@ -175,12 +143,20 @@ class Project:
                 yield summary
 
     def _imported_summary(self, path: Path) -> FileSummary | None:
-        if path in self._summaries:
-            return self._summaries[path][1]
+        if path not in self._summaries:
+            known = self._bytes.ask(path, "summary", lambda data: self._read_summary(path, data))
+            if known is None:
+                return None
+            self._summaries[path] = known
+        return self._summaries[path][1]
+
+    def _read_summary(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
+        """The code and the summary of a file's bytes; None where they are no text."""
         try:
-            return self._summary(path, SourceFile.decode(self._bytes.read(path) or b"", path).code)
+            code = SourceFile.decode(data, path).code
         except UnreadableSource:
             return None
+        return code, self._summary(path, code)
 
     def _summary(self, path: Path, code: str) -> FileSummary | None:
         known = self._summaries.get(path)
@@ -193,66 +169,15 @@ class Project:
             self._summarised_characters += len(code)
         return known[1]
 
-    def definition(self, file: File, dotted: str, meet: Meet | None = None) -> Definition | None:
-        """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
-
-        Arguments:
-            meet: is told of a bound that cuts the search off.
-        """
-        known, question = self.kept("definitions"), (file, dotted)
-        if question not in known:
-            definition, is_cut = self._definition(file, dotted)
-            if is_cut and meet is not None:
-                meet(REEXPORTS)
-            if is_cut:
-                return None
-            known[question] = definition
-        return cast("Definition | None", known[question])
-
-    def _definition(self, file: File, dotted: str) -> tuple[Definition | None, bool]:
-        """The same, and whether a bound cut the search off."""
-        for _ in range(REEXPORTS.limit):
-            located = self._locate(file, dotted)
-            if located is None:
-                return None, False
-            path, rest = located
-            package = path.with_name("__init__.py")
-            if (
-                not rest
-                and package not in (path, file.source.path)
-                and self._searches.mentioned(package)[path.stem.encode()]
-            ):
-                path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
-            if not rest:
-                return None, False
-            other = self.file_at(path)
-            if other is None:
-                return None, False
-            name, _, tail = rest.partition(".")
-            bindings = other.flow.when_imported(name)
-            if not bindings:
-                return None, False
-            if bindings[0].kind == "import":
-                file, dotted = other, bindings[0].target + ("." + tail if tail else "")
-                continue
-            own = tuple(binding for binding in bindings if binding.kind != "import")
-            return (None if tail else Definition(other, own)), False
-        return None, self._locate(file, dotted) is not None
-
-    def starred(self, file: File, name: str, meet: Meet | None = None) -> Definition | None:
-        """What `from module import *` of a file of the project brings under a name."""
-        for binding in file.tree.root.bindings.get("*", ()):
-            dotted = f"{binding.target}{'' if binding.target.endswith('.') else '.'}{name}"
-            definition = self.definition(file, dotted, meet=meet)
-            if definition is not None:
-                return definition
-        return None
-
     def imported(self, file: File, dotted: str) -> tuple[File, str] | None:
         """The project's file from which an imported name comes, and what it is called there; "" for the file itself."""
-        located = self._locate(file, dotted)
+        located = self.locate(file, dotted)
         other = self.file_at(located[0]) if located is not None else None
         return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
+
+    def mentioned(self, path: Path) -> Mentioned:
+        """Which substrings a file has."""
+        return self._searches.mentioned(path)
 
     def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
         """Whether a file of the project that the file imports directly has one of some required substrings."""
@@ -281,7 +206,7 @@ class Project:
 
         Spares a parse: the file that defines the name, or one that it imports, must have one of them.
         """
-        located = self._locate(file, dotted) if dotted is not None else None
+        located = self.locate(file, dotted) if dotted is not None else None
         if located is None:
             return True
         path, data = located[0], self._bytes.read(located[0]) or b""
@@ -328,7 +253,7 @@ class Project:
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
-            self._given[path] = names_given(self._bytes.read(path) or b"")
+            self._given[path] = self._bytes.ask(path, "names given", names_given)
         return self._given[path]
 
     def leads_elsewhere(self, file: File) -> bool:
@@ -357,7 +282,8 @@ class Project:
             if file is not None:
                 yield file
 
-    def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
+    def locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
+        """The file to which an import leads, and the dotted rest of the name that is looked for in it."""
         key = (file.source.name, dotted)
         if key not in self._located:
             self._located[key] = self._places.locate(file.source.path, dotted)
@@ -392,13 +318,16 @@ class Project:
             self._parsed_again = 0
             self._most_kept = min(2 * self._most_kept, _MOST_CHARACTERS)
 
-    def _parsed(self, source: SourceFile) -> File:
+    def _parsed(self, source: SourceFile, parse: Parse | None = None) -> File:
+        from tflint_gpu.model.python.project.file import File
+
         try:
             return File.parse(
                 source,
-                lambda text: self.sources.parse(source.path, text, self._python),
+                parse or (lambda text: self.sources.parse(source.path, text, self._python)),
                 lambda dotted: self._re_exported_library(source.path, dotted),
                 self._python,
+                self.sources.statements,
             )
         except UnreadableSource as error:
             raise _without_frames(error) from None

@@ -3,50 +3,72 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
 
 Block = list[ast.stmt]
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+Dropped = Collection[ast.stmt]
 _NOTHING: frozenset[ast.stmt] = frozenset()
+_NAMELESS = frozenset(["ctx", "op", "ops", "kind", "type_comment", "type_ignores"])
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field for field in kind._fields if field not in _NAMELESS)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""The fields of each class of nodes in which a name may be."""
 
 
-def free(node: ast.AST, dropped: Collection[ast.stmt] = _NOTHING) -> set[str]:
+def free(node: ast.AST, dropped: Dropped = _NOTHING) -> set[str]:
     """The names that `node` needs from outside: not its loop targets, parameters or what it binds before it reads.
 
     Arguments:
         dropped: statements that count as absent.
     """
-    if node in dropped:
+    if dropped and node in dropped:
         return set()
-    if isinstance(node, ast.Name):
-        return set() if isinstance(node.ctx, ast.Store) else {node.id}
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        return _of_function(node, dropped)
-    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-        return _of_comprehension(node, dropped)
-    if isinstance(node, ast.For | ast.AsyncFor):
-        inner = free_of_block(node.body, dropped) - stored(node.target)
-        return free(node.iter, dropped) | free(node.target, dropped) | inner | free_of_block(node.orelse, dropped)
-    if isinstance(node, ast.With | ast.AsyncWith):
-        bound = {name for item in node.items if item.optional_vars for name in stored(item.optional_vars)}
-        return _of_all(node.items, dropped) | (free_of_block(node.body, dropped) - bound)
-    if isinstance(node, ast.ClassDef):
-        return _of_all(_heads_of_class(node), dropped) | _of_class_body(node.body, dropped)
-    if isinstance(node, ast.AugAssign):
-        return free(node.value, dropped) | roots(node.target) | free(node.target, dropped)
-    if isinstance(node, ast.ExceptHandler):
-        kinds = free(node.type, dropped) if node.type else set()
-        return kinds | (free_of_block(node.body, dropped) - {node.name})
-    if isinstance(node, ast.match_case):
-        guard = free(node.guard, dropped) if node.guard else set()
-        inner = guard | free_of_block(node.body, dropped)
-        return free(node.pattern, dropped) | (inner - stored(node.pattern))
-    if isinstance(node, ast.Global | ast.Nonlocal):
-        return set(node.names)
-    return _of_parts(node, dropped)
+    return _FREE.get(node.__class__, _of_parts)(node, dropped)
 
 
-def free_of_block(block: Block, dropped: Collection[ast.stmt] = _NOTHING) -> set[str]:
+def _of_name(node: ast.Name, dropped: Dropped) -> set[str]:
+    return set() if node.ctx.__class__ is ast.Store else {node.id}
+
+
+def _of_for(node: ast.For | ast.AsyncFor, dropped: Dropped) -> set[str]:
+    inner = free_of_block(node.body, dropped) - stored(node.target)
+    return free(node.iter, dropped) | free(node.target, dropped) | inner | free_of_block(node.orelse, dropped)
+
+
+def _of_with(node: ast.With | ast.AsyncWith, dropped: Dropped) -> set[str]:
+    bound = {name for item in node.items if item.optional_vars for name in stored(item.optional_vars)}
+    return _of_all(node.items, dropped) | (free_of_block(node.body, dropped) - bound)
+
+
+def _of_class(node: ast.ClassDef, dropped: Dropped) -> set[str]:
+    return _of_all(_heads_of_class(node), dropped) | _of_class_body(node.body, dropped)
+
+
+def _of_augmented(node: ast.AugAssign, dropped: Dropped) -> set[str]:
+    return free(node.value, dropped) | roots(node.target) | free(node.target, dropped)
+
+
+def _of_handler(node: ast.ExceptHandler, dropped: Dropped) -> set[str]:
+    kinds = free(node.type, dropped) if node.type else set()
+    return kinds | (free_of_block(node.body, dropped) - {node.name})
+
+
+def _of_case(node: ast.match_case, dropped: Dropped) -> set[str]:
+    guard = free(node.guard, dropped) if node.guard else set()
+    inner = guard | free_of_block(node.body, dropped)
+    return free(node.pattern, dropped) | (inner - stored(node.pattern))
+
+
+def _of_declaration(node: ast.Global | ast.Nonlocal, dropped: Dropped) -> set[str]:
+    return set(node.names)
+
+
+def free_of_block(block: Block, dropped: Dropped = _NOTHING) -> set[str]:
     """The names that statements in a row need from outside."""
     names: set[str] = set()
     defined: set[str] = set()
@@ -57,24 +79,31 @@ def free_of_block(block: Block, dropped: Collection[ast.stmt] = _NOTHING) -> set
     return names
 
 
-def _of_parts(node: ast.AST, dropped: Collection[ast.stmt]) -> set[str]:
+def _of_parts(node: ast.AST, dropped: Dropped) -> set[str]:
     """Of a node that opens no scope: its blocks in order, and whatever else it holds."""
     names: set[str] = set()
-    for _, value in ast.iter_fields(node):
-        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+    for field in _FIELDS[node.__class__]:
+        value = getattr(node, field, None)
+        if value.__class__ is not list:
+            if isinstance(value, ast.AST):
+                names |= free(value, dropped)
+        elif value and isinstance(value[0], ast.stmt):
             names |= free_of_block(value, dropped)
-        elif isinstance(value, list):
-            names |= _of_all((part for part in value if isinstance(part, ast.AST)), dropped)
-        elif isinstance(value, ast.AST):
-            names |= free(value, dropped)
+        else:
+            for part in value:
+                if isinstance(part, ast.AST):
+                    names |= free(part, dropped)
     return names
 
 
-def _of_all(nodes: Iterable[ast.AST], dropped: Collection[ast.stmt]) -> set[str]:
-    return {name for node in nodes for name in free(node, dropped)}
+def _of_all(nodes: Iterable[ast.AST], dropped: Dropped) -> set[str]:
+    names: set[str] = set()
+    for node in nodes:
+        names |= free(node, dropped)
+    return names
 
 
-def _of_function(node: Function, dropped: Collection[ast.stmt]) -> set[str]:
+def _of_function(node: Function, dropped: Dropped) -> set[str]:
     outer = _of_all(_heads_of_function(node), dropped)
     return outer | _of_function_body(node, dropped)
 
@@ -103,7 +132,7 @@ def _arguments(arguments: ast.arguments) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *several]
 
 
-def _of_function_body(node: Function, dropped: Collection[ast.stmt]) -> set[str]:
+def _of_function_body(node: Function, dropped: Dropped) -> set[str]:
     names = parameters(node.args)
     if isinstance(node, ast.Lambda):
         return free(node.body, dropped) - names
@@ -124,7 +153,7 @@ def _declared(block: Block) -> set[str]:
     return names
 
 
-def _of_class_body(block: Block, dropped: Collection[ast.stmt]) -> set[str]:
+def _of_class_body(block: Block, dropped: Dropped) -> set[str]:
     """Like a block, but what a class binds is not seen by the bodies of its methods."""
     names: set[str] = set()
     defined: set[str] = set()
@@ -140,9 +169,7 @@ def _of_class_body(block: Block, dropped: Collection[ast.stmt]) -> set[str]:
     return names
 
 
-def _of_comprehension(
-    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, dropped: Collection[ast.stmt]
-) -> set[str]:
+def _of_comprehension(node: Comprehension, dropped: Dropped) -> set[str]:
     parts: list[ast.AST] = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
     names = _of_all(parts, dropped)
     for clause in reversed(node.generators):
@@ -153,15 +180,23 @@ def _of_comprehension(
 
 def stored(node: ast.AST) -> set[str]:
     """The names that an expression, a target or a pattern binds."""
-    return {name for child in ast.walk(node) for name in _stored_by(child)}
+    if node.__class__ is ast.Name:  # most targets
+        return set(_stored_by(node))
+    names: set[str] = set()
+    stack = [node]
+    while stack:
+        child = stack.pop()
+        names.update(_stored_by(child))
+        stack += _parts(child)
+    return names
 
 
-def _stored_by(node: ast.AST) -> set[str]:
+def _stored_by(node: ast.AST) -> Iterable[str]:
     if isinstance(node, ast.Name):
-        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+        return (node.id,) if isinstance(node.ctx, ast.Store) else ()
     if isinstance(node, ast.MatchAs | ast.MatchStar):
-        return {node.name} if node.name else set()
-    return {node.rest} if isinstance(node, ast.MatchMapping) and node.rest else set()
+        return (node.name,) if node.name else ()
+    return (node.rest,) if isinstance(node, ast.MatchMapping) and node.rest else ()
 
 
 def _certainly_bound(statement: ast.stmt) -> set[str]:
@@ -183,8 +218,8 @@ def bound(statement: ast.stmt) -> set[str]:
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
     if isinstance(statement, ast.ImportFrom):
         return {alias.asname or alias.name for alias in statement.names}
-    names = {name for part in _heads(statement) for name in _stored_by(part)}
-    return names | {name for block in blocks(statement) for inner in block for name in bound(inner)}
+    names = _bound_by_heads(statement)
+    return names.union(*(bound(inner) for block in blocks(statement) for inner in block))
 
 
 def blocks(statement: ast.stmt) -> Iterator[Block]:
@@ -199,19 +234,37 @@ def blocks(statement: ast.stmt) -> Iterator[Block]:
         yield case.body
 
 
-def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement outside of its blocks that may bind a name of its own scope.
+def _bound_by_heads(statement: ast.stmt) -> set[str]:
+    """The names of a statement's own scope that it binds outside of its blocks.
 
     Of comprehensions only the `:=`, since their other names are their own; nothing of lambdas.
     """
-    stack = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt | ast.ExceptHandler)]
-    stack = [child.pattern if isinstance(child, ast.match_case) else child for child in stack]
-    for node in stack:
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            yield from (walrus.target for walrus in ast.walk(node) if isinstance(walrus, ast.NamedExpr))
-        elif not isinstance(node, ast.Lambda):
-            yield node
-            stack.extend(ast.iter_child_nodes(node))
+    names: set[str] = set()
+    stack = [part for part in _parts(statement) if not isinstance(part, ast.stmt | ast.ExceptHandler)]
+    stack = [part.pattern if isinstance(part, ast.match_case) else part for part in stack]
+    while stack:
+        node = stack.pop()
+        kind = node.__class__
+        if kind in _COMPREHENSIONS:
+            names |= {
+                n for walrus in ast.walk(node) if isinstance(walrus, ast.NamedExpr) for n in stored(walrus.target)
+            }
+        elif kind is not ast.Lambda:
+            names.update(_stored_by(node))
+            stack += _parts(node)
+    return names
+
+
+def _parts(node: ast.AST) -> list[ast.AST]:
+    """The nodes in a node's fields."""
+    parts: list[ast.AST] = []
+    for field in _FIELDS[node.__class__]:
+        value = getattr(node, field, None)
+        if value.__class__ is list:
+            parts += [part for part in value if isinstance(part, ast.AST)]
+        elif isinstance(value, ast.AST):
+            parts.append(value)
+    return parts
 
 
 def free_of_head(statement: ast.stmt) -> set[str]:
@@ -226,3 +279,23 @@ def roots(node: ast.expr) -> set[str]:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return {node.id} if isinstance(node, ast.Name) else set()
+
+
+_COMPREHENSIONS = frozenset([ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp])
+_FREE: dict[type, Callable[[Any, Dropped], set[str]]] = {
+    ast.Name: _of_name,
+    ast.FunctionDef: _of_function,
+    ast.AsyncFunctionDef: _of_function,
+    ast.Lambda: _of_function,
+    **dict.fromkeys(_COMPREHENSIONS, _of_comprehension),
+    ast.For: _of_for,
+    ast.AsyncFor: _of_for,
+    ast.With: _of_with,
+    ast.AsyncWith: _of_with,
+    ast.ClassDef: _of_class,
+    ast.AugAssign: _of_augmented,
+    ast.ExceptHandler: _of_handler,
+    ast.match_case: _of_case,
+    ast.Global: _of_declaration,
+    ast.Nonlocal: _of_declaration,
+}

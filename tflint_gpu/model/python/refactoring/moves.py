@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import dedent
 
 import libcst as cst
@@ -23,23 +23,42 @@ def _code(file: File, statement: Node) -> str:
 
 
 class Names:
-    """The names that a statement reads from outside, and those that it binds or whose content it changes."""
+    """The names that a statement reads from outside, and those that it binds or whose content it changes.
 
-    def __init__(self, file: File, statement: Node) -> None:
-        tree = ast.parse(_code(file, statement))
-        self.read = {name for node in tree.body for name in free(node)} - _unchanging(file)
-        self.bound = {name for node in tree.body for name in bound(node)}
-        self.changed = {
-            name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
-            for name in roots(node)
-        }
+    Arguments:
+        statements: what Python's parser makes of it.
+        unchanging: the names that mean the same wherever a statement is.
+    """
+
+    def __init__(self, statements: Sequence[ast.stmt], unchanging: frozenset[str]) -> None:
+        self.read = {name for node in statements for name in free(node)} - unchanging
+        self.bound = {name for node in statements for name in bound(node)}
+        self.touched = self.read | self.bound | {name for node in statements for name in _changed(node)}
 
     def may_swap(self, other: Names) -> bool:
         """Whether a statement that shares no value with another may as well run before it."""
-        mine, others = self.read | self.bound | self.changed, other.read | other.bound | other.changed
-        return not mine & others
+        return self.touched.isdisjoint(other.touched)
+
+
+class StatementNames:
+    """The names of a file's statements: many questions are asked of the same ones."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._unchanging = frozenset(_unchanging(file))
+        self._known: dict[Node, Names] = {}
+
+    def of(self, statement: Node) -> Names:
+        """The names of a statement.
+
+        Raises:
+            SyntaxError: it does not parse by itself.
+            ValueError: the same.
+        """
+        if statement not in self._known:
+            statements = self._file.python_statements(statement) or ast.parse(_code(self._file, statement)).body
+            self._known[statement] = Names(statements, self._unchanging)
+        return self._known[statement]
 
 
 def in_one_block(file: File, first: Node, second: Node) -> tuple[Node, Node] | None:
@@ -63,11 +82,12 @@ def needed_before(file: File, statement: Node, target: Node) -> list[Node] | Non
     block = file.tree.siblings(statement)
     if target not in block or block.index(target) >= block.index(statement):
         return None
+    names_of = file.once(StatementNames).of
     try:
-        moved = [(statement, Names(file, statement))]
+        moved = [(statement, names_of(statement))]
         for between in reversed(block[block.index(target) : block.index(statement)]):
-            names = Names(file, between)
-            if any(names.bound & later.read for _, later in moved):
+            names = names_of(between)
+            if not all(names.bound.isdisjoint(later.read) for _, later in moved):
                 if between is target:
                     return None
                 moved.append((between, names))
@@ -83,10 +103,11 @@ def may_move_down(file: File, statement: Node, target: Node) -> bool:
     block = file.tree.siblings(statement)
     if target not in block or block.index(target) <= block.index(statement):
         return False
+    names_of = file.once(StatementNames).of
     try:
-        names = Names(file, statement)
+        names = names_of(statement)
         between = block[block.index(statement) + 1 : block.index(target)]
-        return all(names.may_swap(Names(file, other)) for other in between)
+        return all(names.may_swap(names_of(other)) for other in between)
     except (SyntaxError, ValueError):
         return False
 
@@ -107,6 +128,13 @@ def text_at(file: File, statement: Node, indentation: str) -> str | None:
     return "".join(indentation + line[len(own) :] if line.strip() else line for line in lines)
 
 
+def _changed(statement: ast.stmt) -> Iterator[str]:
+    """The names of what gets an attribute or an item, or loses one."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            yield from roots(node)
+
+
 def _unchanging(file: File) -> set[str]:
     """Names that mean the same wherever a statement is: Python's own, imports, definitions at the top."""
     scopes = file.tree.scopes.values()
@@ -122,7 +150,7 @@ def _unchanging(file: File) -> set[str]:
 def reads_any(file: File, statement: Node, names: Iterable[str]) -> bool:
     """Whether a statement may read one of some names from outside; also where it does not parse by itself."""
     try:
-        return bool(Names(file, statement).read & set(names))
+        return not file.once(StatementNames).of(statement).read.isdisjoint(names)
     except (SyntaxError, ValueError):
         return True
 

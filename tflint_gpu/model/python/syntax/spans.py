@@ -19,7 +19,8 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
 
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing.parsing import REFUSED, PythonTrees, parse_whole
+from tflint_gpu.model.python.parsing.parsing import REFUSED, parse_whole
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.syntax.tree import Tree
@@ -77,6 +78,34 @@ class _Syntax(AbstractContextManager[object]):
         spans[self.node] = (first, last)
 
 
+def _read(code: str) -> tuple[cst.Module, dict[cst.CSTNode, Span]]:
+    module = parse_whole(code)
+    return module, spans_of(module, code)
+
+
+class ReadStatements:
+    """What libcst read of single statements, by their text: kept from one check of an editor's texts to the next.
+
+    A finding is mostly in a statement that stays the same while somebody types elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._former: dict[str, tuple[cst.Module, dict[cst.CSTNode, Span]]] = {}
+        self._asked: dict[str, tuple[cst.Module, dict[cst.CSTNode, Span]]] = {}
+
+    def begin(self) -> None:
+        """Start a check: what the last one did not ask for goes."""
+        self._former, self._asked = self._asked, {}
+
+    def of(self, code: str) -> tuple[cst.Module, dict[cst.CSTNode, Span]]:
+        """The tree of a statement, and where its nodes lie. Raises what libcst's parser and `spans_of` do."""
+        known = self._asked.get(code) or self._former.get(code)
+        if known is None:
+            known = _read(code)
+        self._asked[code] = known
+        return known
+
+
 class Spans:
     """Where the nodes of one file lie.
 
@@ -84,10 +113,18 @@ class Spans:
         tree: of the file.
         text: of which the tree was parsed.
         python: has perhaps what Python's parser makes of the text.
+        statements: what libcst read before.
     """
 
-    def __init__(self, tree: Tree, text: str, python: PythonTrees | None = None) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        text: str,
+        python: PythonTrees | None = None,
+        statements: ReadStatements | None = None,
+    ) -> None:
         self._tree = tree
+        self._read = _read if statements is None else statements.of
         self._trees = python or PythonTrees()
         self._text = text
         self._known: dict[Node, Span] = {}
@@ -178,8 +215,7 @@ class Spans:
         head = _BLOCK if first.col_offset else ""
         code = head + self._text[start:end]
         try:
-            module = parse_whole(code)
-            spans = spans_of(module, code)
+            module, spans = self._read(code)
         except Exception:  # lines that libcst does not read by themselves, or not as Python does
             return False
         wrapped: Node = module.body[0]

@@ -8,8 +8,8 @@ from functools import partial
 import libcst as cst
 
 from tflint_gpu.bounds import REACHING_BINDINGS
+from tflint_gpu.model.python.project.definitions import Definition, definition_of, starred_definition
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.project import Definition
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression
 from tflint_gpu.model.python.value_flow import call_sites, contents
@@ -30,8 +30,8 @@ def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | N
     if len(bindings) > REACHING_BINDINGS.limit and file.flow.is_cut(bindings):
         resolver.meet(REACHING_BINDINGS)
     if not bindings:
-        known = resolver.project.definition(file, dotted, resolver.meet) if dotted is not None else None
-        definition = known or resolver.project.starred(file, expr.value, resolver.meet)
+        known = definition_of(resolver.project, file, dotted, resolver.meet) if dotted is not None else None
+        definition = known or starred_definition(resolver.project, file, expr.value, resolver.meet)
         if definition is not None:
             yield from of_definition(resolver, definition, expr)
         else:
@@ -56,7 +56,7 @@ def of_binding(
     """What a binding gives its name; `expr` is the name, where it is read."""
     value = binding.value
     if binding.kind == "import":
-        definition = resolver.project.definition(file, binding.target, resolver.meet)
+        definition = definition_of(resolver.project, file, binding.target, resolver.meet)
         if definition is not None and definition.binding is not binding:
             yield from of_definition(resolver, definition, expr)
         else:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from tflint_gpu import bounds
+from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
@@ -200,7 +201,7 @@ class Inference:
             if is_library(dotted):
                 yield Origin(file, expr)
                 return
-            definition = self.project.definition(file, dotted, self.meet)
+            definition = definition_of(self.project, file, dotted, self.meet)
             if definition is not None:
                 yield from of_definition(self, definition, expr)
                 return

@@ -8,6 +8,9 @@ FORWARD_METHODS = frozenset(["evaluate", "predict", "test_on_batch", "predict_on
 RUNNING_METHODS = FORWARD_METHODS | {"fit", "train_on_batch"}
 """Methods that run a model, of all versions of Keras."""
 
+TRAINING_WORDS = RUNNING_METHODS | {"apply_gradients", "minimize", "GradientTape"}
+"""The last parts of the names of what trains or predicts."""
+
 LABELLED_METHODS = frozenset(["fit", "evaluate", "train_on_batch", "test_on_batch"])
 """Methods that run a model on inputs with labels: they compute its loss and its metrics."""
 
@@ -26,3 +29,16 @@ WEIGHTED = frozenset(
     ).split()
 )
 """The last parts of the names of layers that have weights."""
+
+VARIABLE_GENERATORS = frozenset(
+    (
+        "tf.random.Generator.from_seed tf.random.Generator.from_non_deterministic_state "
+        "tf.random.Generator.from_state keras.random.SeedGenerator"
+    ).split()
+)
+CREATING_METHODS = frozenset(name.rpartition(".")[2] for name in VARIABLE_GENERATORS) - {"SeedGenerator"} | {
+    "add_weight",
+    "add_variable",
+    "variable",
+}
+"""Methods and functions that create variables and have no capital letter."""

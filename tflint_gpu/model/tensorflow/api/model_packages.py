@@ -24,6 +24,15 @@ _PATTERNS["keras_nlp"] = _PATTERNS["keras_hub"]
 _BUILDERS = {package: re.compile(pattern) for package, pattern in _PATTERNS.items()}
 _MAKERS = re.compile(r"\.(?:from_preset|from_pretrained|from_config)$")
 
+OPTIMIZING_FUNCTIONS = frozenset(
+    f"tensorflow_model_optimization.{name}"
+    for name in (
+        "sparsity.keras.prune_low_magnitude sparsity.keras.strip_pruning clustering.keras.cluster_weights "
+        "clustering.keras.strip_clustering quantization.keras.quantize_model quantization.keras.quantize_apply"
+    ).split()
+)
+"""TensorFlow Model Optimization's functions: of a model they make a model, of a layer some of them make a layer."""
+
 
 def is_model_of_package(name: str) -> bool:
     """Whether what has a canonical name is a class of Keras models, or makes one when it is called.

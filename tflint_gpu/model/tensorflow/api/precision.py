@@ -26,3 +26,8 @@ POLICIES = frozenset(
     ).split()
 )
 """Classes of policies."""
+
+CASTS = frozenset(
+    ["tf.cast", "tf.dtypes.cast", "keras.ops.cast", "keras.backend.cast", "tf.saturate_cast", "tf.compat.v1.to_double"]
+)
+"""Functions that give a tensor another type."""

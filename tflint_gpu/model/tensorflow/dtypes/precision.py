@@ -16,6 +16,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
 from tflint_gpu.model.tensorflow.api.precision import (
+    CASTS,
     DOUBLE_SPELLINGS,
     DOUBLES,
     FLOATX_SETTERS,
@@ -29,9 +30,6 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
 DoubleKind: TypeAlias = Literal["default", "layer", "product"]
 
 # Layers whose work is a product with their weights.
-CASTS = frozenset(
-    ["tf.cast", "tf.dtypes.cast", "keras.ops.cast", "keras.backend.cast", "tf.saturate_cast", "tf.compat.v1.to_double"]
-)
 _PRODUCTS = frozenset(
     (
         "tf.matmul tf.linalg.matmul tf.linalg.matvec tf.einsum tf.tensordot keras.ops.matmul keras.ops.dot "

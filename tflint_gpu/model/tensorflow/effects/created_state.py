@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,23 +14,12 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.keras_methods import VARIABLE_GENERATORS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target
 
 _VARIABLES = frozenset(["tf.Variable", "keras.Variable", "keras.backend.variable"])
-_GENERATORS = frozenset(
-    (
-        "tf.random.Generator.from_seed tf.random.Generator.from_non_deterministic_state "
-        "tf.random.Generator.from_state keras.random.SeedGenerator"
-    ).split()
-)
-CREATING_METHODS = frozenset(name.rpartition(".")[2] for name in _GENERATORS) - {"SeedGenerator"} | {
-    "add_weight",
-    "add_variable",
-    "variable",
-}
-"""Methods and functions that create variables and have no capital letter."""
 # Layers that always have weights, or a state for their random numbers, from their first call on.
 _WITH_WEIGHTS = frozenset(
     (
@@ -81,9 +70,13 @@ class CreatedState(Analysis):
     @cached_property
     def in_every_call(self) -> list[list[Created]]:
         """What each traced function creates whenever it is called, in the order of the code."""
+        return self.of(self.code.functions)
+
+    def of(self, functions: Iterable[Traced]) -> list[list[Created]]:
+        """The same of some of the traced functions."""
         if any(True for _ in self.file.calls("tf.compat.v1.wrap_function")):  # that may create what it likes
             return []
-        creations = (list(self._in_function(traced)) for traced in self.code.functions)
+        creations = (list(self._in_function(traced)) for traced in functions)
         return [
             created for created in creations if created and not self._is_expected_to_fail(created[0].traced.function)
         ]
@@ -235,7 +228,7 @@ def _made_at_once(name: str, target: Target) -> str | None:
     folder, _, last = name.rpartition(".")
     if name in _VARIABLES:
         return "a variable"
-    if name in _GENERATORS:
+    if name in VARIABLE_GENERATORS:
         return "a variable for its random numbers"
     if not last[:1].isupper():
         return None

@@ -7,31 +7,16 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
-from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS
+from tflint_gpu.model.tensorflow.api.nondeterminism import (
+    CLOCKS,
+    DRAWS,
+    NUMPY_DRAWS,
+    PYTHON_DRAWS,
+    PYTHON_GENERATORS,
+    UNIQUE,
+)
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
-_NUMPY_DRAWS = """
-    beta binomial chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric laplace logistic
-    lognormal logseries multinomial multivariate_normal negative_binomial noncentral_chisquare noncentral_f normal
-    pareto permutation poisson power rand randint randn random random_integers random_sample ranf rayleigh sample
-    shuffle standard_cauchy standard_exponential standard_gamma standard_normal standard_t triangular uniform vonmises
-    wald weibull zipf integers permuted
-"""
-_PYTHON_DRAWS = """
-    betavariate choice choices expovariate gammavariate gauss getrandbits lognormvariate normalvariate paretovariate
-    randbytes randint random randrange sample shuffle triangular uniform vonmisesvariate weibullvariate
-"""
-_DRAWS = frozenset(
-    [*(f"numpy.random.{name}" for name in _NUMPY_DRAWS.split()), *(f"random.{name}" for name in _PYTHON_DRAWS.split())]
-)
-UNIQUE = frozenset(["uuid.uuid1", "uuid.uuid4"])
-_GENERATORS = frozenset(
-    ["numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"]
-)
-GENERATORS = frozenset(name.rpartition(".")[2] for name in _GENERATORS)
-"""The last parts of the names of what makes random generators."""
-DRAWING = frozenset(name.rpartition(".")[2] for name in _DRAWS | CLOCKS | UNIQUE)
-"""The last parts of the names of all draws and clocks, and the methods of generators that draw."""
 _SEEDING = ("numpy.random.seed", "random.seed")
 _INSTEAD = {
     "normal": "tf.random.normal",
@@ -57,7 +42,7 @@ class FrozenValues(Analysis):
         name = file.name(call.func)
         if name in CLOCKS or name in UNIQUE:
             return name
-        if name not in _DRAWS:
+        if name not in DRAWS:
             name = self._drawn_from_generator(traced, call)
         elif any(inner in _SEEDING for inner in (file.name(c.func) for c in traced.function.calls)):
             return None
@@ -73,10 +58,10 @@ class FrozenValues(Analysis):
     def _drawn_from_generator(self, traced: Traced, call: cst.Call) -> str | None:
         """`rng.normal()` of a generator that was made outside of the traced function."""
         func, file = call.func, traced.file
-        if not isinstance(func, cst.Attribute) or func.attr.value not in _NUMPY_DRAWS.split() + _PYTHON_DRAWS.split():
+        if not isinstance(func, cst.Attribute) or func.attr.value not in NUMPY_DRAWS.split() + PYTHON_DRAWS.split():
             return None
         origins = self.inference.of(file, func.value, traced.context)
-        made = [origin for origin in origins if origin.made_by in _GENERATORS]
+        made = [origin for origin in origins if origin.made_by in PYTHON_GENERATORS]
         if not origins or len(made) < len(origins):
             return None
         if any(origin.file.tree.function(origin.node) is traced.function.node for origin in made):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -45,9 +45,13 @@ class GraphLists(Analysis):
         self.tracing = model.once(Tracing)
         self.traced_code = model.once(TracedCode)
 
-    def leaks(self) -> Iterator[Leak]:
-        """The lists that a loop of the graph fills, and that are used after it."""
-        for traced in self.traced_code.functions:
+    def leaks(self, functions: Iterable[Traced] | None = None) -> Iterator[Leak]:
+        """The lists that a loop of the graph fills, and that are used after it.
+
+        Arguments:
+            functions: only in these of the traced ones.
+        """
+        for traced in self.traced_code.functions if functions is None else functions:
             if traced.keras or not self._is_converted(traced):
                 continue
             for call in traced.function.calls:

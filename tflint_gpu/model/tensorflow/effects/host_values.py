@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -61,13 +61,14 @@ class HostValues(Analysis):
         self.model_classes = model.once(ModelClasses)
         self.keras_functions = model.once(KerasFunctions)
 
-    def asked(self, *, converts: bool) -> Iterator[HostValue]:
+    def asked(self, *, converts: bool, functions: Iterable[Traced] | None = None) -> Iterator[HostValue]:
         """The places in code that must be traced.
 
         Arguments:
             converts: whether Keras has AutoGraph convert the control flow and the numbers of its methods.
+            functions: only in these of the traced ones.
         """
-        for traced in self.traced_code.functions:
+        for traced in self.traced_code.functions if functions is None else functions:
             if traced.trace is None or not self._must_be_traced(traced):
                 continue
             yield from self._certain(traced, self._reads(traced))

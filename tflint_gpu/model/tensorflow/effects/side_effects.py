@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,6 +15,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -22,12 +23,6 @@ from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 
 EffectKind = Literal["print", "shape", "open", "container", "name", "argument"]
 
-CHANGES = frozenset(
-    (
-        "append appendleft extend insert add update setdefault pop popleft popitem remove discard clear sort reverse"
-    ).split()
-)
-"""Methods that change a container in place."""
 _CONTAINERS = frozenset("list dict set".split())
 _COLLECTIONS = frozenset(
     ["collections.deque", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"]
@@ -67,8 +62,12 @@ class SideEffects(Analysis):
     @cached_property
     def all(self) -> list[list[SideEffect]]:
         """The effects, those of one kind in one function together; prints of shapes after other prints."""
+        return self.of(self.code.functions)
+
+    def of(self, functions: Iterable[Traced]) -> list[list[SideEffect]]:
+        """The same of some of the traced functions."""
         groups: dict[tuple[Node, str], list[SideEffect]] = {}
-        for traced in self.code.functions:
+        for traced in functions:
             for effect in sorted(self._of(traced), key=lambda candidate: candidate.kind == "shape"):
                 kind = "print" if effect.kind == "shape" else effect.kind
                 groups.setdefault((traced.function.node, kind), []).append(effect)

@@ -26,8 +26,6 @@ _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE
 _RESTORING = frozenset(["load_weights", "load_model", "restore", "load"])
 _MADE_UP = re.compile(r"(?:tf|numpy)\.(?:random\.\w+|ones|zeros|ones_like|zeros_like)|numpy\.random\.\w+\.\w+")
 _UPDATING = ("apply_gradients", "minimize")
-TRAINING_WORDS = frozenset([*RUNNING_METHODS, *_UPDATING, *(name.rpartition(".")[2] for name in TAPES)])
-"""The last parts of the names of what trains or predicts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
-from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
+from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -88,25 +88,18 @@ class Traceability(Analysis):
     def _told(self, assumed: Model, function: Function) -> Iterator[Blocker]:
         """What would be wrong in it for sure."""
         entries = frozenset([function.node])
-
-        def is_own(traced: Traced) -> bool:
-            return entry(traced)[1] in entries
-
-        for effect in (item for group in assumed.once(SideEffects).all for item in group):
-            if is_own(effect.traced) and effect.kind != "shape":
+        own = [traced for traced in assumed.once(TracedCode).functions if entry(traced)[1] in entries]
+        for effect in (item for group in assumed.once(SideEffects).of(own) for item in group):
+            if effect.kind != "shape":
                 text = _EFFECTS[effect.kind].format(target=effect.target)
                 yield Blocker(effect.traced.file, effect.node, text)
-        for created in (state for group in assumed.once(CreatedState).in_every_call for state in group):
-            if is_own(created.traced):
-                file = created.traced.file
-                yield Blocker(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
-        for asked in assumed.once(HostValues).asked(converts=self.converts):
-            if is_own(asked.traced):
-                yield Blocker(asked.traced.file, asked.place, f"{asked.text} in it needs the value of a tensor")
-        for leak in assumed.once(GraphLists).leaks():
-            if is_own(leak.traced):
-                text = "a list in it gets tensors in a loop of the graph"
-                yield Blocker(leak.traced.file, leak.append.func, text)
+        for created in (state for group in assumed.once(CreatedState).of(own) for state in group):
+            file = created.traced.file
+            yield Blocker(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
+        for asked in assumed.once(HostValues).asked(converts=self.converts, functions=own):
+            yield Blocker(asked.traced.file, asked.place, f"{asked.text} in it needs the value of a tensor")
+        for leak in assumed.once(GraphLists).leaks(own):
+            yield Blocker(leak.traced.file, leak.append.func, "a list in it gets tensors in a loop of the graph")
         for traced in assumed.once(TracedCode).reached_from(entries):
             for call in traced.function.calls:
                 if assumed.once(FrozenValues).name_of(traced, call) is not None:

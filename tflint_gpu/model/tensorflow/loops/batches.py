@@ -84,7 +84,7 @@ class LoopData(Analysis):
             index = self._index(file, data, target)
             if index is not None:
                 sources |= set(self._indexed(file, loop, index))
-                slices |= set(self._slices(file, loop, data, index))
+                slices = set(self._slices(file, loop, data, index))
             elif self._is_data(file, data):
                 names |= set(target_names(target))
                 certain = self._must_be_data(file, data)
@@ -97,10 +97,11 @@ class LoopData(Analysis):
             elif _GIVES_BATCH.fullmatch(method_name(call) or "") and self._is_own_method(file, call):
                 sources.add(call)
                 certain = True
-        if not names and not sources | slices:
+        taken = sources | slices
+        if not names and not taken:
             return None
-        held = spread_names(file, loop, names, sources | slices)
-        return Batches(held, certain or bool(sources), frozenset(sources | slices))
+        held = spread_names(file, loop, names, taken)
+        return Batches(held, certain or bool(sources), frozenset(taken))
 
     def is_short(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop makes a known, small number of iterations, and no other loop runs it again and again."""

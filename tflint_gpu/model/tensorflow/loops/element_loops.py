@@ -15,39 +15,12 @@ from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.tensor_functions import ELEMENT_WORK, REDUCING, TENSOR_WORK
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, names_of
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 # Functions that do to an axis more what they do to an element, and keep its shape or change it for all elements alike.
-_WORK = frozenset(
-    (
-        "abs absolute fabs exp exp2 expm1 log log2 log10 log1p sqrt cbrt square power sin cos tan tanh arctan arctan2 "
-        "sinh cosh maximum minimum clip where sign round around rint floor ceil flip fliplr flipud rot90 roll add "
-        "subtract multiply divide true_divide mod nan_to_num dot matmul cumsum diff sort argsort isnan isfinite "
-        "fft.fft fft.rfft"
-    ).split()
-)
-_TENSOR_WORK = frozenset(
-    (
-        "abs sqrt square exp log sigmoid tanh sin cos round sign floor clip_by_value maximum minimum pow where add "
-        "subtract multiply divide one_hot image.resize image.resize_with_pad image.central_crop image.flip_left_right "
-        "image.flip_up_down image.rot90 image.rgb_to_grayscale image.grayscale_to_rgb image.per_image_standardization "
-        "image.convert_image_dtype image.adjust_brightness image.adjust_contrast image.adjust_gamma image.adjust_hue "
-        "image.adjust_saturation image.rgb_to_hsv math.abs math.sqrt math.square math.exp math.log math.log1p "
-        "math.sigmoid math.tanh math.sin math.cos math.maximum math.minimum math.pow math.multiply math.divide "
-        "math.add math.subtract matmul linalg.matmul nn.relu nn.tanh nn.sigmoid nn.softmax"
-    ).split()
-)
-# Results of one shape say nothing of the elements' shapes where a function reduces or reshapes them.
-_REDUCING = frozenset(
-    (
-        "mean std var sum max min amax amin median argmax argmin prod linalg.norm reduce_mean reduce_sum reduce_max "
-        "reduce_min math.reduce_mean math.reduce_std math.reduce_sum math.reduce_max math.reduce_min"
-    ).split()
-)
-WORK = frozenset(name.rpartition(".")[2] for name in _WORK | _TENSOR_WORK | _REDUCING)
-"""The last parts of the names of those functions."""
 _SHAPING = frozenset(
     (
         "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "
@@ -164,7 +137,7 @@ class ElementLoops:
         if isinstance(origin.node, cst.BaseNumber | cst.BaseString | cst.UnaryOperation) or origin.name is not None:
             return True
         short = (origin.made_by or "").partition(".")[2] or (method_name(origin.call) if origin.call else None)
-        return short in _REDUCING
+        return short in REDUCING
 
     def _is_grid(self, file: File, loop: LoopNode) -> bool:
         """Whether loops in each other count to known numbers: so many elements that small calls take long."""
@@ -178,11 +151,11 @@ class ElementLoops:
         name = file.name(call.func)
         if name is not None and name.startswith(("numpy.", "tf.")):
             library, _, short = name.partition(".")
-            if short in (_WORK if library == "numpy" else _TENSOR_WORK):
+            if short in (ELEMENT_WORK if library == "numpy" else TENSOR_WORK):
                 return name
-            if short in _REDUCING and self._is_next_to_arithmetic(file, call):
+            if short in REDUCING and self._is_next_to_arithmetic(file, call):
                 return name
-            return "" if short in _SHAPING or short in _REDUCING or name in _DRAWING else None
+            return "" if short in _SHAPING or short in REDUCING or name in _DRAWING else None
         if name in _DRAWING:
             return ""
         if any(file.names.is_builtin(call.func, builtin) for builtin in _BUILTINS):

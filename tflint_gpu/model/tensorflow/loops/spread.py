@@ -10,11 +10,12 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node
+from tflint_gpu.model.tensorflow.loops.block_bindings import BlockBindings, body_of
 
 
 def subscripts_of(file: File, loop: LoopNode) -> Iterator[cst.Subscript]:
     """The subscripts in a loop's body of names and attributes that the body does not make."""
-    made = set(_bound_in(file, loop))
+    made = _bound_in(file, loop)
     for subscript in file.tree.subscripts:
         base: Expression = subscript.value
         if not isinstance(base, cst.Name | cst.Attribute) or not file.tree.within(subscript, body_of(loop)):
@@ -25,28 +26,16 @@ def subscripts_of(file: File, loop: LoopNode) -> Iterator[cst.Subscript]:
             yield subscript
 
 
-def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
+def _bound_in(file: File, loop: LoopNode) -> set[str]:
     """The names that the loop's body assigns."""
-    scope = file.tree.scope(loop)
-    for name, bindings in scope.bindings.items():
-        if any(
-            binding.kind in ("assign", "augment") and file.tree.within(binding.node, body_of(loop))
-            for binding in bindings
-        ):
-            yield name
+    bound = file.once(BlockBindings).of(loop, file.tree.scope(loop))
+    return {binding.name for binding in bound if binding.kind in ("assign", "augment")}
 
 
 def spread_names(file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
     """The names, and all that the loop's body assigns from something that mentions one of them."""
-    scope = file.tree.scopes.get(block) or file.tree.scope(block)
-    assigned = [
-        binding
-        for bindings in scope.bindings.values()
-        for binding in bindings
-        if binding.value is not None
-        and binding.kind in ("assign", "for")
-        and file.tree.within(binding.node, body_of(block))
-    ]
+    bound = file.once(BlockBindings).of(block, file.tree.scopes.get(block) or file.tree.scope(block))
+    assigned = [binding for binding in bound if binding.value is not None and binding.kind in ("assign", "for")]
     held = set(names)
     for _ in range(len(assigned) + 1):
         more = {b.name for b in assigned if b.name not in held and b.value and mentions(b.value, held, sources)}
@@ -73,11 +62,6 @@ def mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[No
         else:
             stack.extend(children(node))
     return False
-
-
-def body_of(block: LoopNode | FunctionNode) -> Node:
-    """What runs in every iteration; a comprehension as a whole."""
-    return block if isinstance(block, cst.BaseComp) else block.body
 
 
 def target_names(target: Node) -> Iterator[str]:

@@ -13,10 +13,8 @@ from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummar
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.tensorflow.api.datasets import SOURCES, SURE_SOURCES
 from tflint_gpu.model.tensorflow.api.devices import device_problem
-from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
-from tflint_gpu.model.tensorflow.api.precision import DOUBLE_SPELLINGS, FLOATX_SETTERS, POLICY_SETTERS
-from tflint_gpu.model.tensorflow.dtypes.precision import CASTS
-from tflint_gpu.model.tensorflow.execution.program import TRAINING_WORDS
+from tflint_gpu.model.tensorflow.api.keras_methods import TRAINING_WORDS, WEIGHTED
+from tflint_gpu.model.tensorflow.api.precision import CASTS, DOUBLE_SPELLINGS, FLOATX_SETTERS, POLICY_SETTERS
 
 _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
 _FITTING = {"fit": 3, "evaluate": 3, "predict": 2}

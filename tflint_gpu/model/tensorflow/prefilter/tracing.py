@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummary, FileSummary, Region
 from tflint_gpu.model.python.prefilter.prefilters import FileRegion, PrefilterScope
+from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.tensorflow.api.counterparts import RAISES
-from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS
-from tflint_gpu.model.tensorflow.effects.created_state import CREATING_METHODS
-from tflint_gpu.model.tensorflow.effects.frozen_values import DRAWING, GENERATORS
-from tflint_gpu.model.tensorflow.effects.side_effects import CHANGES
+from tflint_gpu.model.tensorflow.api.keras_methods import CREATING_METHODS, OVERRIDDEN_METHODS
+from tflint_gpu.model.tensorflow.api.nondeterminism import DRAWING, GENERATOR_WORDS
 
 _KERAS_METHODS = OVERRIDDEN_METHODS | {"__call__"}
 _MAKERS = frozenset("function defun wrap_function Lambda".split())
@@ -117,7 +116,7 @@ def draws_while_traced(scope: PrefilterScope) -> bool:
 
 
 def _makes_generators(summary: FileSummary) -> bool:
-    return not GENERATORS.isdisjoint(summary.called)
+    return not GENERATOR_WORDS.isdisjoint(summary.called)
 
 
 def has_effects_while_traced(scope: PrefilterScope) -> bool:

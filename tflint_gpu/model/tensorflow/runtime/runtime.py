@@ -14,6 +14,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.python.value_flow.library import is_library
 from tflint_gpu.model.tensorflow.api.datasets import is_source
@@ -242,18 +243,15 @@ class Runtime(Analysis):
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""
-        order, parents = file.tree.order, file.tree.parents
-        for bindings in file.tree.root.bindings.values():
-            for binding in bindings:
-                statement = binding.node
-                if binding.kind != "import" or order[statement] > order[node]:
-                    continue
-                if not isinstance(parents.get(parents.get(statement, statement)), cst.Module):
-                    continue
-                imported = self.inference.project.imported(file, binding.target)
-                name = None if imported is None else self._initialised_on_import(imported[0], frozenset([file]))
-                if name is not None:
-                    return Initialiser(file, statement, name)
+        order = file.tree.order
+        for binding in file.once(_imports_at_top):
+            statement = binding.node
+            if order[statement] > order[node]:
+                continue
+            imported = self.inference.project.imported(file, binding.target)
+            name = None if imported is None else self._initialised_on_import(imported[0], frozenset([file]))
+            if name is not None:
+                return Initialiser(file, statement, name)
         return None
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
@@ -364,3 +362,10 @@ def _entering(file: File, call: cst.Call) -> Node | None:
         (ancestor for ancestor in file.tree.ancestors(call) if isinstance(ancestor, cst.WithItem | cst.BaseSuite)), None
     )
     return file.tree.parents[item] if isinstance(item, cst.WithItem) else None
+
+
+def _imports_at_top(file: File) -> list[Binding]:
+    """What the statements of a module import that are in no block."""
+    parents = file.tree.parents
+    bindings = (binding for bindings in file.tree.root.bindings.values() for binding in bindings)
+    return [b for b in bindings if b.kind == "import" and parents.get(parents.get(b.node, b.node)) is file.tree.module]

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.project.functions import Attribute, Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import is_source
-from tflint_gpu.model.tensorflow.api.model_packages import is_model_of_package
+from tflint_gpu.model.tensorflow.api.model_packages import OPTIMIZING_FUNCTIONS, is_model_of_package
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.types.annotations import declared_classes
 from tflint_gpu.model.tensorflow.types.receivers import lacks_method
@@ -66,14 +66,6 @@ _MODULE = re.compile(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metri
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
 _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
-)
-# TensorFlow Model Optimization's functions of a model make a model; of a layer some of them make a layer.
-_TFMOT = "tensorflow_model_optimization."
-_OPTIMIZED = frozenset(
-    (
-        "sparsity.keras.prune_low_magnitude sparsity.keras.strip_pruning clustering.keras.cluster_weights "
-        "clustering.keras.strip_clustering quantization.keras.quantize_model quantization.keras.quantize_apply"
-    ).split()
 )
 _SIGNATURES = Content("attribute", "signatures")
 _DECLARED: dict[str, Kind] = {
@@ -197,7 +189,7 @@ class Kinds(Analysis):
 
     def _of_optimized(self, name: str, origin: Origin) -> Kind | None:
         call = origin.call
-        if call is None or not name.startswith(_TFMOT) or name.removeprefix(_TFMOT) not in _OPTIMIZED or not call.args:
+        if call is None or name not in OPTIMIZING_FUNCTIONS or not call.args:
             return None
         return "model" if self.is_model(origin.file, call.args[0].value, origin.context) else None
 

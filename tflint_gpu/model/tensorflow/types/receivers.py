@@ -15,10 +15,9 @@ _RUNTIMES = frozenset(
     (
         "tf.lite.Interpreter tf.lite.python.interpreter.Interpreter tflite_runtime.interpreter.Interpreter "
         "ai_edge_litert.interpreter.Interpreter onnxruntime.InferenceSession MNN.Interpreter "
-        "tf.saved_model.load tf.compat.v1.saved_model.load tf.compat.v1.Session"
+        "tf.saved_model.load tf.compat.v1.saved_model.load tf.compat.v1.Session tf.Graph tf.compat.v1.Graph"
     ).split()
 )
-_GRAPHS = frozenset(["tf.Graph", "tf.compat.v1.Graph"])
 _LITERALS: dict[type[cst.CSTNode], type] = {
     cst.SimpleString: str,
     cst.Integer: int,
@@ -37,7 +36,7 @@ def lacks_method(inference: Inference, origin: Origin, method: str) -> bool:
     literal = _LITERALS.get(type(origin.node))
     if literal is not None:
         return not hasattr(literal, method)
-    if origin.made_by in _RUNTIMES or _is_graph(origin):
+    if origin.made_by in _RUNTIMES or _is_entered(origin):
         return True
     cls = inference.instance_class(origin)
     return (
@@ -45,10 +44,9 @@ def lacks_method(inference: Inference, origin: Origin, method: str) -> bool:
     )
 
 
-def _is_graph(origin: Origin) -> bool:
-    """`tf.Graph()`, and what `with tf.Graph().as_default() as graph` calls so: a session or a writer has this, too."""
-    call = origin.call
-    return call is not None and (origin.made_by in _GRAPHS or method_name(call) == "as_default")
+def _is_entered(origin: Origin) -> bool:
+    """What `with tf.Graph().as_default() as graph` calls so: a graph, a session or a writer has this method."""
+    return origin.call is not None and method_name(origin.call) == "as_default"
 
 
 def _class_lacks(definitions: Definitions, cls: Class, method: str) -> bool:

@@ -1,0 +1,207 @@
+"""How many bytes a dataset's elements have, where they are pictures that its functions decoded and resized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.bounds import PICTURE_STEPS
+from tflint_gpu.model import BATCH_NEUTRAL, Analysis, MappedFunctions, argument
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Callee, Chain, Context, Expression, File, Model, Operation, Origin
+
+_NUMBERS = {
+    "uint8": 1,
+    "int8": 1,
+    "float16": 2,
+    "bfloat16": 2,
+    "uint16": 2,
+    "float32": 4,
+    "int32": 4,
+    "float64": 8,
+    "int64": 8,
+}
+_FLOAT = 4
+_DECODERS = frozenset(
+    f"tf.{folder}.decode_{kind}" for folder in ("io", "image") for kind in ("jpeg", "png", "image", "bmp", "jpg")
+)
+# Of a picture they make one of another size, given as a pair or as two numbers, in float32 but for the last ones.
+_RESIZED_TO_PAIR = frozenset(["tf.image.resize", "tf.compat.v1.image.resize", "tf.compat.v1.image.resize_images"])
+_RESIZED_TO_NUMBERS = frozenset(["tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad"])
+_KEEPING_NUMBERS = frozenset(["tf.image.resize_with_crop_or_pad"])
+# They say the whole shape, as the second argument of some name.
+_SHAPED = {
+    "tf.reshape": "shape",
+    "tf.ensure_shape": "shape",
+    "tf.image.random_crop": "size",
+    "tf.image.stateless_random_crop": "size",
+}
+_CASTS = frozenset(["tf.cast", "tf.image.convert_image_dtype", "tf.saturate_cast", "tf.dtypes.cast"])
+# They change pixels only.
+_PIXELS = ("tf.image.random_", "tf.image.stateless_random_", "tf.image.adjust_", "tf.image.flip_")
+_ARITHMETIC = frozenset(
+    (
+        "tf.add tf.subtract tf.multiply tf.divide tf.math.add tf.math.subtract tf.math.multiply tf.math.divide "
+        "tf.clip_by_value tf.identity tf.image.per_image_standardization"
+    ).split()
+)
+# `enumerate` puts a number before each element.
+_SAME_ELEMENTS = BATCH_NEUTRAL - {"enumerate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture: pixels of its height and width, its channels, and the bytes of each number; None where unknown."""
+
+    height: int | None = None
+    width: int | None = None
+    channels: int | None = None
+    number: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Its bytes; 0 where they do not follow from the code."""
+        factors = (self.height, self.width, self.channels, self.number)
+        product = 1
+        for factor in factors:
+            product *= factor or 0
+        return product
+
+
+Element: TypeAlias = tuple[Picture, ...]
+"""The components of an element; one that is no known picture counts nothing."""
+
+
+class DecodedPictures(Analysis):
+    """Analysis of the elements of datasets."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.functions = model.once(MappedFunctions)
+
+    def element(self, chain: Chain, operations: Sequence[Operation]) -> Element:
+        """What the elements of a chain are after some of its operations, as far as they are pictures."""
+        element: Element = ()
+        if chain.made is not None and chain.made.name == "zip":
+            parts = [self.element(joined, joined.operations) for joined in chain.inputs]
+            element = tuple(part[0] if len(part) == 1 else Picture() for part in parts)
+        for operation in operations:
+            if operation.name == "map":
+                element = self._mapped(operation, element)
+            elif operation.name not in _SAME_ELEMENTS:
+                return ()
+        return element
+
+    def _mapped(self, operation: Operation, element: Element) -> Element:
+        callees = self.functions.of(operation)
+        if len(callees) != 1:
+            return ()
+        [callee] = callees
+        function = callee.function
+        values = _Values(self, _given(callee, element))
+        elements = [
+            values.element(function.file, returned, callee.context)
+            for returned in function.file.returned(function.node)
+        ]
+        return elements[0] if elements and all(known == elements[0] for known in elements) else ()
+
+
+def _given(callee: Callee, element: Element) -> dict[cst.Param, Picture]:
+    """What the parameters of a mapped function get."""
+    parameters = [p for p in callee.function.parameters if isinstance(p, cst.Param)]
+    return dict(zip(parameters, element, strict=False)) if len(element) == len(parameters) else {}
+
+
+class _Values:
+    """The pictures that expressions of one mapped function give."""
+
+    def __init__(self, analysis: DecodedPictures, given: dict[cst.Param, Picture]) -> None:
+        self.inference = analysis.inference
+        self.constants = analysis.constants
+        self.given = given
+
+    def element(self, file: File, expr: Expression, context: Context | None) -> Element:
+        """The components of what a function returns; those of a dictionary by the order of its keys."""
+        origins = self.inference.of(file, expr, context)
+        shown = [_components(origin) for origin in origins]
+        if len(origins) == 1 and shown[0] is not None:
+            return tuple(self.picture(origins[0].file, part, origins[0].context) for part in shown[0])
+        return (self.picture(file, expr, context),)
+
+    def picture(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> Picture:
+        """What is known of a picture on every way to it."""
+        if depth > PICTURE_STEPS.limit:
+            self.inference.meet(PICTURE_STEPS)
+            return Picture()
+        pictures = [self._of(origin, depth + 1) for origin in self.inference.of(file, expr, context)]
+        return pictures[0] if pictures and all(known == pictures[0] for known in pictures) else Picture()
+
+    def _of(self, origin: Origin, depth: int) -> Picture:
+        node, file, context = origin.node, origin.file, origin.context
+        if origin.access_path:
+            return Picture()
+        if isinstance(node, cst.Param):
+            return self.given.get(node, Picture())
+        if isinstance(node, cst.BinaryOperation):
+            return self._computed(file, node, context, depth)
+        return self._called(origin, node, depth) if isinstance(node, cst.Call) else Picture()
+
+    def _computed(self, file: File, node: cst.BinaryOperation, context: Context | None, depth: int) -> Picture:
+        """`image / 255`: a division of bytes gives float32."""
+        sides = [self.picture(file, side, context, depth) for side in (node.left, node.right)]
+        picture = max(sides, key=lambda side: side.size or (side.channels or 0))
+        is_of_bytes = isinstance(node.operator, cst.Divide) and picture.number == 1
+        return replace(picture, number=_FLOAT) if is_of_bytes else picture
+
+    def _called(self, origin: Origin, call: cst.Call, depth: int) -> Picture:
+        name, file, context = origin.made_by or "", origin.file, origin.context
+        given = self.picture(file, call.args[0].value, context, depth) if call.args else Picture()
+        if name in _DECODERS:
+            channels = self.constants.of(file, argument(call, 1, "channels"), context)
+            is_plain = argument(call, -1, "dtype") is None
+            return Picture(channels=_number(channels), number=1 if is_plain else None)
+        if name in _RESIZED_TO_PAIR:
+            height, width = self._numbers(file, argument(call, 1, "size"), context, 2)
+            may_keep_numbers = argument(call, 2, "method") is not None
+            return Picture(height, width, given.channels, given.number if may_keep_numbers else _FLOAT)
+        if name in _RESIZED_TO_NUMBERS:
+            sizes = (argument(call, 1, "target_height"), argument(call, 2, "target_width"))
+            height, width = (_number(self.constants.of(file, size, context)) for size in sizes)
+            return Picture(height, width, given.channels, given.number if name in _KEEPING_NUMBERS else _FLOAT)
+        if name in _SHAPED:
+            height, width, channels = self._numbers(file, argument(call, 1, _SHAPED[name]), context, 3)
+            return Picture(height, width, channels, given.number)
+        if name in _CASTS:
+            return replace(given, number=self._bytes(file, argument(call, 1, "dtype")))
+        return given if name in _ARITHMETIC or name.startswith(_PIXELS) else Picture()
+
+    def _numbers(
+        self, file: File, expr: Expression | None, context: Context | None, count: int
+    ) -> tuple[int | None, ...]:
+        """The whole numbers of a shape, as many as it must have; None for each where one is unknown."""
+        values = self.constants.of(file, expr, context)
+        is_shape = isinstance(values, tuple | list) and len(values) == count
+        return tuple(map(_number, values)) if is_shape else (None,) * count
+
+    def _bytes(self, file: File, dtype: Expression | None) -> int | None:
+        if dtype is None:
+            return None
+        name = file.name(dtype) or self.constants.of(file, dtype)
+        return _NUMBERS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
+
+
+def _components(origin: Origin) -> Iterable[Expression] | None:
+    node = origin.node
+    if origin.access_path or not isinstance(node, cst.Tuple | cst.Dict):
+        return None
+    if any(isinstance(element, cst.StarredElement | cst.StarredDictElement) for element in node.elements):
+        return None
+    return [element.value for element in node.elements]
+
+
+def _number(value: object) -> int | None:
+    return value if type(value) is int and value > 0 else None

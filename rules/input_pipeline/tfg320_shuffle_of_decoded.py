@@ -1,0 +1,139 @@
+"""TFG320 shuffle-of-decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, has_datasets
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    moved_before,
+)
+
+from .decoded_pictures import DecodedPictures
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Chain, Model, Operation
+
+_BASIS = "500 float32 pictures of 512 x 512 took 1.8 GB behind the map, 0.2 GB before it"
+_MUCH = 4_000_000_000
+_ONLY_MOVES = frozenset(["map", "prefetch", "with_options"])
+
+
+class ShuffleOfDecoded(Rule):
+    """A `shuffle` keeps gigabytes of decoded pictures in host memory, where file names or records would do.
+
+    Why: the buffer of `shuffle` holds whole elements. Behind a `map` that decodes and resizes pictures they are many
+    times larger than the file names or records before it: 1,000 float32 pictures of 1,024 x 1,024 take 12 GB. The
+    buffer is filled again at the beginning of every epoch, and the first batch waits for it. A shuffle before the map
+    gives the same order. Reported where the size of the pictures and of the buffer follow from the code and come to
+    4 GB or more; a dataset with fewer elements than the buffer takes less. Not reported: a shuffle behind a `cache` in
+    memory, whose pictures it shares, short datasets, and batches (TFG307).
+
+    Measured: {evidence}
+
+    Fix: unsafe: random numbers that the maps draw go to other pictures. There is none where something else than maps
+    stands between.
+
+    Example:
+        import tensorflow as tf
+
+
+        def load(path):
+            picture = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+            return tf.image.resize(picture, (1024, 1024))
+
+
+        dataset = tf.data.Dataset.list_files("*.jpg").map(load).shuffle(1000).batch(8)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        def load(path):
+            picture = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+            return tf.image.resize(picture, (1024, 1024))
+
+
+        dataset = tf.data.Dataset.list_files("*.jpg").shuffle(1000).map(load).batch(8)
+    """
+
+    code = "TFG320"
+    name = "shuffle-of-decoded"
+    required_substrings = ((b".shuffle(",),)
+    nearby_substrings = DATASET_SUBSTRINGS
+    prefilters = (has_datasets,)
+    fixable = "unsafe"
+    skips_tests = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield each shuffle of pictures that take so much."""
+        for call in model.method_calls("shuffle"):
+            chains = model.once(Pipelines).chains(model.file, call)
+            if not all(chain.certain and chain.operations and not chain.is_short for chain in chains):
+                continue
+            held = [_bytes_held(model, chain) for chain in chains]
+            if held and min(held) >= _MUCH:
+                yield _finding(chains, min(held))
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """What a process holds until the first batch of an epoch is there, with other pictures."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True, unit="bytes")
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        def drawn(number):
+            return tf.image.resize(tf.fill((8, 8, 3), tf.cast(number, tf.float32)), (512, 512))
+
+        dataset = tf.data.Dataset.range(500).map(drawn).shuffle(400).batch(8)
+        tflint_measure.consume(dataset.take(1))
+    """,
+    changes=((".map(drawn).shuffle(400)", ".shuffle(400).map(drawn)"),),
+)
+
+
+def _bytes_held(model: Model, chain: Chain) -> int:
+    """What the buffer of the shuffle that ends a chain takes when it is full; 0 where that is not known."""
+    shuffle, before = chain.operations[-1], chain.operations[:-1]
+    rows = shuffle.argument(0, "buffer_size")
+    in_memory = any(o.name == "cache" and not o.call.args for path in chain.paths for o in path.operations)
+    if not isinstance(rows, int) or rows < 2 or in_memory:
+        return 0
+    most = chain.most
+    pictures = model.once(DecodedPictures).element(chain, before)
+    return (rows if most is None else min(rows, most)) * sum(picture.size for picture in pictures)
+
+
+def _finding(chains: Sequence[Chain], held: int) -> Finding:
+    shuffle = chains[0].operations[-1]
+    first = next((o for o in chains[0].operations if o.name == "map"), None)
+    return Finding(
+        shuffle.file,
+        shuffle.place,
+        f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds decoded pictures",
+        Prediction("memory", ("host",), basis=_BASIS),
+        help="shuffle the file names or records, before the `map` that decodes them: the order is the same",
+        notes=(Note(first.file, first.place, "the pictures are made here"),) if first is not None else (),
+        fix=_fix(chains, shuffle, first),
+    )
+
+
+def _fix(chains: Sequence[Chain], shuffle: Operation, first: Operation | None) -> Fix | None:
+    if len(chains) != 1 or first is None:
+        return None
+    operations = chains[0].operations
+    between = operations[operations.index(first) : -1]
+    if any(operation.name not in _ONLY_MOVES for operation in between):
+        return None
+    edits = moved_before(shuffle, first)
+    return Fix("Shuffle before the map", "unsafe", edits) if edits else None
