@@ -167,21 +167,24 @@ def test_actions_that_are_amounts(beside: Beside) -> None:
 
 def test_nothing_is_recorded_elsewhere(beside: Beside, monkeypatch: Any) -> None:
     """Protects loops that log to a service which was never started, and the service."""
-    monkeypatch.setitem(sys.modules, "diary", None)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     beside.environment.record_nothing("diary")
     import diary  # type: ignore[import-not-found]
+    from diary.for_keras.callbacks import Callback  # type: ignore[import-not-found]
 
     with diary.init(project="a") as run:
         run.log({"loss": 1.0})
     diary.config["a"] = 1
-    assert list(diary.keras.Callback(monitor="x")) == [] and "`diary`, which records nothing" in beside.told
+    assert diary.written(len) is not len and diary.written(fail) is fail
+    assert list(Callback(monitor="x")) == [] and "`diary`, which records nothing" in beside.told
 
 
 def test_what_the_way_asks_of_the_command_line(beside: Beside) -> None:
     """Protects scripts whose training stands under `if args.train:`."""
-    beside.environment.ASKED = {"train": True, "mode": "fit", "unknown": True}
-    parsed = beside.environment.arguments(lambda: types.SimpleNamespace(train=False, mode="show", rate=0.1))()
-    assert vars(parsed) == {"train": True, "mode": "fit", "rate": 0.1}
+    beside.environment.ASKED = {"train": True, "mode": "fit", "cards": True, "start": True, "unknown": True}
+    given = types.SimpleNamespace(train=False, mode="show", cards=2, start=None)
+    parsed = beside.environment.arguments(lambda: given)()
+    assert vars(parsed) == {"train": True, "mode": "fit", "cards": 2, "start": None}
     assert beside.told == ["the argument --train", "the argument --mode as fit"]
 
 

@@ -280,12 +280,12 @@ def test_episodes_are_one_loop(measure: Measure) -> None:
 NEVER = """
 import tflint_clock
 tflint_clock.MOST_SECONDS_OF_SHAPES = 4.0
-tflint_measure.expect()
+tflint_measure.expect(0)
 for step in tflint_measure.steps(range(4)):
     time.sleep({pause})
     count = globals().get("count", 0) + 1
     if count > {after}:
-        tflint_measure.passed()
+        tflint_measure.passed(0)
         time.sleep(0.02)
 """
 

@@ -56,7 +56,7 @@ def _with_programs(
     readings: Readings,
 ) -> Case:
     statement = flagged_statement(experiment, finding.file, finding.node)
-    flagged = (finding.file, statement) if statement is not None else None
+    flagged = ((finding.file, statement),) if statement is not None else ()
     prediction = experiment.prediction or finding.prediction
     experiment = dataclasses.replace(experiment, prediction=prediction, flagged=flagged)
     case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)

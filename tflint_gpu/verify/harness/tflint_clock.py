@@ -104,7 +104,7 @@ class Clock:
 
     def _is_warm(self) -> bool:
         """Whether all that must be seen was seen, and steps take no less time than those before them."""
-        if _EXPECTED and not _PASSED:
+        if _AWAITED:
             if time.perf_counter() - self.began > MOST_SECONDS_OF_SHAPES:
                 raise NeverRun(f"the loop's first {self.iterations} iterations do not run the flagged code")
             return False
@@ -145,19 +145,19 @@ class Clock:
         return sum(max(0.0, seconds - usual) for seconds in (*self.warm, *self.dropped))
 
 
-_EXPECTED: list[bool] = []
-_PASSED: list[bool] = []
+_AWAITED: set[int] = set()
+"""Flagged statements that have not run yet, by their numbers."""
 
 
-def expect() -> None:
-    """The loop may pass the flagged code by: nothing is measured before the program tells that it ran."""
-    _EXPECTED.append(True)
+def expect(*statements: int) -> None:
+    """The loop may pass these flagged statements by: nothing is measured before the program tells that each ran."""
+    _AWAITED.update(statements)
 
 
 @tf.autograph.experimental.do_not_convert
-def passed() -> None:
-    """The flagged code ran, or what repairs it: steps before that are of another kind."""
-    if not _PASSED:
-        _PASSED.append(True)
+def passed(statement: int) -> None:
+    """A flagged statement ran, or what repairs it (in a traced function: was traced); steps before are of another kind."""
+    if statement in _AWAITED:
+        _AWAITED.discard(statement)
         for clock in Clock.running:
             clock.warm.clear()

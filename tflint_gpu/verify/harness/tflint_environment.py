@@ -11,7 +11,9 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType, SimpleNamespace
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy
@@ -275,7 +277,9 @@ def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 def _asked(parsed: Any) -> Any:
     """What was given on the command line, and what the way to the flagged code asks of it."""
     for name, value in ASKED.items():
-        if hasattr(parsed, name) and getattr(parsed, name) != value:
+        given = getattr(parsed, name, None)
+        is_off = isinstance(given, int) and not given  # what is a path or a text cannot be turned on
+        if is_off if value is True else hasattr(parsed, name) and given != value:
             setattr(parsed, name, value)
             tell(f"the argument --{name}" + ("" if value is True else f" as {value}"))
     return parsed
@@ -323,7 +327,11 @@ class _Recorder(ModuleType):
         return _Recorder(f"{self.__name__}.{name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _Recorder(self.__name__)
+        is_decorator = len(args) == 1 and not kwargs and isinstance(args[0], FunctionType)
+        return args[0] if is_decorator else _Recorder(self.__name__)
+
+    def __mro_entries__(self, bases: object) -> tuple[type, ...]:
+        return (tf.keras.callbacks.Callback,)  # of what they give, only this is made for others to extend
 
     def __enter__(self) -> Any:
         return self
@@ -341,11 +349,27 @@ class _Recorder(ModuleType):
         return iter(())
 
 
+class _Recorders(MetaPathFinder, Loader):
+    """Finds recorders where modules are looked for, those within them, too."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        is_known = fullname.partition(".")[0] in self.names
+        return ModuleSpec(fullname, self, is_package=True) if is_known else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Recorder(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing in it."""
+
+
 def record_nothing(*names: str) -> None:
     """Stand for modules that keep a record of experiments elsewhere, which this one is none of."""
+    sys.meta_path.insert(0, _Recorders(names))
     for name in names:
-        sys.modules[name] = _Recorder(name)
-        sys.modules[name].__path__ = []
         tell(f"`{name}`, which records nothing")
 
 
@@ -355,3 +379,4 @@ def plain_bars() -> None:
         tqdm: Any = importlib.import_module("tqdm")
         sys.modules["tqdm.notebook"] = tqdm.std
         tqdm.tqdm_notebook, tqdm.tnrange = tqdm.std.tqdm, tqdm.std.trange
+        tell("bars of text for `tqdm.notebook`")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from tflint_gpu.experiment import Change, Experiment
@@ -9,9 +11,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.verify.slicing.pieces import Piece, standing_before
 
-_CONDITIONS = (cst.If, cst.IfExp, cst.BooleanOperation, cst.Match, cst.Try, cst.For, cst.While, cst.BaseComp)
+_CONDITIONS = (cst.If, cst.Match, cst.Try, cst.For, cst.While)
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
-_TELLING = "tflint_measure.passed()"
 _CLOCKED = ("tflint_measure.steps(", "tflint_measure.iterates(")
 
 
@@ -44,10 +45,11 @@ def _is_passed_by(experiment: Experiment, file: File, node: Node) -> bool:
     return not any(parent is node for parent in experiment.file.tree.ancestors(experiment.node))
 
 
-def telling(file: File, statement: Node, edits: tuple[Change, ...]) -> Piece:
+def telling(number: int, file: File, statement: Node, edits: Sequence[Change]) -> Piece:
     """What tells in a program that a statement ran, or what replaces it there.
 
     Arguments:
+        number: of the statement among those that are flagged.
         edits: those of the program.
     """
     place = file.source.line_starts[file.source.row(file.span(statement)[0]) - 1]
@@ -56,4 +58,4 @@ def telling(file: File, statement: Node, edits: tuple[Change, ...]) -> Piece:
         if edit.file is file and edit.where in ("replace", "lines", "commented lines") and start < place < end:
             place = file.source.line_starts[file.source.row(start) - 1]
     line = file.source.line(file.source.row(place))
-    return standing_before(place, f"{line[: len(line) - len(line.lstrip())]}{_TELLING}\n")
+    return standing_before(place, f"{line[: len(line) - len(line.lstrip())]}tflint_measure.passed({number})\n")

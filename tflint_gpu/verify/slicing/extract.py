@@ -340,7 +340,8 @@ class _Cut:
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
         lines += [f"import {OLD_KERAS}"] if self.old_keras else []
         lines += [f"import {HARNESS}", *self._settings_of_stand_ins(), self.opening, self.experiment.opening]
-        lines += [f"{HARNESS}.expect()"] if any(self._tells(part) for part in self.files.values()) else []
+        if told := [number for part in self.files.values() for number in self._told(part)]:
+            lines.append(f"{HARNESS}.expect({', '.join(map(str, sorted(told)))})")
         lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
         if numpy_lines := [line for part in self.files.values() for line in old_names_of_numpy(part.file)]:
             lines += ["import numpy", *dict.fromkeys(numpy_lines)]
@@ -361,10 +362,10 @@ class _Cut:
         if self._recorders:
             yield f"{ENVIRONMENT}.record_nothing({', '.join(map(repr, self._recorders))})"
 
-    def _tells(self, part: Part) -> bool:
-        """Whether a file says that the flagged statement ran."""
-        flagged = self.experiment.flagged
-        return flagged is not None and flagged[0] is part.file and part.holds(flagged[1])
+    def _told(self, part: Part) -> list[int]:
+        """The numbers of the flagged statements of a file, which tells when they ran."""
+        flagged = enumerate(self.experiment.flagged)
+        return [number for number, (file, node) in flagged if file is part.file and part.holds(node)]
 
     def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
@@ -383,8 +384,7 @@ class _Cut:
             if probe.file is file and (part.holds(probe.node) or not probe.optional)
         ]
         pieces += [of_change(probe, measures=True) for probe in probes]
-        if experiment.flagged is not None and self._tells(part):
-            pieces.append(telling(*experiment.flagged, edits))
+        pieces += [telling(number, *experiment.flagged[number], edits) for number in self._told(part)]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         if file is self.entry.file and self.call.lines:
             text = "\n".join([text.rstrip(), *self.call.lines, ""])

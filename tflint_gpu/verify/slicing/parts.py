@@ -90,7 +90,9 @@ class Part:
     @cached_property
     def readers(self) -> tuple[Around, ...]:
         """The calls that stay and read what may not be here."""
-        readers = {reader.call: reader for reader in read_elsewhere(self.file)}
+        readers: dict[cst.Call, Around] = {}
+        for reader in read_elsewhere(self.file):  # a known function comes before a method that is called like it
+            readers.setdefault(reader.call, reader)
         if self.is_whole:  # whether it is called shows when the program runs
             within = (call for call in _loading(self.file) if self.file.tree.function(call) is not None)
             readers |= {call: Around(call, "refused") for call in within if call not in readers}

@@ -74,6 +74,7 @@ _MODULE_OF = (
         ).split(),
     ),
 )
+_READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer".split())
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
@@ -109,7 +110,7 @@ class Around:
     @property
     def reads(self) -> bool:
         """Whether it answers where something is read, and so makes up what an address would give."""
-        return self.function != "writing"
+        return self.function not in _READING_NOTHING
 
 
 def read_elsewhere(file: File) -> Iterator[Around]:
