@@ -156,7 +156,7 @@ def expect(*statements: int) -> None:
 
 @tf.autograph.experimental.do_not_convert
 def passed(statement: int) -> None:
-    """A flagged statement ran, or what repairs it (in a traced function: was traced); steps before are of another kind."""
+    """A flagged statement ran, or its repair (in a traced function: was traced); steps before are of another kind."""
     if statement in _AWAITED:
         _AWAITED.discard(statement)
         for clock in Clock.running:

@@ -75,7 +75,7 @@ def _steps(iterable: Iterable[Any], reads: bool, clock: Clock, known: set[Any]) 
         kept = len(iterable)
         if not kept:
             raise EmptyData("what the loop runs over has no element")
-    clock.resume(_until_all_kinds(iterable) if kept else 0)
+    clock.resume(_until_all_shapes(iterable) if kept else 0)
     counts = False
     for element, is_first in _endless(iterable, reads):
         shapes = _shapes(element)
@@ -99,10 +99,10 @@ def _shapes(element: Any) -> Any:
     return tuple((tuple(part.shape), str(part.dtype)) if hasattr(part, "shape") else type(part) for part in parts)
 
 
-def _until_all_kinds(elements: Iterable[Any]) -> int:
-    """How many elements it takes to see all that a step may be traced for: shapes, and each value of Python's own."""
-    kinds = [[_shapes(part) if hasattr(part, "shape") else repr(part) for part in tf.nest.flatten(e)] for e in elements]
-    return 1 + max(index for index, kind in enumerate(kinds) if kind not in kinds[:index])
+def _until_all_shapes(elements: Iterable[Any]) -> int:
+    """How many elements it takes to see all shapes: slow steps are not repeated for those that show nothing new."""
+    shapes = [_shapes(element) for element in elements]
+    return 1 + max(map(shapes.index, shapes))
 
 
 def iterates(samples: int = 1) -> bool:
