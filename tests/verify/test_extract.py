@@ -34,7 +34,7 @@ def show(*values):
 def wrapped(value, *more):
     return ["wrapped", value, *more]
 
-def keras_dataset(name):
+def keras_dataset(name, cut=0):
     return name
 
 def synthetic(*specs):

@@ -353,6 +353,7 @@ try:
 except FileNotFoundError as error:
     assert "voc" in str(error)
 (words, _), _ = tflint_values.keras_numbers("imdb")(num_words=50)
+assert len(tflint_values.keras_numbers("reuters", cut=9000)()[0][1]) > 9000
 assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0][0].shape[1] == 13
 
 features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64),

@@ -257,6 +257,7 @@ def test_stubs_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
     outcome = measure(
         "x, y = tflint_measure.synthetic(((32, 8), 'float32'), ((32,), 'int64'))\n"
         "(train, labels), _ = tflint_measure.keras_dataset('cifar10')\n"
+        "assert len(tflint_measure.keras_dataset('mnist', cut=55_000)[0][0]) == 60_000\n"
         "tflint_measure.finish(shapes=[list(a.shape) for a in (x, y, train, labels)],"
         " types=[str(a.dtype) for a in (x, y, train, labels)])\n"
     )

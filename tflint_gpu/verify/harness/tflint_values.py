@@ -171,8 +171,12 @@ def known_table(function: Callable[..., Any]) -> Callable[..., Any]:
     return fetch
 
 
-def keras_numbers(name: str) -> Callable[..., Any]:
-    """What `load_data` of Keras' data sets of texts and tables gives, with their shapes and fewer rows."""
+def keras_numbers(name: str, cut: int = 0) -> Callable[..., Any]:
+    """What `load_data` of Keras' data sets of texts and tables gives, with their shapes and fewer rows.
+
+    Arguments:
+        cut: see `tflint_data.keras_dataset`.
+    """
 
     def load_data(num_words: Any = None, maxlen: Any = None, **options: Any) -> Any:
         tell(f"the data set keras.datasets.{name}")
@@ -187,7 +191,7 @@ def keras_numbers(name: str) -> Callable[..., Any]:
                 texts[row] = _draw.integers(1, num_words or 10_000, length).tolist()
             return texts, _draw.integers(0, 2 if name == "imdb" else 46, rows)
 
-        return part(1024), part(512)
+        return (part(25_000), part(25_000)) if cut > 512 and not columns else (part(1024), part(512))
 
     return load_data
 

@@ -17,7 +17,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.stubs.readers import replaced_functions
+from tflint_gpu.verify.stubs.readers import cut_of, replaced_functions
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
 _SPEC = re.compile(r"(?P<shape>\((?:\s*\d+\s*(?:,\s*\d+\s*)*,?)?\s*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
@@ -55,7 +55,7 @@ def stands(file: File, harness: str) -> Iterator[Stand]:
 def _datasets(file: File, harness: str) -> Iterator[Stand]:
     for name in _KERAS_DATASETS:
         for call in file.calls(f"keras.datasets.{name}.load_data"):
-            yield Stand(*file.span(call), f'{harness}.keras_dataset("{name}")')
+            yield Stand(*file.span(call), f'{harness}.keras_dataset("{name}"{cut_of(file)})')
 
 
 def _commented(file: File, harness: str) -> Iterator[Stand]:

@@ -74,6 +74,9 @@ _MODULE_OF = (
         ).split(),
     ),
 )
+# `x[5000:]`, `x[:-5000]`, `x.reshape(60000, 784)`, `data.skip(5000)`
+_CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|\.(?:reshape|take|skip)\(\s*\(?\s*(\d+)\b")
+_LATE = 500
 _READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer".split())
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
@@ -186,13 +189,19 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
     """The calls whose function is replaced, each with what it becomes: nothing of the library is needed for them."""
     for name in _KERAS_TABLES:
         for call in file.calls(f"keras.datasets.{name}.load_data"):
-            yield call, f'{VALUES}.keras_numbers("{name}")'
+            yield call, f'{VALUES}.keras_numbers("{name}"{cut_of(file)})'
     for call in file.calls(*_RECORDERS):
         yield call, f"{ENVIRONMENT}.unrecorded"
     for name, stand_in in (("load", "catalogued"), ("builder", "builder")):
         calls = list(file.calls(f"tensorflow_datasets.{name}"))
         if any(_may_be_known(call) for call in calls):  # which is reached, and with which name, shows when it runs
             yield from ((call, f"{VALUES}.{stand_in}") for call in calls)
+
+
+def cut_of(file: File) -> str:
+    """The argument of what stands for a data set that says at which row the code takes data apart; none: nowhere."""
+    numbers = [int(number) for match in _CUTS.finditer(file.source.code) for number in match.groups() if number]
+    return f", cut={max(numbers)}" if numbers and max(numbers) >= _LATE else ""
 
 
 def _may_be_known(call: cst.Call) -> bool:
