@@ -158,6 +158,14 @@ LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {
             "pkg__marks__old": "def old(x): return x",
         },
     ),
+    "files that only annotations need": (
+        "7",
+        {
+            "main": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from kinds import Kind\n"
+            "def f(x: 'Kind'):\n    return x\nplace(f(7))",
+            "kinds": "import nothing_that_is_there\nclass Kind: pass",
+        },
+    ),
     "a module handed on": ("7", {"main": "import lib\nplace(getattr(lib, 'X'))", "lib": "X = 7"}),
     "a star import": ("7", {"main": "from lib import *\nplace(X)", "lib": "X = 7\nY = 8"}),
     "an import in a function": ("7", {"main": "def f():\n    from lib import X as Z\n    return Z\nplace(f())", "lib": "X = 7"}),

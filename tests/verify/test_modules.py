@@ -55,3 +55,10 @@ def test_what_functions_of_whole_files_import_may_never_be_needed() -> None:
     loaded = Program("main.py", {"main.py": "from tools import *", "tools.py": text}, frozenset(["tools.py"]))
     assert needed_modules(loaded) == {"cv2"}
     assert needed_modules(program(text)) == {"cv2", "plotting_library"}
+
+
+def test_what_is_imported_for_types_only_is_not_needed() -> None:
+    """Protects users of a library whose annotations name what only some of its users have."""
+    text = "import typing\nfrom typing import TYPE_CHECKING\n"
+    text += "if TYPE_CHECKING:\n    import cv2\n    from rare import Kind\nif typing.TYPE_CHECKING:\n    import scarce\n"
+    assert needed_modules(program(text + "import numpy")) == {"numpy"}

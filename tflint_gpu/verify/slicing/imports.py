@@ -27,7 +27,7 @@ class Imported:
 
 
 def imported_files(
-    project: Project, file: File, tree: ast.Module, dropped: Container[int], wanted: Collection[str] = ()
+    project: Project, file: File, tree: ast.Module, dropped: frozenset[int], wanted: Collection[str] = ()
 ) -> Iterator[Imported]:
     """The project's files that the imports of a file load.
 
@@ -36,6 +36,7 @@ def imported_files(
         dropped: rows that count as absent.
         wanted: the names that others take from the file.
     """
+    dropped = dropped | rows_for_types(tree)
     read = _Read(tree, dropped, wanted)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and node.lineno not in dropped:
@@ -67,6 +68,16 @@ def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFro
         names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
         root = None if node.level else _root(imported[0].source.path, dotted)
         yield Imported(imported[0], frozenset({"*"} if alias.name == "*" else names), root)
+
+
+def rows_for_types(tree: ast.Module) -> frozenset[int]:
+    """The rows below `if TYPE_CHECKING:`, which never run."""
+    blocks = [node.body for node in ast.walk(tree) if isinstance(node, ast.If) and _is_for_types(node.test)]
+    return frozenset(row for body in blocks for row in range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
+
+
+def _is_for_types(test: ast.expr) -> bool:
+    return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
 def imported_modules(tree: ast.Module, dropped: Container[int] = ()) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Program
+from tflint_gpu.verify.slicing.imports import rows_for_types
 from tflint_gpu.verify.stubs.readers import RECORDERS
 
 _SECONDS = 60
@@ -73,8 +74,9 @@ def _imported(tree: ast.Module, *, when_loaded: bool) -> Iterator[str]:
     """
     passing = (ast.Try, ast.FunctionDef, ast.AsyncFunctionDef) if when_loaded else (ast.Try,)
     guarded = {id(inner) for node in ast.walk(tree) if isinstance(node, passing) for inner in _walk(node.body)}
+    for_types = rows_for_types(tree)
     for node in ast.walk(tree):
-        if id(node) in guarded:
+        if id(node) in guarded or getattr(node, "lineno", 0) in for_types:
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
