@@ -198,7 +198,7 @@ class Film:
     """Pictures of noise, as many as are asked for."""
 
     def __init__(self) -> None:
-        self.isOpened = lambda: True
+        self.isOpened = lambda: True  # as OpenCV spells it
         self.image = _draw.integers(0, 256, tflint_files.IMAGE).astype("uint8")
         tell(f"a film of {'x'.join(map(str, tflint_files.IMAGE))}")
 
