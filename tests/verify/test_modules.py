@@ -60,5 +60,7 @@ def test_what_functions_of_whole_files_import_may_never_be_needed() -> None:
 def test_what_is_imported_for_types_only_is_not_needed() -> None:
     """Protects users of a library whose annotations name what only some of its users have."""
     text = "import typing\nfrom typing import TYPE_CHECKING\n"
-    text += "if TYPE_CHECKING:\n    import cv2\n    from rare import Kind\nif typing.TYPE_CHECKING:\n    import scarce\n"
+    text += (
+        "if TYPE_CHECKING:\n    import cv2\n    from rare import Kind\nif typing.TYPE_CHECKING:\n    import scarce\n"
+    )
     assert needed_modules(program(text + "import numpy")) == {"numpy"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -339,7 +339,7 @@ class _Cut:
             lines = ["import os", "import sys"]
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
         lines += [f"import {OLD_KERAS}"] if self.old_keras else []
-        lines += [f"import {HARNESS}", *self._settings_of_stand_ins(), self.opening, self.experiment.opening]
+        lines += [f"import {HARNESS}", *self._settings_of_stand_ins, self.opening, self.experiment.opening]
         if told := [number for part in self.files.values() for number in self._told(part)]:
             lines.append(f"{HARNESS}.expect({', '.join(map(str, sorted(told)))})")
         lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
@@ -349,18 +349,20 @@ class _Cut:
         lines += [f"{STAND_IN} = None" if STAND_IN in file.source.code else ""]
         return "".join(f"{line}\n" for line in lines if line)
 
-    def _settings_of_stand_ins(self) -> Iterator[str]:
+    @cached_property
+    def _settings_of_stand_ins(self) -> Sequence[str]:
         """What the modules that make something up get: where files may be, and what the code says of them."""
-        if self._makes_up:
-            folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
-            yield from (f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
-            yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
-            if asked := dict(asked_settings(self.route)):
-                yield f"{ENVIRONMENT}.ASKED = {asked!r}"
-            if any(BARS.search(part.file.source.code) for part in self.files.values()):
-                yield f"{ENVIRONMENT}.plain_bars()"
-        if self._recorders:
-            yield f"{ENVIRONMENT}.record_nothing({', '.join(map(repr, self._recorders))})"
+        if not self._makes_up:
+            return ()
+        files = [part.file for part in self.files.values()]
+        folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
+        lines = [f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}"]
+        lines += hints_of(self.entry, files).settings()
+        asked = dict(asked_settings(self.route))
+        lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
+        lines += [f"{ENVIRONMENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
+        names = ", ".join(map(repr, self._recorders))
+        return [*lines, f"{ENVIRONMENT}.record_nothing({names})"] if names else lines
 
     def _told(self, part: Part) -> list[int]:
         """The numbers of the flagged statements of a file, which tells when they ran."""
@@ -378,12 +380,8 @@ class _Cut:
             pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")
         pieces = [piece for piece in pieces if file.source.row(piece.around[0]) not in part.dropped]
         pieces += [of_change(edit, measures=False) for edit in edits if edit.file is file]
-        probes = [
-            probe
-            for probe in experiment.probes
-            if probe.file is file and (part.holds(probe.node) or not probe.optional)
-        ]
-        pieces += [of_change(probe, measures=True) for probe in probes]
+        probes = [probe for probe in experiment.probes if probe.file is file]
+        pieces += [of_change(probe, measures=True) for probe in probes if part.holds(probe.node) or not probe.optional]
         pieces += [telling(number, *experiment.flagged[number], edits) for number in self._told(part)]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         if file is self.entry.file and self.call.lines:

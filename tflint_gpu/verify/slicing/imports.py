@@ -6,6 +6,7 @@ import ast
 import posixpath
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from tflint_gpu.model import Project
@@ -38,15 +39,17 @@ def imported_files(
     """
     dropped = dropped | rows_for_types(tree)
     read = _Read(tree, dropped, wanted)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and node.lineno not in dropped:
-            for alias in node.names:
-                imported = project.imported(file, alias.name)
-                if imported is not None:
-                    names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
-                    yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
-        elif isinstance(node, ast.ImportFrom) and node.lineno not in dropped:
+    for node in _facts(tree).imports:
+        if node.lineno in dropped:
+            continue
+        if isinstance(node, ast.ImportFrom):
             yield from _from_imports(project, file, read, node)
+            continue
+        for alias in node.names:
+            imported = project.imported(file, alias.name)
+            if imported is not None:
+                names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
+                yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
 
 
 def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFrom) -> Iterator[Imported]:
@@ -72,26 +75,24 @@ def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFro
 
 def rows_for_types(tree: ast.Module) -> frozenset[int]:
     """The rows below `if TYPE_CHECKING:`, which never run."""
-    blocks = [node.body for node in ast.walk(tree) if isinstance(node, ast.If) and _is_for_types(node.test)]
-    return frozenset(row for body in blocks for row in range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
-
-
-def _is_for_types(test: ast.expr) -> bool:
-    return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+    return _facts(tree).for_types
 
 
 def imported_modules(tree: ast.Module, dropped: Container[int] = ()) -> Iterator[str]:
     """The first parts of the names of the modules that a file imports by their full names."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and node.lineno not in dropped:
+    for node in _facts(tree).imports:
+        if node.lineno in dropped:
+            continue
+        if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module and node.lineno not in dropped:
+        elif not node.level and node.module:
             yield node.module.partition(".")[0]
 
 
 def is_relative(tree: ast.Module, dropped: Container[int]) -> bool:
     """Whether a file has relative imports, which only a module of a package may have."""
-    return any(isinstance(n, ast.ImportFrom) and n.level and n.lineno not in dropped for n in ast.walk(tree))
+    relative_imports = (n for n in _facts(tree).imports if isinstance(n, ast.ImportFrom) and n.level)
+    return any(node.lineno not in dropped for node in relative_imports)
 
 
 def package_root(path: Path) -> Path:
@@ -137,18 +138,45 @@ class _Read:
     """
 
     def __init__(self, tree: ast.Module, dropped: Container[int], wanted: Collection[str]) -> None:
-        self._chains = set(wanted)
-        within: set[int] = set()
-        for node in ast.walk(tree):  # outer nodes come first
-            if isinstance(node, ast.Attribute | ast.Name) and node.lineno not in dropped and id(node) not in within:
-                chain, inner = _chain(node)
-                within |= inner
-                self._chains |= {chain} if chain else set()
+        self._chains = {chain for row, chain in _facts(tree).chains if row not in dropped} | set(wanted)
 
     def of(self, module: str) -> set[str]:
         """The names after the dot, "*" where the module is handed on."""
         after = {chain[len(module) + 1 :] for chain in self._chains if chain.startswith(f"{module}.")}
         return {"*"} if module in self._chains else after
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is asked of a file for each program that has it, from one walk of its tree.
+
+    Arguments:
+        imports: its import statements.
+        chains: names with what is read of them, `a.b.c`, and their rows.
+        for_types: the rows below `if TYPE_CHECKING:`.
+    """
+
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    chains: frozenset[tuple[int, str]]
+    for_types: frozenset[int]
+
+
+@lru_cache(maxsize=2000)
+def _facts(tree: ast.Module) -> _Facts:
+    imports: list[ast.Import | ast.ImportFrom] = []
+    chains: set[tuple[int, str]] = set()
+    for_types: set[int] = set()
+    within: set[int] = set()
+    for node in ast.walk(tree):  # outer nodes come first
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for_types |= set(range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1))
+        elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in within:
+            chain, inner = _chain(node)
+            within |= inner
+            chains |= {(node.lineno, chain)} if chain else set()
+    return _Facts(tuple(imports), frozenset(chains), frozenset(for_types))
 
 
 def _chain(node: ast.expr) -> tuple[str, set[int]]:

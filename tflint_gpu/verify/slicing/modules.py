@@ -7,12 +7,13 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Program
-from tflint_gpu.verify.slicing.imports import rows_for_types
+from tflint_gpu.verify.slicing.imports import imported_modules, rows_for_types
 from tflint_gpu.verify.stubs.readers import RECORDERS
 
 _SECONDS = 60
@@ -35,11 +36,7 @@ def needed_modules(program: Program) -> frozenset[str]:
     texts = {
         name: text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)
     }
-    names = {
-        module
-        for name, text in texts.items()
-        for module in _imported(ast.parse(text), when_loaded=name in program.whole)
-    }
+    names = {module for name, text in texts.items() for module in _imported(text, when_loaded=name in program.whole)}
     return frozenset(names - own - RECORDERS - set(sys.stdlib_module_names))
 
 
@@ -66,23 +63,15 @@ def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
             return frozenset()
 
 
-def _imported(tree: ast.Module, *, when_loaded: bool) -> Iterator[str]:
+@lru_cache(maxsize=1000)  # many programs have the same files
+def _imported(text: str, *, when_loaded: bool) -> frozenset[str]:
     """The first parts of what a file imports, where no `try` guards it.
 
     Arguments:
         when_loaded: only what is imported when the file is, and not what its functions import when they are called.
     """
+    tree = ast.parse(text)
     passing = (ast.Try, ast.FunctionDef, ast.AsyncFunctionDef) if when_loaded else (ast.Try,)
-    guarded = {id(inner) for node in ast.walk(tree) if isinstance(node, passing) for inner in _walk(node.body)}
-    for_types = rows_for_types(tree)
-    for node in ast.walk(tree):
-        if id(node) in guarded or getattr(node, "lineno", 0) in for_types:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            yield node.module.partition(".")[0]
-
-
-def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    return (inner for node in nodes for inner in ast.walk(node))
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, passing)]
+    guarded = {row for body in bodies for row in range(body[0].lineno, (body[-1].end_lineno or 0) + 1)}
+    return frozenset(imported_modules(tree, guarded | rows_for_types(tree)))

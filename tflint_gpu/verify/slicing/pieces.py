@@ -6,6 +6,7 @@ import ast
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tflint_gpu.checking.placement import placed_edit
@@ -145,6 +146,7 @@ def with_opening(text: str, opening: str) -> str:
     return "".join([*lines[: row - 1], opening, *lines[row - 1 :]])
 
 
+@lru_cache(maxsize=1000)  # many programs have the same files
 def tidy(text: str) -> str:
     """Never more than two empty lines in a row, unless in a string."""
     inside = {
