@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import libcst as cst
 import pytest
 from checks import NEWEST
 from verified import cases_of
@@ -436,6 +437,20 @@ def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
     text = Files(tmp_path, main=f"data, opt = load(w := 0)\n{code}").extract().before.files["main.py"]
     assert f"for epoch in {HARNESS}.few(range(99)):" in text and f"for x in {HARNESS}.few(data):" in text
     assert "for step in range(7):" in text
+
+
+def test_what_is_measured_is_not_shortened(tmp_path: Path) -> None:
+    """Protects steps that train several networks: each of them counts, and a list of them is no data."""
+    code = (
+        "def both(w):\n    for net, opt in ((1, a), (2, b)):\n        w = opt.apply_gradients(w)\n    return w\n"
+        "for step in range(7):\n    w = both(0)\n    for net in nets:\n        w = net.train_on_batch(w)\n    place(w)\n"
+    )
+    project = Files(tmp_path, main=f"a, b, nets = load(w := 0)\n{code}")
+    file, call = project.call("both(0)")
+    loop = next(node for node in file.tree.ancestors(call) if isinstance(node, cst.For))
+    probes = (Change(file, loop.iter, f"{HARNESS}.steps(range(7))"),)
+    text = project.extract(node=loop, probes=probes).before.files["main.py"]
+    assert f"{HARNESS}.few" not in text and "for net, opt in ((1, a), (2, b)):" in text
 
 
 def test_repair_that_does_not_parse(tmp_path: Path) -> None:

@@ -375,7 +375,8 @@ class _Cut:
         pieces = [replacing(stand.start, stand.end, stand.text) for stand in part.stands]
         changed = {change.node for change in (*experiment.probes, *edits)}
         pieces += shortened_fits(self.entry, file, changed)
-        pieces += shortened_loops(file, {*changed, *experiment.keeps, *(stop.node for stop in self.route)})
+        places = {*changed, *experiment.keeps, *(stop.node for stop in self.route)}
+        pieces += shortened_loops(file, places, experiment.node)
         for reader in part.readers:
             pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")
         pieces = [piece for piece in pieces if file.source.row(piece.around[0]) not in part.dropped]
