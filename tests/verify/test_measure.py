@@ -280,7 +280,7 @@ def test_episodes_are_one_loop(measure: Measure) -> None:
 
 NEVER = """
 import tflint_clock
-tflint_clock.MOST_SECONDS_OF_SHAPES = 4.0
+tflint_clock.MOST_SECONDS_OF_SHAPES = 2.0
 tflint_measure.expect(0)
 for step in tflint_measure.steps(range(4)):
     time.sleep({pause})
