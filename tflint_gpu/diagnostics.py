@@ -71,6 +71,26 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class OnCpu:
+    """The range of a slowdown's factor on a CPU, where the work of the code follows from its layers and its batch.
+
+    Arguments:
+        low, high: the factor on a CPU with so many cores.
+        cores: of the machine on which that was measured.
+        basis: what it rests on, as `Prediction` has it.
+    """
+
+    low: float
+    high: float
+    cores: int
+    basis: str
+
+    def most_with(self, cores: int) -> float:
+        """The highest factor with other cores: more of them do the work sooner, and start it no sooner."""
+        return 1 + (self.high - 1) * max(1.0, cores / self.cores)
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a finding claims will happen, in a form that a measurement can confirm or refute.
 
@@ -80,6 +100,7 @@ class Prediction:
             with "host" that of the machine.
         low, high: for a slowdown, the range of the factor that was measured; else None.
         basis: what the prediction rests on, in one sentence (a measurement or TensorFlow's source).
+        on_cpu: a narrower range, which says nothing of a GPU; None where there is none.
     """
 
     kind: PredictionKind
@@ -87,6 +108,17 @@ class Prediction:
     low: float | None = None
     high: float | None = None
     basis: str = ""
+    on_cpu: OnCpu | None = None
+
+    def measured_on(self, device: str, cores: int) -> Prediction:
+        """What to compare with a measurement on a device ("cpu" or a card), on a machine with so many cores."""
+        own = self.on_cpu
+        if own is None or device != "cpu" or self.low is None or self.high is None:
+            return replace(self, on_cpu=None)
+        most = own.most_with(cores)
+        if most >= self.high:
+            return replace(self, on_cpu=None)
+        return replace(self, low=min(self.low, own.low), high=most, basis=own.basis, on_cpu=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of, with_package
-from tflint_gpu.diagnostics import Applicability, Prediction
+from tflint_gpu.diagnostics import Applicability, OnCpu, Prediction
 from tflint_gpu.evidence import PLACEHOLDER, measured
 from tflint_gpu.experiment import (
     HARNESS,
@@ -55,6 +55,7 @@ __all__ = [
     "NameChange",
     "NoExperiment",
     "Note",
+    "OnCpu",
     "Prediction",
     "Rule",
     "RuleEntry",

@@ -36,9 +36,19 @@ from tflint_gpu.rule import (
 )
 
 from .moved_steps import moved_step, outermost_loop
+from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
+
+
+_PREDICTION = Prediction(
+    "slowdown",
+    ("eager",),
+    low=1.5,
+    high=36.0,
+    basis="a step of small dense networks, eager against tf.function, on a CPU; less if large",
+)
 
 
 class EagerTrainStep(Rule):
@@ -116,13 +126,7 @@ class EagerTrainStep(Rule):
                 step.tape,
                 "this training step runs eagerly in every iteration of a loop: "
                 "neither it nor a caller is a `tf.function`",
-                Prediction(
-                    "slowdown",
-                    ("eager",),
-                    low=1.5,
-                    high=36.0,
-                    basis="a step of small dense networks, eager against tf.function, on a CPU; less if large",
-                ),
+                of_training_step(model, _PREDICTION, step),
                 help=_help(step, repair),
                 notes=(
                     Note(step.loop_file, step.loop, f"{loops.of_loop(step.loop_file, step.loop).text} that runs it"),

@@ -43,6 +43,8 @@ from tflint_gpu.rule import (
     predict_on_batch,
 )
 
+from .step_sizes import of_forward_pass
+
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, File, LoopNode, Model
 
@@ -109,7 +111,7 @@ class PredictInLoop(Rule):
                 invocation.file,
                 invocation.call.func.attr,
                 "`predict` runs on a single row in every iteration of a loop: every row pays the fixed cost of a call",
-                _PREDICTION,
+                _prediction(model, invocation),
                 help=_help(model, invocation),
                 notes=(
                     Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
@@ -135,6 +137,14 @@ class PredictInLoop(Rule):
             or (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
             workload=_WORKLOAD,
         )
+
+
+def _prediction(model: Model, invocation: Invocation) -> Prediction:
+    """Narrowed by the work of a row, but where all rows become one batch, whose work takes less time for each."""
+    if isinstance(invocation.loop, cst.BaseComp):
+        return _PREDICTION
+    place = (invocation.root_file, invocation.loop)
+    return of_forward_pass(model, _PREDICTION, invocation.file, invocation.call, place, "predict")
 
 
 def _is_prediction_of_a_row(model: Model, invocation: Invocation) -> bool:

@@ -17,9 +17,20 @@ from tflint_gpu.rule import (
     eager_against_traced,
 )
 
+from .step_sizes import of_forward_pass
+
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Experiment
+
+
+_PREDICTION = Prediction(
+    "slowdown",
+    ("eager",),
+    low=1.2,
+    high=5.3,
+    basis="small dense networks against `evaluate`, on a CPU with TensorFlow 2.15 and 2.21",
+)
 
 
 class EagerValidationLoop(Rule):
@@ -91,13 +102,7 @@ class EagerValidationLoop(Rule):
                 forward.file,
                 forward.call.func,
                 "the model runs eagerly for every batch of this loop: nothing traces the forward pass",
-                Prediction(
-                    "slowdown",
-                    ("eager",),
-                    low=1.2,
-                    high=5.3,
-                    basis="small dense networks against `evaluate`, on a CPU with TensorFlow 2.15 and 2.21",
-                ),
+                of_forward_pass(model, _PREDICTION, forward.file, forward.call, (forward.loop_file, forward.loop)),
                 help=_HELP[forward.use],
                 notes=tuple(notes),
                 fix=model.costly_fix(partial(call_under_function, model, forward.file, forward.call)),

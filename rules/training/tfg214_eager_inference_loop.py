@@ -17,11 +17,22 @@ from tflint_gpu.rule import (
     eager_against_traced,
 )
 
+from .step_sizes import of_forward_pass
+
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Experiment, Fix
 
     from .inference_steps import InferenceStep
+
+
+_PREDICTION = Prediction(
+    "slowdown",
+    ("inference",),
+    low=1.1,
+    high=50.0,
+    basis="dense and convolutional networks, a row or frame at a time, on a CPU",
+)
 
 
 class EagerInferenceLoop(Rule):
@@ -100,13 +111,7 @@ class EagerInferenceLoop(Rule):
                 step.file,
                 step.call.func,
                 "the model runs eagerly in every iteration of this loop: Python starts each of its operations",
-                Prediction(
-                    "slowdown",
-                    ("inference",),
-                    low=1.1,
-                    high=50.0,
-                    basis="dense and convolutional networks, a row or frame at a time, on a CPU",
-                ),
+                of_forward_pass(model, _PREDICTION, step.file, step.call, (step.loop_file, step.loop)),
                 help=_help(step),
                 notes=tuple(notes),
                 fix=model.costly_fix(partial(_traced_call, model, step)),

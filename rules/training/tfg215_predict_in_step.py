@@ -38,6 +38,8 @@ from tflint_gpu.rule import (
     predict_on_batch,
 )
 
+from .step_sizes import of_forward_pass
+
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, Model
 
@@ -108,7 +110,7 @@ class PredictInStep(Rule):
                 call.file,
                 call.call.func.attr,
                 f"`{method}` runs on one batch in {where}: each call sets up an epoch for one step",
-                _PREDICTION,
+                of_forward_pass(model, _PREDICTION, call.file, call.call, (call.root_file, call.loop), way="predict"),
                 help=_help(model, call, method, of_batch),
                 notes=(
                     Note(call.root_file, call.loop, f"{loops.of_loop(call.root_file, call.loop).text} that repeats it"),

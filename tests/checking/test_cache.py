@@ -11,12 +11,12 @@ import pytest
 
 from tflint_gpu.checking.cache import Cache, Kept
 from tflint_gpu.dependencies import Dependencies, state_of
-from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
+from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, OnCpu, Prediction, Related
 
 PLACE, END = Location(1, 2), Location(1, 5)
 DIAGNOSTIC = Diagnostic(
     "TFG101", "n", "m é", "x.py", PLACE, END, 1, "warning",
-    Prediction("slowdown", ("gpu", "traced"), 1.5, 2.0, "b"), "h",
+    Prediction("slowdown", ("gpu", "traced"), 1.5, 2.0, "b", OnCpu(1.0, 1.5, 2, "c")), "h",
     (Related("y.py", PLACE, END, "there"),),
     Fix("f", "unsafe", (Edit(1, 4, PLACE, END, "new\n"),)),
 )  # fmt: skip

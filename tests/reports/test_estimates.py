@@ -6,7 +6,7 @@ from typing import Any
 
 from findings import finding
 
-from tflint_gpu.diagnostics import Location, Prediction
+from tflint_gpu.diagnostics import Location, OnCpu, Prediction
 from tflint_gpu.reports.estimates import Frequency, estimated, first_to_fix
 
 
@@ -34,6 +34,12 @@ def test_without_a_run_loops_come_before_factors_and_nothing_is_added_up() -> No
         == "2x to 8x faster, as predicted, in each iteration of two loops; no run of it was measured"
     )
     assert not any("saves" in diagnostic.estimate for diagnostic in ordered)
+
+
+def test_a_range_for_a_cpu_stands_beside_the_one_for_any_device() -> None:
+    prediction = Prediction("slowdown", low=1.5, high=36.0, on_cpu=OnCpu(1.0, 2.1, 2, "c"))
+    (diagnostic,) = estimated([finding(prediction=prediction)], {})
+    assert diagnostic.estimate.startswith("1.5x to 36x faster, as predicted (1x to 2.1x on a CPU with 2 cores); ")
 
 
 def test_what_fails_comes_first_and_what_is_no_matter_of_speed_last() -> None:

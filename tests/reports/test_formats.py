@@ -35,7 +35,7 @@ def test_json() -> None:
         "filename": "/p/dir,1/x:y.py",
         "cell": None,
         **place,
-        "prediction": {"kind": "memory", "applies": ["gpu"], "low": None, "high": None, "basis": ""},
+        "prediction": {"kind": "memory", "applies": ["gpu"], "low": None, "high": None, "basis": "", "on_cpu": None},
         "related": [{"filename": "/p/b.py", "cell": None, **place, "message": "there"}],
         "fix": {"applicability": "safe", "message": "a fix", "edits": [{"content": "new", **place}]},
         "noqa_row": 3,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
+from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, OnCpu, Prediction, Related
 from tflint_gpu.reports import View
 from tflint_gpu.reports.full import predicted, render
 from tflint_gpu.text.source import SourceFile
@@ -91,6 +91,8 @@ def test_a_file_that_is_gone_is_named_only(tmp_path: Path) -> None:
 
 def test_predictions_in_words() -> None:
     assert predicted(Prediction("crash")) == "crash"
+    own = Prediction("slowdown", low=1.5, high=36.0, basis="b", on_cpu=OnCpu(1.0, 2.1, 2, "c"))
+    assert predicted(own) == "slowdown by a factor of 1.5 to 36; b; on a CPU with 2 cores by 1 to 2.1: c"
     assert predicted(Prediction("slowdown", low=3.0)) == "slowdown by a factor of 3 or more"
     assert predicted(Prediction("wrong-device", ("gpu",), basis="b")) == "wrong device (gpu); b"
 

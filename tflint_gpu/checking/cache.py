@@ -19,7 +19,7 @@ from typing import Any
 
 import tflint_gpu
 from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_from, stamp_of, state_of
-from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
+from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, OnCpu, Prediction, Related
 from tflint_gpu.plugins import installed_rules
 
 DIRECTORY = ".tflint_gpu_cache"
@@ -304,7 +304,7 @@ def _diagnostic(item: dict[str, Any]) -> Diagnostic:
             **item,
             "location": Location(**item["location"]),
             "end_location": Location(**item["end_location"]),
-            "prediction": prediction and Prediction(**{**prediction, "applies": tuple(prediction["applies"])}),
+            "prediction": prediction and _prediction(prediction),
             "related": tuple(Related(**_with_locations(related)) for related in item["related"]),
             "fix": fix
             and Fix(
@@ -315,6 +315,11 @@ def _diagnostic(item: dict[str, Any]) -> Diagnostic:
             ),
         }
     )
+
+
+def _prediction(item: dict[str, Any]) -> Prediction:
+    on_cpu = item["on_cpu"]
+    return Prediction(**{**item, "applies": tuple(item["applies"]), "on_cpu": on_cpu and OnCpu(**on_cpu)})
 
 
 def _with_locations(item: dict[str, Any]) -> dict[str, Any]:

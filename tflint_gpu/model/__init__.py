@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
+    from tflint_gpu.model.networks.construction.steps import StepWorks
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
+    from tflint_gpu.model.networks.shapes.work import Work
     from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
@@ -163,8 +165,10 @@ if TYPE_CHECKING:
 _NAMES = {
     "model": "Analysis Model",
     "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
+    "networks.construction.steps": "StepWorks",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
+    "networks.shapes.work": "Work",
     "python.execution.callers": "EveryWay RunSite callers loops_around",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",

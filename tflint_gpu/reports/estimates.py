@@ -82,6 +82,8 @@ def _text(diagnostic: Diagnostic, often: Frequency) -> str:
     if low is not None or high is not None:
         bounds = dict.fromkeys(f"{bound:g}x" for bound in (low, high) if bound is not None)
         faster = f"{' to '.join(bounds)} faster, as predicted"
+    if (own := prediction.on_cpu) is not None:
+        faster += f" ({own.low:g}x to {own.high:g}x on a CPU with {own.cores} cores)"
     where = f", {often.text}" if often.text else ""
     if diagnostic.share is None:
         return f"{faster}{where}; no run of it was measured"

@@ -128,4 +128,7 @@ def predicted(prediction: Prediction) -> str:
         words += f" by a factor of up to {high:g}"
     if prediction.applies:
         words += f" ({', '.join(prediction.applies)})"
-    return printable(f"{words}; {prediction.basis}" if prediction.basis else words)
+    words += f"; {prediction.basis}" if prediction.basis else ""
+    if (own := prediction.on_cpu) is not None:
+        words += f"; on a CPU with {own.cores} cores by {own.low:g} to {own.high:g}: {own.basis}"
+    return printable(words)

@@ -32,9 +32,14 @@ def describe(load_before: float | None = None) -> Host:
     Arguments:
         load_before: what `load` gave before the run.
     """
-    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
     known = tuple(reading for reading in (load_before, load()) if reading is not None)
-    return Host(_model(), len(affinity) or os.cpu_count() or 1, _memory(), known)
+    return Host(_model(), cores(), _memory(), known)
+
+
+def cores() -> int:
+    """Those that programs may use."""
+    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return len(affinity) or os.cpu_count() or 1
 
 
 def load() -> float | None:

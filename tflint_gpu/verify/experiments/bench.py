@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.gpu.watch import Recording, Watch
 from tflint_gpu.verify.execution.alternation import run_alternating
 from tflint_gpu.verify.execution.crash_places import crash_place
+from tflint_gpu.verify.execution.host import cores
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.execution.tracebacks import ends_in
@@ -186,7 +188,10 @@ class Bench:
         assert self.case.experiment is not None
         rounds = [outcomes.Round(self._compared(before.run), self._compared(after.run)) for before, after in samples]
         exceptions, until_decided = self.case.experiment.exceptions, self.setup.runs is None
-        verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
+        before, after = zip(*samples, strict=True)
+        device = self.device if self._uses_its_device((*before, *after)) else "cpu"
+        prediction = self._prediction_for(device)
+        verdict = judge(prediction, rounds, exceptions=exceptions, until_decided=until_decided)
         is_open = verdict.verdict == "inconclusive"
         remarks = remarks_on(self.case, samples)
         if any(remark.startswith(MADE_UP) for remark in remarks):
@@ -194,9 +199,14 @@ class Bench:
             verdict = with_stand_ins(verdict, rounds, expected)
         reason = verdict.reason + aside(*samples[0]) + "".join(f"; {remark}" for remark in remarks)
         verdict = dataclasses.replace(verdict, reason=reason)
-        before, after = zip(*samples, strict=True)
-        device = self.device if self._uses_its_device((*before, *after)) else "cpu"
-        return Verification(self.case, verdict, device, before, after, is_open=is_open)
+        return Verification(self.case, verdict, device, before, after, is_open=is_open, compared=prediction)
+
+    def _prediction_for(self, device: str) -> Prediction:
+        """What is predicted for a device; the size of the user's step says nothing of a rule's own workload."""
+        assert self.case.experiment is not None
+        if self.setup.synthetic or self.case.experiment.only_workload:
+            return dataclasses.replace(self.case.prediction, on_cpu=None)
+        return self.case.prediction.measured_on(device, cores())
 
     def _uses_its_device(self, samples: Sequence[Sample]) -> bool:
         """Whether anything was computed on a card, or none reported it; where no step is timed it does not matter."""

@@ -130,6 +130,7 @@ class Verification:
         is_cut: there are fewer rounds than were wanted, as the time was over.
         is_open: the rounds do not say yet whether the prediction is true.
         is_shared: it was measured for another case, whose programs are the same.
+        compared: the prediction for this device, with which the rounds were compared; None: there were no rounds.
     """
 
     case: Case
@@ -141,6 +142,12 @@ class Verification:
     is_cut: bool = False
     is_open: bool = True
     is_shared: bool = False
+    compared: Prediction | None = None
+
+    @property
+    def prediction(self) -> Prediction:
+        """What a report shows as predicted."""
+        return self.case.prediction if self.compared is None else self.compared
 
     def joins(self, case: Case) -> bool:
         """Whether the repair of a finding is among those that were measured here together."""

@@ -60,7 +60,7 @@ def _cells(result: Verification, watched: bool) -> list[str]:
     utilisation = [figures.percent(result.before), figures.percent(result.after)] if watched else []
     cells = [
         figures.finding(result),
-        figures.predicted(result.case.prediction),
+        figures.predicted(result.prediction),
         figures.measured(result),
         figures.median(result, result.before),
         figures.median(result, result.after),

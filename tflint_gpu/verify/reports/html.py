@@ -98,7 +98,7 @@ def _conditions(report: Report) -> dict[str, str]:
 
 def _numbers(result: Verification, watched: bool) -> list[str]:
     return [
-        figures.predicted(result.case.prediction),
+        figures.predicted(result.prediction),
         figures.measured(result),
         figures.median(result, result.before),
         figures.median(result, result.after),
@@ -107,7 +107,7 @@ def _numbers(result: Verification, watched: bool) -> list[str]:
 
 
 def _remarks(report: Report, result: Verification) -> Iterator[str]:
-    prediction = result.case.prediction
+    prediction = result.prediction
     if prediction.basis:
         yield f"predicted: {figures.predicted(prediction)}; {prediction.basis}"
     yield from figures.details(report, result)

@@ -81,7 +81,7 @@ def _device(report: Report) -> dict[str, Any]:
 
 
 def _result(result: Verification, view: View) -> dict[str, Any]:
-    diagnostic, prediction, verdict = result.case.diagnostic, result.case.prediction, result.verdict
+    diagnostic, prediction, verdict = result.case.diagnostic, result.prediction, result.verdict
     return {
         "key": key_of(diagnostic, view.line),
         "code": diagnostic.code,

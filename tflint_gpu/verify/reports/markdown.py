@@ -41,7 +41,7 @@ def _row(result: Verification, watched: bool, view: View) -> str:
     before, after = figures.percent(result.before), figures.percent(result.after)
     cells = [
         _finding(result, view),
-        prose(figures.predicted(result.case.prediction)),
+        prose(figures.predicted(result.prediction)),
         prose(figures.measured(result)),
         prose(figures.median(result, result.before)),
         prose(figures.median(result, result.after)),

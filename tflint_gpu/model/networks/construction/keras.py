@@ -275,14 +275,20 @@ class Keras(Building):
             return
         data, labels = given.get(0, "x"), given.get(1, "y")
         size = given.get(2, "batch_size") if name == "fit" else arrays.rows(data) or UNKNOWN
-        if not network.is_built:
-            shape = data.shape if isinstance(data, Array) else None
-            if shape is None or not network.layers:
-                return
-            self._grow(network, "build", Arguments((shape,)))
+        if not self.build_for(network, data):
+            return
         sizes = sizes_of(network, optimizer)
         compiled = network.compilation.site
         self.trainings.append(Training(site, network.site, sizes, data, labels, size, optimizer, compiled))
+
+    def build_for(self, network: Network, data: Any) -> bool:
+        """Build a network as its first data does; false where it is not built, and they do not tell."""
+        if not network.is_built:
+            shape = data.shape if isinstance(data, Array) else None
+            if shape is None or not network.layers:
+                return False
+            self._grow(network, "build", Arguments((shape,)))
+        return True
 
 
 def _members(value: Any) -> list[Layer]:

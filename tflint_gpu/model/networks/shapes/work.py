@@ -1,0 +1,127 @@
+"""The work of a network's forward pass: multiply-adds, and how many layers an eager call starts one by one.
+
+A multiply-add is two floating-point operations. Those of layers whose numbers are few beside a matrix product (biases,
+activations, pooling, normalisation) are left out, so what is counted is a lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflint_gpu.model.networks.shapes.graph import Call, Network, NotKnown, Tensor, size
+from tflint_gpu.model.networks.shapes.layer_kinds import KINDS
+from tflint_gpu.model.networks.shapes.layers import Operation
+from tflint_gpu.model.networks.shapes.settings import Settings
+
+_SINGLE = 4  # bytes
+_CONVOLUTIONS = frozenset(
+    f"{word}{count}D"
+    for word in ("Conv", "Convolution", "SeparableConv", "SeparableConvolution")
+    for count in (1, 2, 3)
+)
+_DEPTHWISE = frozenset(f"{word}{count}D" for word in ("DepthwiseConv", "DepthwiseConvolution") for count in (1, 2, 3))
+_TRANSPOSED = frozenset(f"{word}{count}DTranspose" for word in ("Conv", "Convolution") for count in (1, 2, 3))
+_LIGHT = frozenset(
+    (
+        "Activation ReLU LeakyReLU ELU PReLU Softmax ThresholdedReLU Dropout SpatialDropout1D SpatialDropout2D "
+        "SpatialDropout3D Identity Rescaling Add Subtract Multiply Average Maximum Minimum Concatenate "
+        "BatchNormalization LayerNormalization Flatten Reshape Permute RepeatVector Embedding"
+    ).split()
+) | frozenset(
+    f"{word}{count}D"
+    for word in (
+        "MaxPooling MaxPool AveragePooling AvgPool GlobalMaxPooling GlobalMaxPool GlobalAveragePooling GlobalAvgPool "
+        "ZeroPadding Cropping UpSampling"
+    ).split()
+    for count in (1, 2, 3)
+)
+"""Layers of a few operations whatever their input is: no loops over steps, as recurrent layers have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one run of some code computes.
+
+    Arguments:
+        multiply_adds: of the forward pass for one row.
+        layers: how many are called, each once, whatever the rows are.
+        weights: the numbers that they learned, of a layer that is called twice once.
+        rows: of a batch; None where the values do not tell.
+        is_whole_batch: whether a name is given, which may hold the batch of a loop, and not a part of something.
+    """
+
+    multiply_adds: int
+    layers: int
+    weights: int
+    rows: int | None = None
+    is_whole_batch: bool = False
+
+    def of(self, rows: int) -> int:
+        """The multiply-adds of the forward pass for so many rows."""
+        return self.multiply_adds * rows
+
+
+def forward_work(network: Network) -> Work:
+    """The work of a network's forward pass.
+
+    Raises:
+        NotKnown: it is not built, or has a shape that is not known or a layer whose operations nobody counted.
+    """
+    if not network.is_built:
+        raise NotKnown
+    calls = network.calls()
+    weights = [layer.weights for layer in dict.fromkeys(call.layer for call in calls)]
+    if None in weights:
+        raise NotKnown
+    return Work(sum(map(multiply_adds, calls)), len(calls), sum(known.total for known in weights if known is not None))
+
+
+def multiply_adds(call: Call) -> int:
+    """Those of one call of a layer, for one row. Raises NotKnown for a layer whose operations nobody counted."""
+    layer = call.layer
+    if isinstance(layer, Operation):
+        if layer.name == "matmul":
+            raise NotKnown
+        return 0
+    kind = layer.kind
+    if layer.precision.computed != _SINGLE:
+        raise NotKnown  # a processor does more of these, or fewer, in the same time
+    if kind in _LIGHT:
+        return 0
+    settings = Settings(layer.given, KINDS[kind].order if kind in KINDS else ())
+    if kind == "Dense":
+        return _kernel(call, settings, settings.number("units")) * _positions(call.outputs[0], -1)
+    if kind in _CONVOLUTIONS:
+        return _kernel(call, settings, settings.number("filters")) * _windows(call.outputs[0], settings)
+    if kind in _DEPTHWISE:
+        output = call.outputs[0]
+        return _kernel(call, settings, _channels(output, settings)) * _windows(output, settings)
+    if kind in _TRANSPOSED:
+        return _kernel(call, settings, settings.number("filters")) * _windows(call.inputs[0], settings)
+    raise NotKnown
+
+
+def _kernel(call: Call, settings: Settings, channels: int) -> int:
+    """The weights of a layer without its bias, of which there is one for each channel."""
+    if call.layer.weights is None:
+        raise NotKnown
+    return call.layer.weights.total - (channels if settings.flag("use_bias", default=True) else 0)
+
+
+def _windows(tensor: Tensor, settings: Settings) -> int:
+    """How many places a window has in one picture."""
+    return _positions(tensor, 1 if settings.is_channels_first(len(tensor.shape)) else -1)
+
+
+def _channels(tensor: Tensor, settings: Settings) -> int:
+    length = tensor.shape[1 if settings.is_channels_first(len(tensor.shape)) else -1]
+    if length is None:
+        raise NotKnown
+    return length
+
+
+def _positions(tensor: Tensor, axis: int) -> int:
+    """The product of a row's axes but one."""
+    lengths = list(tensor.shape)
+    del lengths[axis]
+    return size(lengths[1:])
