@@ -136,12 +136,14 @@ m = keras.Model(a, c)
 m.compile(optimizer="adam", loss="categorical_crossentropy")
 d = keras.utils.image_dataset_from_directory("x", image_size=SIZE)
 e = frame[["age", "height"]], frame.pop("weight")
+COUNTS, PLACES = ["steps", "stairs"], [1, 2]
+f = frame[COUNTS], c[PLACES]
 """,
         tmp_path,
     )
     hints = hints_of(model, [model.file])
     assert (hints.inputs, hints.classes, hints.labels, hints.image) == ((28, 28, 1), 7, "one-hot", (64, 48, 3))
-    assert set(hints.columns) == {"age", "height", "weight"}
+    assert set(hints.columns) == {"age", "height", "weight", "steps", "stairs"}
     assert "tflint_files.CLASSES = 7" in list(hints.settings())
 
 

@@ -191,10 +191,21 @@ def _ending(files: Sequence[File]) -> str:
 
 
 def _columns(file: File) -> Iterator[str]:
-    """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`."""
+    """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`.
+
+    A list of such texts may have a name of its own: `frame[NUMBERS]`.
+    """
+    lists = {
+        node.targets[0].target.value: node.value
+        for node in file.tree.parents
+        if isinstance(node, cst.Assign)
+        and isinstance(node.targets[0].target, cst.Name)
+        and isinstance(node.value, cst.List)
+    }
     for node in file.tree.parents:
         if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-            yield from _texts(node.slice[0].slice.value)
+            index = node.slice[0].slice.value
+            yield from _texts(lists.get(index.value, index) if isinstance(index, cst.Name) else index)
     for call in file.method_calls("pop", "drop"):
         yield from (text for arg in call.args[:1] for text in _texts(arg.value))
 
