@@ -136,7 +136,8 @@ m = keras.Model(a, c)
 m.compile(optimizer="adam", loss="categorical_crossentropy")
 d = keras.utils.image_dataset_from_directory("x", image_size=SIZE)
 e = frame[["age", "height"]], frame.pop("weight")
-COUNTS, PLACES = ["steps", "stairs"], [1, 2]
+COUNTS = ["steps", "stairs"]
+PLACES = [1, 2]
 f = frame[COUNTS], c[PLACES]
 """,
         tmp_path,
