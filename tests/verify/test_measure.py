@@ -278,6 +278,16 @@ def test_episodes_are_one_loop(measure: Measure) -> None:
     assert 0.0019 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02 and max(outcome.result.blocks) < 0.03
 
 
+def test_slow_steps_are_not_repeated_for_shapes_that_were_seen(measure: Measure) -> None:
+    """Protects the budget: eight steps of three seconds before anything is measured, twice, leave none of a minute."""
+    outcome = measure(
+        "import tflint_clock\ntflint_clock.MOST_SECONDS_OF_WARM_UP = 0.4\ncount = 0\n"
+        "for x in tflint_measure.steps([tf.zeros(3)] * 8):\n"
+        "    count += 1\n    assert count < 13, 'it waited for all eight'\n    time.sleep(0.15)\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+
+
 NEVER = """
 import tflint_clock
 tflint_clock.MOST_SECONDS_OF_SHAPES = 2.0
