@@ -36,6 +36,7 @@ _LABELS = _made("labels()", "labels")
 _TENSOR = _made("tensor()", "a batch of features")
 _TARGETS = _made("targets()", "a batch of labels")
 _PATH = Stub('"made_up"', "a path")
+_TEXT = Stub('"made up"', "a text")
 _ONCE = Stub("1", "1")
 _BATCH = Stub("32", "32")
 _RATE = Stub("0.001", "0.001")
@@ -97,6 +98,7 @@ _NAMES = (
     (r"^y($|_|[A-Z\d])|label|target|truth|^(y_)?true$", _TARGETS),
     (r"^[xX]($|_|\d)|feature|input|image|img|sample|^data$|tensor|^batch$|observation|state", _TENSOR),
     (r"training|verbose|debug|^is_|^use_", _FALSE),
+    (r"prompt|text$|sentence|question|word$|title|message|_name$", _TEXT),
 )
 
 
