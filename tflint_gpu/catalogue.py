@@ -36,9 +36,6 @@ def entries() -> tuple[RuleEntry, ...]:
     A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data are rows
     of a table, `renames.toml`, from which the module next to it, `renames.py`, makes its `RULES`. The rules of
     installed packages are added; their theme is the package's name.
-
-    Raises:
-        WrongPlugin: as `installed_rules` does.
     """
     package = importlib.import_module("tflint_gpu.rules")
     entries = []
@@ -62,9 +59,9 @@ def with_package(code: str) -> str:
 
 
 @cache
-def rule_names() -> frozenset[str]:
-    """The names of all rules, such as `numpy-in-call`."""
-    return frozenset(entry.name for entry in entries())
+def rule_words() -> frozenset[str]:
+    """The codes and names of all rules, such as `TFG101` and `numpy-in-call`."""
+    return frozenset(word for entry in entries() for word in (entry.code, entry.name))
 
 
 @cache

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 GROUP = "tflint_gpu.rules"
@@ -21,7 +22,7 @@ _METADATA = (".dist-info", ".egg-info")
 
 
 class WrongPlugin(Exception):
-    """A package that names its rules in a way in which they cannot be used."""
+    """A rule of a package that cannot be imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,39 @@ class InstalledRule:
     package: str
 
 
-def installed_rules() -> Iterator[InstalledRule]:
-    """The rules of all installed packages.
+@dataclass(frozen=True, slots=True)
+class WrongName:
+    """A rule that a package names in a way in which it cannot be used; all other rules go on.
 
-    Raises:
-        WrongPlugin: a package names one in another way than it must, or two name the same code.
+    Arguments:
+        package: as its metadata call it.
+        mistake: what is wrong, as a sentence that begins with the package as `it`.
     """
-    metadata = list(_metadata_that_mention())
+
+    package: str
+    mistake: str
+
+
+def installed_rules() -> Iterator[InstalledRule]:
+    """The rules of all installed packages that can be used; of two with one code the first."""
+    yield from (rule for rule in _named_rules() if isinstance(rule, InstalledRule))
+
+
+def wrong_names() -> Iterator[WrongName]:
+    """What installed packages name so that it cannot be used."""
+    yield from (rule for rule in _named_rules() if isinstance(rule, WrongName))
+
+
+def _named_rules() -> tuple[InstalledRule | WrongName, ...]:
+    return _read_names(os.path.realpath("."), tuple(dict.fromkeys(sys.path)))
+
+
+@cache
+def _read_names(here: str, places: tuple[str, ...]) -> tuple[InstalledRule | WrongName, ...]:
+    return tuple(_names_in(list(_metadata_that_mention(here, places))))
+
+
+def _names_in(metadata: Sequence[Path]) -> Iterator[InstalledRule | WrongName]:
     if not metadata:
         return
     from importlib.metadata import Distribution  # takes milliseconds; most have no rules of others
@@ -61,22 +88,24 @@ def installed_rules() -> Iterator[InstalledRule]:
                 continue
             match = _NAME.fullmatch(point.name)
             if match is None or match[1].upper().startswith(OURS) or not point.value.replace(".", "_").isidentifier():
-                raise WrongPlugin(
-                    f"the installed package {package} names a rule {point.name!r} = {point.value!r}; it must be like "
+                yield WrongName(
+                    package,
+                    f"it names a rule {point.name!r} = {point.value!r}; it must be like "
                     f"`abc101_name_of_rule = package.module`, and {OURS} is for the rules of tflint-gpu; "
-                    "fix or uninstall it"
+                    "fix or uninstall it",
                 )
+                continue
             code = match[1].upper()
             other = owners.setdefault(code, package)
-            if other != package:
-                raise WrongPlugin(f"the installed packages {other} and {package} both name {code}; uninstall one")
-            yield InstalledRule(code, match[2].replace("_", "-"), match[3] is not None, point.value, package)
+            if other == package:
+                yield InstalledRule(code, match[2].replace("_", "-"), match[3] is not None, point.value, package)
+            else:
+                yield WrongName(package, f"it names {code}, and so does the package {other}; uninstall one")
 
 
-def _metadata_that_mention() -> Iterator[Path]:
+def _metadata_that_mention(here: str, places: Sequence[str]) -> Iterator[Path]:
     """The metadata of packages that name rules. Their bytes are searched: to parse all takes ten times as long."""
-    here = os.path.realpath(".")
-    for place in dict.fromkeys(sys.path):
+    for place in places:
         if os.path.realpath(place) == here:
             continue
         try:

@@ -214,7 +214,7 @@ def load(codes: Iterable[str]) -> tuple[Rule, ...]:
 def _instantiate(entry: RuleEntry) -> Rule:
     try:
         module = importlib.import_module(entry.module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if entry.code.startswith(OURS):
             raise
         raise WrongPlugin(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.plugins import WrongPlugin, installed_rules
+from tflint_gpu.plugins import installed_rules, wrong_names
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.options import Options, SettingsError, parse_options
 
@@ -172,6 +172,9 @@ def test_the_example_package_brings_its_rule(installed: Path, tmp_path: Path) ->
     )
     broken = tflint("check", "--select", "ACM101,TFG401", "--no-cache")
     assert f"error: a.py: {named} failed: ValueError: no" in broken.stderr and "TFG401" in broken.stdout
+    rule.write_text("import sys\nsys.exit(0)\n")
+    broken = tflint("check", "--select", "ACM101,TFG401", "--no-cache")
+    assert broken.returncode == 2 and f"{named} failed: SystemExit: 0" in broken.stderr and "TFG401" in broken.stdout
     rule.write_text(whole)
 
 
@@ -195,16 +198,38 @@ def named(folder: Path, package: str, *points: str) -> None:
 def test_a_rule_that_is_named_wrongly_is_told_with_its_package(point: str, tmp_path: Path, monkeypatch: Any) -> None:
     named(tmp_path, "acme", point)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with pytest.raises(WrongPlugin, match="the installed package acme names a rule"):
-        list(installed_rules())
+    assert list(installed_rules()) == []
+    [wrong] = wrong_names()
+    assert wrong.package == "acme" and wrong.mistake.startswith("it names a rule ")
+
+
+def test_a_package_that_names_its_rule_wrongly_stops_no_other(tmp_path: Path) -> None:
+    named(tmp_path / "site", "acme", "noop = a.b")
+    (tmp_path / "a.py").write_text("import tensorflow as tf\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n")
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", program, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'site'}"},
+        )  # fmt: skip
+
+    checked = run("tflint_gpu", "check", "--output-format", "concise", "a.py")
+    assert (checked.returncode, checked.stdout.partition(": ")[0]) == (2, "a.py:2:16")
+    assert "error: a.py: the package acme failed: it names a rule 'noop' = 'a.b'" in checked.stderr
+    assert "report this to the authors of the package" in checked.stderr
+    catalogue = run("tflint_gpu", "rule", "--all")
+    assert catalogue.returncode == 0 and "warning: the package acme failed: it names a rule" in catalogue.stderr
+    linted = run("flake8", "--select", "TFG", "a.py")
+    assert "a.py:2:16: TFG502" in linted.stdout and "TFG000 the package acme failed" in linted.stdout
 
 
 def test_two_packages_with_one_code_are_told(tmp_path: Path, monkeypatch: Any) -> None:
     named(tmp_path, "acme", "acm101_one = a.b")
     named(tmp_path, "other", "acm101_two = c.d")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with pytest.raises(WrongPlugin, match="acme and other both name ACM101"):
-        list(installed_rules())
+    assert [rule.package for rule in installed_rules()] == ["acme"]
+    [wrong] = wrong_names()
+    assert (wrong.package, wrong.mistake) == ("other", "it names ACM101, and so does the package acme; uninstall one")
 
 
 def test_metadata_in_the_working_directory_are_no_installed_package(tmp_path: Path, monkeypatch: Any) -> None:

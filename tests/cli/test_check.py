@@ -377,12 +377,20 @@ def test_settings_on_the_command_line(tmp_path: Path, tflint: Any) -> None:
     wrong = tflint("check", "--config", "job=7")
     assert wrong.returncode == 2 and "--config: unknown key `job`; did you mean `jobs`?" in wrong.stderr
     assert "no setting in TOML" in tflint("check", "--config", "jobs=").stderr
+    rows = ("--config", 'severity.TFG101 = "advice"', "--config", 'severity.TFG102 = "error"')
+    assert '"TFG101" = "advice", "TFG102" = "error"' in tflint("check", *rows, "--show-settings").stdout
+    extending = tflint("check", "--config", 'extend = "absent.toml"')
+    assert extending.returncode == 2 and "`extend` is for settings files" in extending.stderr
 
 
 def test_an_unknown_command_is_told_with_what_was_meant(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "train.py").write_text("")
     assert "no such command `chekc`; did you mean `check`?" in tflint("chekc").stderr
     assert "did you mean `tflint-gpu check train.py`?" in tflint("train.py").stderr
+    help_of_all = tflint("--help").stdout
+    assert help_of_all.startswith("Usage: ") and tflint().stderr.strip() in ("", help_of_all.strip()), (
+        "no command: help"
+    )
 
 
 def test_errors_have_one_form(tmp_path: Path, tflint: Any) -> None:

@@ -47,6 +47,10 @@ def test_mistakes(tflint: Any) -> None:
     lists = "`tflint-gpu rule --all` lists them"
     assert tflint("rule", "TFG999").stderr == f"error: unknown rule `TFG999`; {lists}\n", "a number is like no other"
     assert tflint("rule", "nump").stderr == f"error: unknown rule `nump`; {lists}\n"
+    assert tflint("rule", "TFG1").stderr == f"error: unknown rule `TFG1`; {lists}\n", "nor a part of one"
+    for code, owner in (("E501", "pycodestyle"), ("NPY001", "ruff's rules for NumPy"), ("T201", "flake8-print")):
+        assert tflint("rule", code).stderr == f"error: unknown rule `{code}`; it is a code of {owner}\n"
+    assert tflint("rule", "TF101").stderr == "error: unknown rule `TF101`; did you mean `TFG101`?\n"
     assert tflint("rule").returncode == 2
     assert tflint("rule", FIRST.code, "--all").returncode == 2
 

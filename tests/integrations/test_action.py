@@ -215,6 +215,20 @@ def test_the_jobs_page_shows_a_summary(runner: Runner) -> None:
     assert "found no problems" in runner.summary.read_text()
 
 
+def test_a_rule_that_fails_takes_nothing_of_the_others_away(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package's rule cannot be used: the job fails, and the findings are on its page and beside their lines."""
+    place = runner.workspace.parent / "site" / "acme-1.dist-info"
+    place.mkdir(parents=True)
+    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1\n")
+    (place / "entry_points.txt").write_text("[tflint_gpu.rules]\nnoop = a.b\n")
+    monkeypatch.setenv("PYTHONPATH", str(place.parent))
+    (runner.workspace / "train.py").write_text(TRAIN)
+    done = runner.job(sarif="results.sarif")
+    assert (done.returncode, annotations(done)) == (2, [("train.py", "5")]), done.stderr
+    assert CODE in runner.summary.read_text() and CODE in (runner.workspace / "results.sarif").read_text()
+    assert done.stderr.count("error: ") == 1, "told once, by the report that is shown"
+
+
 def test_sarif_is_written_beside_the_annotations(runner: Runner) -> None:
     (runner.workspace / "train.py").write_text(TRAIN)
     done = runner.job(sarif="found results.sarif")

@@ -126,6 +126,18 @@ async def test_a_cell_that_is_being_written_hides_nothing_of_the_others(editor: 
     await editor.until(lambda: editor.shown(cells[4]) == [])
 
 
+async def test_a_cell_that_is_being_written_doubles_nothing_of_the_others(editor: Editor) -> None:
+    """What is found in the other cells is shown once, and what was fixed there is gone at once."""
+    await editor.start()
+    cells = await editor.open_notebook("lab.ipynb", CELLS, LANGUAGES)
+    assert codes(await editor.found(cells[4], 1)) == [("TFG101", 3)]
+    writing = HALVES.replace("np.floor(", "np.floor((")
+    assert codes(await editor.change_cell("lab.ipynb", cells[2], writing)) == [("TFG101", 3)]
+    await editor.until(lambda: codes(editor.shown(cells[4])) == [("TFG101", 3)])
+    assert await editor.change_cell("lab.ipynb", cells[4], HEIGHTS.replace("np.", "tf.")) == []
+    assert codes(editor.shown(cells[2])) == [("TFG101", 3)], "kept where it is written"
+
+
 async def test_notebooks_and_modules(editor: Editor) -> None:
     """A finding of a notebook's check in an open module is shown there, and leads back to the cell."""
     helper = "import numpy as np\n\n\ndef level(batch):\n    return np.sqrt(batch)\n"

@@ -79,6 +79,8 @@ def pre_commit(directory: Path, *arguments: str) -> tuple[int, str]:
 def test_hooks_that_are_tried(project: Path, hooks: Path) -> None:
     """`try-repo` runs both: one reports the finding, the other one fixes it and does not print it again."""
     (project / "train.py").write_text(TRAIN)
+    (project / "paper.qmd").write_text(f"```{{python}}\n{TRAIN}```\n")
+    (project / "lab.md").write_text(f"---\njupytext: {{}}\n---\n\n```python\n{TRAIN}```\n")
     git(project, "add", "--all")
     code, output = pre_commit(project, "try-repo", str(hooks), "--all-files", "--verbose")
     assert code == 1, output
@@ -89,6 +91,7 @@ def test_hooks_that_are_tried(project: Path, hooks: Path) -> None:
     assert "generated.py" not in output, "an excluded file is not checked, though pre-commit names it"
     assert "README.md" not in output
     assert (project / "train.py").read_text() == FIXED
+    assert FIXED in (project / "paper.qmd").read_text() and FIXED in (project / "lab.md").read_text()
 
 
 def test_a_commit_is_refused_and_another_one_passes(project: Path, hooks: Path) -> None:
@@ -143,6 +146,6 @@ def test_pre_commit_accepts_the_list_of_hooks() -> None:
 def test_both_hooks_take_python_and_notebooks_and_obey_exclusions() -> None:
     assert set(HOOKS) == {"tflint-gpu", "tflint-gpu-fix"}
     for hook in HOOKS.values():
-        assert hook["types_or"] == ["python", "jupyter"]
+        assert hook["types_or"] == ["python", "jupyter", "markdown", "quarto"]
         assert "--force-exclude" in hook["entry"].split()
         assert hook["require_serial"], "it starts its own processes, and several would check each other's files"

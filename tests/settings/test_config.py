@@ -49,6 +49,7 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
     [
         ('selct = ["TFG101"]', ["selct", "`select`"]),
         (f'select = ["{CODE}9"]', [f"{CODE}9", "`select`", "did you mean"]),
+        ('ignore = ["tfg101"]', ["did you mean `TFG101`?"]),
         ('ignore = ["E501"]', ["E501", "`ignore`", "it is a code of pycodestyle"]),
         ('select = ["TGF101"]', ["did you mean `TFG101`?"]),
         ('select = ["numpy-in-cal"]', ["did you mean `numpy-in-call`?"]),
@@ -171,6 +172,25 @@ def test_a_file_may_extend_another(tmp_path: Path, write_files: Write) -> None:
     assert settings.exclude.match(str(tmp_path / "old")) and not settings.exclude.match(str(tmp_path / "a/b/older"))
     severities = [settings.severity_of(code) for code in ("TFG101", "TFG102", "TFG202")]
     assert severities == ["advice", "warning", None], "the more specific selector wins, then the nearer file"
+
+
+def test_what_is_shown_of_a_file_that_extends_another_is_what_holds(
+    write_files: Write, tflint: Callable[..., Any]
+) -> None:
+    """Protects who asks `--show-settings` why a rule runs: tables and lists of both files, unless `select` begins again."""
+    write_files(
+        {
+            "tflint-gpu.toml": 'ignore = ["TFG401"]\n[severity]\nTFG1 = "error"\nTFG101 = "advice"\n',
+            "a/tflint-gpu.toml": 'extend = "../tflint-gpu.toml"\nignore = ["TFG402"]\nseverity = {TFG101 = "warning"}\n',
+            "a/x.py": "",
+        }
+    )
+    lines = tflint("check", "--show-settings", "a/x.py").stdout.splitlines()
+    shown = {line.partition(" = ")[0]: line.partition(" = ")[2].partition("  # ")[0] for line in lines}
+    assert shown["ignore"] == '["TFG401", "TFG402"]'
+    assert shown["severity"] == '{ "TFG1" = "error", "TFG101" = "warning" }'
+    again = tflint("check", "--show-settings", "--select", "TFG4", "a/x.py").stdout
+    assert 'select = ["TFG4"]' in again and "# ignore is not set" in again
 
 
 def test_a_package_of_a_monorepo_extends_its_root_and_keeps_its_own_pin(

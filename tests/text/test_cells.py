@@ -226,6 +226,15 @@ class Loud(tf.keras.layers.Layer):
 FILES = {"loud.py": MARIMO, "loud.qmd": QUARTO, "loud.md": JUPYTEXT, "myst.md": MYST, "percent.py": PERCENT}
 
 
+def test_magics_of_a_percent_script_are_no_mistake(tmp_path: Path) -> None:
+    """Editors run its cells by IPython, as those of a notebook; without cells Python is to run the file."""
+    magics = "# %%\n%matplotlib inline\n!nvidia-smi\n" + PERCENT
+    (tmp_path / "percent.py").write_text(magics)
+    assert [found.code for found in check(tmp_path)] == ["TFG101"]
+    (tmp_path / "percent.py").write_text(magics.replace("# %%", "#"))
+    assert [found.code for found in check(tmp_path)] == ["TFG000", "TFG101"]
+
+
 def check(folder: Path, *paths: str) -> list[Diagnostic]:
     resolver = SettingsResolver(Options(), working_directory=folder)
     engine = Engine(resolver, folder)

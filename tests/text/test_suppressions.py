@@ -209,14 +209,31 @@ def test_from_a_comment_to_another() -> None:
     assert not hidden("x = 1  # tflint-gpu: off\ny = 2\n", 2), "as for a file, a line of its own"
 
 
+NAMELESS = "{} names no rule, so it suppresses nothing"
+NO_COMMENT = "{} is not `# tflint-gpu: noqa`, `off` or `on` alone on a line, so it suppresses nothing"
+
+
 @pytest.mark.parametrize(
-    ("comment", "warned"),
+    ("comment", "warning"),
     [
-        ("# noqa: misspelt", True), ("# noqa:", True), ("# noqa: no-such-rule", True), ("# tflint-gpu: noqa: x", True),
-        ("# noqa", False), ("# noqa: E501", False), ("# noqa: numpy-in-call", False), ("'# noqa: misspelt'", False),
+        ("# noqa: misspelt", NAMELESS), ("# noqa:", NAMELESS), ("# noqa: no-such-rule", NAMELESS),
+        ("# noqa: TFG999", NAMELESS), ("# noqa: TFG101O", NAMELESS), ("# flake8: noqa: TFG9", NAMELESS),
+        ("# tflint-gpu: noqa: x", NAMELESS), ("# tflint-gpu: off: misspelt", NAMELESS), ("# tflint-gpu: on:", NAMELESS),
+        ("# tflint-gpu: off: numpy-in-cal", NAMELESS),
+        ("# noqa: E501, numpy-in-cal", f"`numpy-in-cal` in {NAMELESS}"), ("# noqa: TFG999 E501", f"`TFG999` in {NAMELESS}"),
+        ("# tflint-gpu: off: TFG101, TFG999", f"`TFG999` in {NAMELESS}"),
+        ("# tflint-gpu: of", NO_COMMENT), ("# tflint-gpu : off", NO_COMMENT), ("#tflint-gpu:off because", NO_COMMENT),
+        ("# noqa", ""), ("# noqa: E501", ""), ("# noqa: T201, W1", ""), ("# noqa: numpy-in-call", ""),
+        ("# noqa: tfg1 well-known", ""), ("'# noqa: misspelt'", ""), ("# tflint-gpu: off", ""),
+        ("# tflint-gpu: on: TFG1", ""), ("# tflint-gpu: noqa", ""), ("'# tflint-gpu: of'", ""),
     ],
 )  # fmt: skip
-def test_a_comment_that_names_no_rule_is_warned_of(comment: str, warned: bool) -> None:
+def test_a_comment_that_names_no_rule_is_warned_of(comment: str, warning: str) -> None:
     source = SourceFile(Path("x.py"), "x.py", f"a = 1\n{comment}\n")
-    warnings = list(Suppressions(source).warnings(["numpy-in-call"]))
-    assert warnings == ([f"2: `{comment}` names no rule, so it suppresses nothing"] if warned else [])
+    warnings = list(Suppressions(source).warnings(["TFG101", "numpy-in-call"]))
+    assert warnings == ([f"2: {warning.format(f'`{comment}`')}"] if warning else [])
+
+
+def test_a_comment_for_lines_after_code_is_warned_of() -> None:
+    source = SourceFile(Path("x.py"), "x.py", "a = 1  # tflint-gpu: off\n")
+    assert list(Suppressions(source).warnings([])) == [f"1: {NO_COMMENT.format('`# tflint-gpu: off`')}"]

@@ -20,7 +20,7 @@ from typing import Any
 import tflint_gpu
 from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_from, stamp_of, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, OnCpu, Prediction, Related
-from tflint_gpu.plugins import installed_rules
+from tflint_gpu.plugins import installed_rules, wrong_names
 
 DIRECTORY = ".tflint_gpu_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by tflint-gpu; it can be deleted.\n"
@@ -35,7 +35,7 @@ _NOTHING = "nothing"
 @functools.cache
 def rules_fingerprint() -> str:
     """Changes whenever a file of this program does: a new rule must not meet old results."""
-    parts = [f"{tflint_gpu.__version__} {sys.version_info[:3]}"]
+    parts = [f"{tflint_gpu.__version__} {sys.version_info[:3]}", *(wrong.mistake for wrong in wrong_names())]
     for place in _program_places():
         parts += [f"{path} {written} {size}" for path, (written, _, size, _) in sorted(_program_files(place))]
     return digest_of("\n".join(parts).encode("utf-8", "surrogateescape"))

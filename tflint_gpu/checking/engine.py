@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.catalogue import rule_names, with_package
+from tflint_gpu.catalogue import rule_words, with_package
 from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.loaded_rules import LoadedRules, trace_of
 from tflint_gpu.checking.placement import noted, placed
@@ -199,7 +199,7 @@ class Engine:
         refused = self._refused(file, model.source, model.source.refusals)
         diagnostics = tuple(sorted((*refused, *findings), key=lambda diagnostic: diagnostic.sort_key))
         bounds, is_whole = tuple(sorted(map(str, model.inference.bounds_met))), not errors and not model.source.refusals
-        warnings = tuple(f"{file.name}:{warning}" for warning in Suppressions(model.source).warnings(rule_names()))
+        warnings = tuple(f"{file.name}:{warning}" for warning in Suppressions(model.source).warnings(rule_words()))
         return FileResult(file, diagnostics, tuple(errors), bounds, used_suppressions, is_whole, warnings)
 
     def _refused(

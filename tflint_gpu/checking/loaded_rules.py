@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.catalogue import with_package
 from tflint_gpu.diagnostics import InternalError
-from tflint_gpu.plugins import WrongPlugin
+from tflint_gpu.plugins import WrongPlugin, wrong_names
 from tflint_gpu.requirements import Requirements, known_requirements
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
@@ -46,6 +46,8 @@ class LoadedRules:
     def candidates(self, path: Path, name: str, errors: list[InternalError]) -> list[Requirements | Rule]:
         """What the rules that are selected for a file require of it, which is mostly known without them."""
         known = {} if self.rules is not None else known_requirements()
+        if self.rules is None:
+            errors += [InternalError(name, f"the package {wrong.package}", wrong.mistake) for wrong in wrong_names()]
         selected = self.selected(path)
         candidates: list[Requirements | Rule] = []
         for code in sorted(selected.codes - _NO_RULES):

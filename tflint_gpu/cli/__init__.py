@@ -115,10 +115,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def described(error: click.ClickException) -> str:
-    """An error of the command line in the form of all others, after the usage that click shows with it."""
+    """An error of the command line in the form of all others, after the usage that click shows with it.
+
+    Where no command is named click's error is the help.
+    """
     shown = io.StringIO()
     error.show(shown)
     message = error.format_message()
+    if message.startswith("Usage: "):
+        return message
     return f"{shown.getvalue().rstrip().removesuffix(message).removesuffix('Error: ')}error: {message}"
 
 

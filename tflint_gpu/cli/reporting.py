@@ -182,7 +182,8 @@ def _tell_errors(errors: Sequence[InternalError], verbose: bool) -> None:
         if verbose:
             tell(error.detail)
         else:
-            tell("  (please report this with the output of --verbose; the other results are complete)")
+            whom = " to the authors of the package" if " package " in error.rule else ""
+            tell(f"  (please report this{whom} with the output of --verbose; the other results are complete)")
 
 
 def _tell_gone(gone: Sequence[Entry], options: ReportOptions) -> None:

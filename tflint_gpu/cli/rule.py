@@ -12,12 +12,12 @@ import click
 from tflint_gpu.cli import tell
 from tflint_gpu.cli.commands import GroupedCommand, is_coloured
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
-from tflint_gpu.plugins import WrongPlugin
+from tflint_gpu.plugins import WrongPlugin, wrong_names
 from tflint_gpu.reports.display import styled
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.rule import RuleEntry, entries, load
-from tflint_gpu.settings.options import SettingsError, nearest
+from tflint_gpu.settings.options import SettingsError, hint_for_rule
 
 _SECTION = re.compile(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
 
@@ -54,6 +54,8 @@ def command(code: str | None, every: bool, search: str | None, output_format: st
 def _objects(chosen: Iterable[RuleEntry | Diagnosis]) -> list[dict[str, Any]]:
     """The rules, but for those of others that cannot be imported, which are warned of."""
     objects = []
+    for wrong in wrong_names():
+        tell(f"warning: the package {wrong.package} failed: {wrong.mistake}")
     for entry in chosen:
         try:
             objects.append(_as_object(entry))
@@ -81,7 +83,7 @@ def _find(word: str) -> RuleEntry | Diagnosis:
     names = {name: entry for entry in _catalogue() for name in (entry.code, entry.name)}
     rule = names.get(word.upper()) or names.get(word.lower())
     if rule is None:
-        raise SettingsError(f"unknown rule `{word}`{nearest(word, names, '`tflint-gpu rule --all`')}")
+        raise SettingsError(f"unknown rule `{word}`{hint_for_rule(word, names)}")
     return rule
 
 

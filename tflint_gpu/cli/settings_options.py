@@ -35,9 +35,14 @@ def _config(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tup
     table: dict[str, object] = {}
     for pair in (value for value in values if value not in files):
         try:
-            table |= loads(pair)
+            said = loads(pair)
         except TOMLDecodeError as error:
             raise click.BadParameter(f"{pair!r} is no file, and no setting in TOML: {error}") from None
+        if "extend" in said:
+            raise click.BadParameter("`extend` is for settings files: name the file instead, --config FILE")
+        for key, value in said.items():  # of a table each row may be given by itself
+            known = table.get(key)
+            table[key] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
     if len(files) > 1:
         raise click.BadParameter(f"only one settings file can be read, not {' and '.join(files)}")
     return (files[0] if files else None), table

@@ -137,7 +137,19 @@ class Checked:
         if self.readable is None:
             return []
         kept = [diagnostic for diagnostic in self.readable.own if diagnostic.code != UNREADABLE_FILE]
-        return moved(kept, self.readable.document.source, self.document.source)
+        before, after = self.readable.document.source, self.document.source
+        refused = [diagnostic for diagnostic in self.own if diagnostic.code == UNREADABLE_FILE]
+        unread_cells = {diagnostic.location.cell for diagnostic in refused}
+        unread_cells |= {place.location.cell for diagnostic in refused for place in diagnostic.related}
+        return [
+            now
+            for former, now in zip(kept, moved(kept, before, after), strict=True)
+            if now.location.cell in unread_cells or _line(before, former) == _line(after, now)
+        ]
+
+
+def _line(source: SourceFile, diagnostic: Diagnostic) -> str:
+    return source.line(source.row_of(diagnostic.location))
 
 
 class BufferedSources(Sources):

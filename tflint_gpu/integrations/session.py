@@ -301,10 +301,16 @@ class Session(LanguageServer):
 
     def shown(self, checked: Checked) -> list[tuple[Diagnostic, Checked]]:
         """What the editor shows: what was found, and what was before the text became one that cannot be read."""
-        kept = [(diagnostic, checked) for diagnostic in checked.kept()]
+        now = self.found(checked)
+        known = {(diagnostic.code, diagnostic.location) for diagnostic, _ in now}
+        kept = [
+            (diagnostic, checked)
+            for diagnostic in checked.kept()
+            if (diagnostic.code, diagnostic.location) not in known
+        ]
         # While somebody types, a text often does not parse: that is for others to say.
         is_told = checked.document.uri not in self._unsaved
-        return [pair for pair in self.found(checked) if is_told or pair[0].code != UNREADABLE_FILE] + kept
+        return [pair for pair in now if is_told or pair[0].code != UNREADABLE_FILE] + kept
 
     def _uri(self, path: Path) -> str:
         known = (uri for uri, document in self._documents.items() if document.source.path == path)

@@ -13,7 +13,8 @@ from tflint_gpu.settings.selection import code_of, owner_of, selectable, unknown
 from tflint_gpu.severity import WORST_FIRST, Severity
 
 _ADDRESS = re.compile(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
-_CODE = re.compile(r"TFG\d{3}", re.IGNORECASE)
+_CODE = re.compile(r"([A-Z]+)\d+", re.IGNORECASE)
+_LETTERS, _LENGTH, _RESEMBLANCE = "TFG", 6, 0.6
 TABLE = "tflint-gpu"
 OUTPUT_FORMATS = (
     "full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "azure", "junit", "rdjson", "pylint",
@@ -200,17 +201,29 @@ def check_selectors(options: Options, origin: str) -> None:
     for key, selectors in places:
         for selector in selectors or ():
             if unknown_selector(selector):
-                owner = owner_of(selector)
-                hint = (
-                    f"; it is a code of {owner}"
-                    if owner
-                    else nearest(selector, selectable(), "`tflint-gpu rule --all`")
-                )
+                hint = hint_for_rule(selector, selectable())
                 raise SettingsError(f"{origin}: unknown rule `{selector}` in `{key}`{hint}")
 
 
+def hint_for_rule(word: str, known: Iterable[str]) -> str:
+    """What to say of an unknown rule, as the end of a sentence: whose code it is, or what it was probably meant to be.
+
+    Arguments:
+        known: the codes and names of all rules.
+    """
+    owner = owner_of(word.upper())
+    if owner:
+        return f"; it is a code of {owner}"
+    words = set(known)
+    if word.upper() in words:
+        return f"; did you mean `{word.upper()}`?"
+    return nearest(word, sorted(words), "`tflint-gpu rule --all`")
+
+
 def nearest(word: str, known: Iterable[str], listing: str = "") -> str:
-    """What an unknown word was probably meant to be, as the end of a sentence; the number of a rule is like no other.
+    """What an unknown word was probably meant to be, as the end of a sentence.
+
+    Codes are alike by their letters only: a number is like no other, and other letters are of other linters.
 
     Arguments:
         known: the words that there are.
@@ -218,8 +231,11 @@ def nearest(word: str, known: Iterable[str], listing: str = "") -> str:
     """
     import difflib
 
-    words = {name.lower(): name for name in known if not (_CODE.fullmatch(word) and _CODE.fullmatch(name))}
-    close = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
+    code = _CODE.fullmatch(word)
+    resemblance = difflib.SequenceMatcher(None, code[1].upper(), _LETTERS).ratio() if code else 0
+    is_misspelt = resemblance >= _RESEMBLANCE and (resemblance < 1 or len(word) > _LENGTH)
+    words = {name.lower(): name for name in known if code is None or is_misspelt or not _CODE.fullmatch(name)}
+    close = difflib.get_close_matches(word.lower(), words, n=1, cutoff=_RESEMBLANCE)
     if close:
         return f"; did you mean `{words[close[0]]}`?"
     return f"; {listing} lists them" if listing else f"; known are {', '.join(words.values())}"

@@ -110,6 +110,7 @@ _OWNERS = {
     "pep8-naming": "N", "flake8-bandit": "S", "pyupgrade": "UP", "flake8-simplify": "SIM", "Pylint": "PL C R",
     "ruff": "RUF", "flake8-annotations": "ANN", "flake8-comprehensions": "C4", "flake8-use-pathlib": "PTH",
     "TorchFix": "TOR", "flake8-async": "ASYNC", "Perflint": "PERF", "tryceratops": "TRY", "eradicate": "ERA",
+    "ruff's rules for NumPy": "NPY", "pandas-vet": "PD", "flake8-print": "T2", "refurb": "FURB",
 }  # fmt: skip
 
 

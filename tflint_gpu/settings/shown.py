@@ -12,6 +12,10 @@ from tflint_gpu.settings.options import Options, read_settings_chain
 from tflint_gpu.targets import Pins
 
 _DEFAULTS = Settings(None, Path())
+_CHOICE = ("ignore", "extend_select", "extend_ignore")
+"""What a `select` of a stronger place ends: it begins the choice of rules again."""
+_ADDED = (*_CHOICE, "extend_exclude")
+"""Of these what all places say holds."""
 _UNSET = {
     "select": "all rules but the opt-in ones",
     "per-file-ignores": "no file has exceptions",
@@ -33,18 +37,23 @@ def shown(resolver: SettingsResolver, settings: Settings, directory: Path) -> st
     origin = settings.origin
     chain = () if origin is None else read_settings_chain(origin, settings.base)
     layers = [*((str(written.path), written.options) for written in chain), ("command line", resolver.overrides)]
+    first = max((index for index, (_, options) in enumerate(layers) if options.select is not None), default=0)
     lines = [f"# the settings of the files in {directory}"]
     for item in fields(Options):
-        lines += _line(item.name, layers)
+        lines += _line(item.name, layers[first:] if item.name in _CHOICE else layers)
     return "\n".join([*lines, *_target(settings, directory)])
 
 
 def _line(name: str, layers: Sequence[tuple[str, Options]]) -> Iterator[str]:
     key = name.replace("_", "-")
     given = [(value, place) for place, options in layers if (value := getattr(options, name)) is not None]
-    if key.startswith("extend-") and given:  # all hold
+    places = " and ".join(place for _, place in given)
+    if name in _ADDED and given:
         values = [item for value, _ in given for item in value]
-        yield f"{key} = {_toml(values)}  # {' and '.join(place for _, place in given)}"
+        yield f"{key} = {_toml(values)}  # {places}"
+    elif key == "severity" and given:
+        levels = {rule: level for value, _ in given for rule, level in value}
+        yield f"{key} = {_toml(tuple(levels.items()))}  # {places}"
     elif given:
         value, place = given[-1]
         yield f"{key} = {_toml(value)}  # {place}"

@@ -15,6 +15,7 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 _CELL_MAGIC = re.compile(r"%%[A-Za-z]\w*")
 _CELL_START = re.compile(r"(?<=[\r\n])(?:%%[A-Za-z]|#[ \t]*(?:%%|In[ \t]?\[[ \d*]*\]|<\w*cell>))")
+_PERCENT_CELL = re.compile(r"^#[ \t]*%%", re.MULTILINE)
 _SHOWN = 60
 
 
@@ -52,9 +53,9 @@ class IPythonScript(SourceFile):
 
     @property
     def refusals(self) -> tuple[UnreadableSource, ...]:
-        """That Python cannot run the file, reported at the first of IPython's lines."""
+        """That Python cannot run the file, told at the first of IPython's lines; a percent script runs by cells."""
         reading = self._reading
-        if reading.first is None:
+        if reading.first is None or _PERCENT_CELL.search(self.text):
             return ()
         place = self.locate(reading.first)
         line = self.line(place.row).strip()

@@ -13,15 +13,17 @@ from tflint_gpu.diagnostics import Diagnostic, Edit
 from tflint_gpu.text.lexical import comment_spans
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
-_RULE = r"(?:[A-Z]+[0-9]+|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)"
+_RULE = r"(?:[A-Z]+[0-9]+(?!\w)|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)"
 _CODES = rf"(?::\s*(?P<codes>{_RULE}(?:[,\s]+{_RULE})*)|(?P<malformed>:))?"
 _INLINE = rf"(?i)#\s*noqa{_CODES}"
 _FILE = rf"(?i)\s*#\s*(?:tflint-gpu|flake8)[:=]\s*noqa{_CODES}\s*$"
 _SWITCH = rf"(?im)^[ \t]*(?P<start>#)[ \t]*tflint-gpu:[ \t]*(?P<way>off|on){_CODES}[ \t]*\r?$"
 _ANY = rf"(?i)#\s*(?:(?:tflint-gpu|flake8)[:=]\s*)?noqa{_CODES}"
 _CODE = rf"(?i){_RULE}"
+_DIGITS = "0123456789"
+_OWN = r"(?i)#[ \t]*tflint-gpu[ \t]*:[ \t]*(?P<names>(?:noqa|off|on)[ \t]*:)?"
 # Few files have one of these words: the patterns of comments, which take milliseconds to compile, are for those.
-_WORD = re.compile("noqa|tflint-gpu:[ \\t]*off", re.IGNORECASE | re.ASCII)
+_WORD = re.compile("noqa|tflint-gpu[ \\t]*:", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +99,44 @@ class Suppressions:
             any(_silences(match, diagnostic) for match in self._whole_file) or self._is_off(diagnostic)
         )
 
-    def warnings(self, names: Collection[str]) -> Iterator[str]:
+    def warnings(self, rules: Collection[str]) -> Iterator[str]:
         """What is wrong with comments that were meant to suppress something: the row, and a sentence.
 
         Arguments:
-            names: of the rules that there are.
+            rules: the codes and names that there are.
         """
         text = self._source.text
         if not self._possible or ":" not in text:
             return
         for start, end in comment_spans(self._source.code):
-            match = re.compile(_ANY).search(text, start, end)
-            if match is None or (match["malformed"] is None and match["codes"] is None):
-                continue
-            if not any("-" not in written.text or written.text in names for written in _written(match)):
-                comment = text[match.start() : end].strip()
+            for mistake in self._mistakes(start, end, rules):
+                comment = text[start:end].strip()
                 place = self._source.locate(start)
                 row = f"cell {place.cell}:{place.row}" if place.cell else place.row
-                yield f"{row}: `{comment}` names no rule, so it suppresses nothing"
+                yield f"{row}: {mistake.format(f'`{comment}`')}"
+
+    def _mistakes(self, start: int, end: int, rules: Collection[str]) -> Iterator[str]:
+        """What is wrong with the comment at a place, with {} for the comment."""
+        text = self._source.text
+        match = re.compile(_ANY).search(text, start, end)
+        own = re.compile(_OWN).match(text, start, end)
+        if own:
+            row_start = self._source.line_starts[self._source.row(start) - 1]
+            match = re.compile(_FILE).match(text, row_start, end) or re.compile(_SWITCH).match(text, row_start, end)
+            if match is None and own["names"]:
+                yield "{} names no rule, so it suppresses nothing"
+            elif match is None:
+                yield "{} is not `# tflint-gpu: noqa`, `off` or `on` alone on a line, so it suppresses nothing"
+        if match is None or (match["malformed"] is None and match["codes"] is None):
+            return
+        listed = list(_written(match))
+        unknown = [written for written in listed if not _is_of_a_rule(written.text, rules)]
+        if len(unknown) == len(listed):
+            yield "{} names no rule, so it suppresses nothing"
+            return
+        for written in unknown:  # without a comma before it a word with hyphens may be the reason
+            if "-" not in written.text or text[: written.start].rstrip()[-1] in ",:":
+                yield f"`{text[written.start : written.end]}` in {{}} names no rule, so it suppresses nothing"
 
     def _is_off(self, diagnostic: Diagnostic) -> bool:
         row = self._source.row_of(diagnostic.location)
@@ -206,6 +228,14 @@ def _written(match: re.Match[str]) -> Iterator[WrittenCode]:
     for word in re.finditer(_CODE, match["codes"] or ""):
         start = match.start("codes") + word.start()
         yield WrittenCode(word[0].lower() if "-" in word[0] else word[0].upper(), start, start + len(word[0]))
+
+
+def _is_of_a_rule(written: str, rules: Collection[str]) -> bool:
+    """Whether a name or a code in a comment is that of a rule, or may be a code of another linter."""
+    if "-" in written:
+        return written in rules
+    alike = [rule for rule in rules if rule.rstrip(_DIGITS) == written.rstrip(_DIGITS)]
+    return not alike or any(rule.startswith(written) for rule in alike)
 
 
 def _indentation(match: re.Match[str]) -> int:
