@@ -21,7 +21,8 @@ _SWITCH = rf"(?im)^[ \t]*(?P<start>#)[ \t]*tflint-gpu:[ \t]*(?P<way>off|on){_COD
 _ANY = rf"(?i)#\s*(?:(?:tflint-gpu|flake8)[:=]\s*)?noqa{_CODES}"
 _CODE = rf"(?i){_RULE}"
 _DIGITS = "0123456789"
-_OWN = r"(?i)#[ \t]*tflint-gpu[ \t]*:[ \t]*(?P<names>(?:noqa|off|on)[ \t]*:)?"
+# Not what describes data to `verify`: `# tflint-gpu: input=(32, 128) float32`.
+_OWN = r"(?i)#[ \t]*tflint-gpu[ \t]*:(?!\s*input\s*=)[ \t]*(?P<names>(?:noqa|off|on)[ \t]*:)?"
 # Few files have one of these words: the patterns of comments, which take milliseconds to compile, are for those.
 _WORD = re.compile("noqa|tflint-gpu[ \\t]*:", re.IGNORECASE | re.ASCII)
 
