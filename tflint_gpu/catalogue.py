@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.plugins import OURS, installed_rules
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 

@@ -10,8 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 GROUP = "tflint_gpu.rules"
 OURS = "TFG"

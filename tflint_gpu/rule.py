@@ -6,7 +6,6 @@ import importlib
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of, with_package
@@ -33,6 +32,7 @@ from tflint_gpu.fixes import (
     predict_on_batch,
     with_keyword,
 )
+from tflint_gpu.lazy_dataclasses import compiled_when_called, dataclass
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
@@ -213,6 +213,8 @@ def load(codes: Iterable[str]) -> tuple[Rule, ...]:
 
 def _instantiate(entry: RuleEntry) -> Rule:
     try:
+        with compiled_when_called():  # rules import libcst, which has 175 dataclasses
+            import libcst as libcst
         module = importlib.import_module(entry.module)
     except Exception as error:
         if entry.code.startswith(OURS):

@@ -7,10 +7,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 NEWEST = (2, 21)
 RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))

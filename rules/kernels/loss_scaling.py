@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     TAPES,
     Analysis,

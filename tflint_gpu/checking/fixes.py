@@ -8,11 +8,12 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile, UnreadableSource

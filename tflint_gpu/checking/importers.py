@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath, is_marked
 from tflint_gpu.settings.options import SettingsError
 

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import click
 from tflint_gpu.cli import tell
 from tflint_gpu.cli.commands import GroupedCommand
 from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
 from tflint_gpu.settings.options import OUTPUT_FORMATS

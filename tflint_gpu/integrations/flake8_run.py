@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.importers import Importers
 from tflint_gpu.checking.stack import with_large_stack
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsResolver

@@ -15,7 +15,7 @@ import re
 import shlex
 import sys
 import traceback
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tflint_gpu.doctor.absence import why_unused
 from tflint_gpu.doctor.machine_report import MachineReport
 from tflint_gpu.drawing.plots import MissingLibrary
 from tflint_gpu.gpu.nvml import Nvml
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
 from tflint_gpu.run import Decoder, Place, Recording, ThisProcess, checkable, inspect, renderer
 from tflint_gpu.text.notebooks import written_notebook

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import SequenceMatcher
 from pathlib import Path
 
 from tflint_gpu.catalogue import UNREADABLE_FILE
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.narrowing.git import GitError, former_names, parse_patch, resolve
 from tflint_gpu.narrowing.git import run as run_git
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic

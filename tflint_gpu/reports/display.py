@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 _TAB = "    "
 _WIDEST = 140

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.selection import code_of, owner_of, selectable, unknown_selector
 from tflint_gpu.severity import WORST_FIRST, Severity
 

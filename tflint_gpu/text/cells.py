@@ -6,11 +6,12 @@ import re
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 from tflint_gpu.diagnostics import Edit, Location
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.json_strings import Place
 from tflint_gpu.text.lexical import string_spans
 from tflint_gpu.text.magics import comment_out, parse, python_of, python_start

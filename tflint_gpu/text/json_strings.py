@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 Place = tuple[str | int, ...]
 """The keys and indices that lead from the whole document to a value."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 # A literal's prefix is left out: it changes nothing here, and a pattern that starts with one of
 # three characters is found quickly.

@@ -10,8 +10,8 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.lexical import end_of_logical_line
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")

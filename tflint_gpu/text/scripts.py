@@ -7,9 +7,10 @@ file, so that valid Python costs nothing, and a `%` that starts a line of it is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.magics import comment_out, parse, python_line, python_start
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 

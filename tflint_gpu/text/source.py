@@ -8,11 +8,12 @@ import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Edit, Location
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.lexical import Lines, continued_rows
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")

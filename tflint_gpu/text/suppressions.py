@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 from tflint_gpu.diagnostics import Diagnostic, Edit
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.lexical import comment_spans
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 

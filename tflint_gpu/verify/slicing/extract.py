@@ -10,7 +10,6 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +17,7 @@ import libcst as cst
 
 from tflint_gpu.experiment import HARNESS as HARNESS
 from tflint_gpu.experiment import Change, Experiment
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.magics import STAND_IN

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.project.file import File
 

@@ -7,10 +7,10 @@ next to the program. They read what is there, and make up what is not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 

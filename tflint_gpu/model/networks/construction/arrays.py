@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External, ListValue, plain
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape
 from tflint_gpu.model.networks.shapes.layer_kinds import broadcast, reshaped

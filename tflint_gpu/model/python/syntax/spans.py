@@ -11,13 +11,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.parsing.parsing import REFUSED, parse_whole
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 
 

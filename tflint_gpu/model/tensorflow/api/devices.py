@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 _TYPES = frozenset(["CPU", "GPU", "TPU", "TPU_SYSTEM", "XLA_CPU", "XLA_GPU", "XLA_CPU_JIT", "XLA_GPU_JIT", "CUSTOM"])
 # Types that plug-ins register: valid where the plug-in is installed.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeGuard
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.execution.walks import Frame

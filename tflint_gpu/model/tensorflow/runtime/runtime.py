@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.bounds import INITIALISER_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.project.file import File

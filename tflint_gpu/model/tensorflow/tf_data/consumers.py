@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import libcst as cst
 
 from tflint_gpu.bounds import ITERATOR_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name

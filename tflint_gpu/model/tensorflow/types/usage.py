@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.names.branches import always_raises
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
