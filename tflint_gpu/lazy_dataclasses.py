@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-__all__ = ["compiled_when_called", "dataclass"]
+__all__ = ["Method", "compiled_at_first_call", "constructor", "dataclass", "lazily_compiled"]
 
 _eager = dataclasses.dataclass
-_Method = Callable[..., Any]
+Method = Callable[..., Any]
 
 
 def _lazy(kind: Any = None, /, **options: Any) -> Any:
@@ -32,7 +32,7 @@ def _lazy(kind: Any = None, /, **options: Any) -> Any:
     kind.__doc__ = documentation or "-"  # else `dataclasses` writes one: what `inspect` finds out of the signature
     made: Any = _eager(kind, init=False, repr=False, eq=False, slots=options.get("slots", False))
     made.__doc__ = documentation
-    _add(made, "__init__", _later("__init__", _constructor))
+    _add(made, "__init__", compiled_at_first_call("__init__", constructor))
     _add(made, "__repr__", _representation)
     is_frozen, has_equality = options.get("frozen", False), options.get("eq", True)
     if is_frozen:
@@ -41,10 +41,10 @@ def _lazy(kind: Any = None, /, **options: Any) -> Any:
             _add(made, "__getstate__", _state)
             _add(made, "__setstate__", _set_state)
     if has_equality:
-        _add(made, "__eq__", _later("__eq__", _equality))
+        _add(made, "__eq__", compiled_at_first_call("__eq__", _equality))
     has_own_hash = made.__dict__.get("__hash__") is not None
     if not has_own_hash and (options.get("unsafe_hash") or (has_equality and is_frozen)):
-        made.__hash__ = _later("__hash__", _hash)
+        made.__hash__ = compiled_at_first_call("__hash__", _hash)
     elif not has_own_hash and has_equality:
         made.__hash__ = None
     return made
@@ -57,7 +57,7 @@ else:
 
 
 @contextmanager
-def compiled_when_called() -> Iterator[None]:
+def lazily_compiled() -> Iterator[None]:
     """What is imported meanwhile gets such classes from `dataclasses`, too."""
     dataclasses.dataclass = _lazy
     try:
@@ -66,14 +66,14 @@ def compiled_when_called() -> Iterator[None]:
         dataclasses.dataclass = _eager
 
 
-def _add(kind: type, name: str, method: _Method | None) -> None:
+def _add(kind: type, name: str, method: Method | None) -> None:
     if name not in kind.__dict__:
         setattr(kind, name, method)
 
 
-def _later(name: str, compiled: Callable[[type], _Method]) -> _Method:
+def compiled_at_first_call(name: str, compiled: Callable[[type], Method]) -> Method:
     """A method that at its first call compiles the one that takes its place."""
-    ready: list[_Method] = []
+    ready: list[Method] = []
 
     def first_call(self: Any, *arguments: Any, **named: Any) -> Any:
         # Its class is looked for, since it may have been copied: to one with `__slots__`.
@@ -86,22 +86,28 @@ def _later(name: str, compiled: Callable[[type], _Method]) -> _Method:
     return first_call
 
 
-def _compiled(head: str, lines: Iterable[str], names: dict[str, Any]) -> _Method:
+def _compiled(head: str, lines: Iterable[str], names: dict[str, object]) -> Method:
     exec("\n ".join([f"def method({head}):", *lines, "pass"]), names)
-    method: _Method = names["method"]
-    return method
+    return cast("Method", names["method"])
 
 
-def _constructor(kind: type) -> _Method:
-    names: dict[str, Any] = {"_default": object()}
+def constructor(kind: type, is_frozen: bool | None = None, last: str = "", **names: object) -> Method:
+    """The `__init__` of a dataclass.
+
+    Arguments:
+        is_frozen: what its class otherwise says itself.
+        last: a line of code after those that set the fields, and the names in it.
+    """
+    names["_default"] = object()
     positional, by_name, lines = ["self"], list[str](), list[str]()
     for field in fields(kind):
-        name, value = field.name, field.name
-        parameter = name
+        name = field.name
+        parameter = value = name
         if field.default_factory is not MISSING:
             names[f"_make_{name}"] = field.default_factory
-            parameter = f"{name}=_default"
-            value = f"_make_{name}() if {name} is _default else {name}" if field.init else f"_make_{name}()"
+            parameter, value = f"{name}=_default", f"_make_{name}()"
+            if field.init:
+                value += f" if {name} is _default else {name}"
         elif field.default is not MISSING:
             names[f"_default_{name}"] = field.default
             parameter = f"{name}=_default_{name}"
@@ -110,16 +116,17 @@ def _constructor(kind: type) -> _Method:
             continue
         if field.init:
             (by_name if field.kw_only else positional).append(parameter)
-        lines.append(_assignment(kind, name, value, names))
+        if kind.__setattr__ is _refuse if is_frozen is None else is_frozen:
+            lines.append(_set(kind, name, value, names))
+        else:
+            lines.append(f"self.{name} = {value}")
     if hasattr(kind, "__post_init__"):
-        lines.append("self.__post_init__()")
+        lines.append(last or "self.__post_init__()")
     return _compiled(", ".join([*positional, *(["*", *by_name] if by_name else [])]), lines, names)
 
 
-def _assignment(kind: type, name: str, value: str, names: dict[str, Any]) -> str:
-    """The text that sets a field, which a frozen class refuses to do."""
-    if kind.__setattr__ is not _refuse:
-        return f"self.{name} = {value}"
+def _set(kind: type, name: str, value: str, names: dict[str, object]) -> str:
+    """The text that sets a field in spite of `__setattr__`."""
     slot = getattr(kind, name, None)
     if isinstance(slot, MemberDescriptorType):
         names[f"_set_{name}"] = slot.__set__
@@ -128,13 +135,13 @@ def _assignment(kind: type, name: str, value: str, names: dict[str, Any]) -> str
     return f"_set(self, {name!r}, {value})"
 
 
-def _equality(kind: type) -> _Method:
+def _equality(kind: type) -> Method:
     compared = [field.name for field in fields(kind) if field.compare]
     line = f"if other.__class__ is self.__class__: return {_values('self', compared)} == {_values('other', compared)}"
     return _compiled("self, other", [line, "return NotImplemented"], {})
 
 
-def _hash(kind: type) -> _Method:
+def _hash(kind: type) -> Method:
     hashed = [field.name for field in fields(kind) if _is_hashed(field)]
     return _compiled("self", [f"return hash({_values('self', hashed)})"], {})
 

@@ -32,7 +32,7 @@ from tflint_gpu.fixes import (
     predict_on_batch,
     with_keyword,
 )
-from tflint_gpu.lazy_dataclasses import compiled_when_called, dataclass
+from tflint_gpu.lazy_dataclasses import dataclass, lazily_compiled
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
@@ -213,7 +213,7 @@ def load(codes: Iterable[str]) -> tuple[Rule, ...]:
 
 def _instantiate(entry: RuleEntry) -> Rule:
     try:
-        with compiled_when_called():  # rules import libcst, which has 175 dataclasses
+        with lazily_compiled():  # rules import libcst, which has 175 dataclasses
             import libcst as libcst
         module = importlib.import_module(entry.module)
     except Exception as error:
