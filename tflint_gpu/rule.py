@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -163,6 +162,8 @@ class Rule:
         text = inspect.cleandoc(cls.__doc__ or "")
         if PLACEHOLDER not in text:
             return text
+        import textwrap  # with seven expressions to compile, for documentation only
+
         paragraphs = text.split("\n\n")
         words = measured(cls.code) if figures is None else figures
         filled = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
@@ -198,6 +199,8 @@ class Rule:
             if line and not line.startswith(" "):
                 break
             block.append(line)
+        import textwrap
+
         return textwrap.dedent("\n".join(block)).strip("\n") + "\n"
 
 

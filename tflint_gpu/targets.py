@@ -154,6 +154,7 @@ class Pins:
                 names = sorted(os.listdir(place))  # noqa: PTH208
             except OSError:
                 names = []
+            names = [name for name in names if name.startswith(_BEGINNINGS)]
             self._files[place] = [
                 (place / name, read) for pattern, read in _READERS for name in names if fnmatchcase(name, pattern)
             ]
@@ -323,3 +324,4 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
 )
 PINNING_FILES = tuple(pattern for pattern, _ in _READERS)
 """The files that may pin a version, as patterns of names."""
+_BEGINNINGS = tuple(pattern.partition("*")[0] for pattern in PINNING_FILES)

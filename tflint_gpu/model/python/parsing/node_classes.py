@@ -121,6 +121,17 @@ def maker(kind: type[cst.CSTNode], *fields: str) -> Callable[..., Any]:
     return made
 
 
+def of_defaults(kind: type[cst.CSTNode]) -> Any:
+    """A node all of whose fields have their defaults: as calling its class, for which that would compile a method."""
+    node: Any = object.__new__(kind)
+    for field in dataclasses.fields(kind):
+        default = _default_of(field)
+        if default is None:
+            raise TypeError(f"{kind.__name__} needs {field.name}")
+        kind.__dict__[field.name].__set__(node, default())
+    return node
+
+
 def _default_of(field: dataclasses.Field[Any]) -> Callable[[], Any] | None:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory
