@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -63,7 +65,9 @@ class Flake8Run:
         overrides = replace(parse_options(table, "--tflint-target-tensorflow"), extend_select=tuple(asked_for))
         here = Path.cwd()
         resolver = SettingsResolver(overrides, None if config is None else here / config, isolated, here)
-        return cls(options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True, makes_costly_fixes=False))
+        return cls(
+            options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True, makes_costly_fixes=False)
+        )
 
     def check_settings(self) -> None:
         """Read the settings that hold here. Raises SettingsError if they are wrong."""
@@ -112,7 +116,10 @@ class Flake8Run:
 
     def _check(self, file: FileToCheck) -> FileResult:
         if file.path not in self._results:
+            are_new = "libcst" not in sys.modules
             self._results[file.path] = self.engine.check(file)
+            if are_new and "libcst" in sys.modules:
+                gc.freeze()  # modules stay until the end; else the collector searches them, at the end once more
         return self._results[file.path]
 
     @cached_property
