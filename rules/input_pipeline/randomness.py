@@ -56,7 +56,7 @@ class Randomness(Analysis):
             return Draw(operation.file, operation.call)
         for callee in self.inference.callables(operation.file, function, operation.context):
             caller = callee.context or operation.context
-            inside = self.inference.enter(operation.file, operation.call, caller, callee, hands_on=True)
+            inside = self.inference.contexts.enter(operation.file, operation.call, caller, callee, hands_on=True)
             draw = self._draw_in(callee.function.file, callee.function.node, inside, 0)
             if draw is not None:
                 return draw
@@ -78,7 +78,7 @@ class Randomness(Analysis):
                     if callee.function.calls:
                         self.inference.meet(RANDOM_CALLS)
                 else:
-                    inside = self.inference.enter(file, call, context, callee)
+                    inside = self.inference.contexts.enter(file, call, context, callee)
                     draw = self._draw_in(callee.function.file, callee.function.node, inside, depth + 1)
                     if draw is not None:
                         return draw

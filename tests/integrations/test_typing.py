@@ -28,6 +28,12 @@ def found(checker: Checker, path: Path, text: str, *, all_fixes: bool) -> tuple[
     return checked.diagnostics
 
 
+def without_costly_parts(diagnostic: Diagnostic) -> Diagnostic:
+    """A diagnostic without what is left out while somebody types."""
+    prediction = diagnostic.prediction and replace(diagnostic.prediction, on_cpu=None)
+    return replace(diagnostic, fix=None, prediction=prediction)
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_findings_after_any_edits_are_those_of_a_check_from_scratch(program: Path, tmp_path: Path) -> None:
     """Protects who types: nothing of a former text is left in what is found, also after one that did not parse."""
@@ -37,8 +43,27 @@ def test_findings_after_any_edits_are_those_of_a_check_from_scratch(program: Pat
         expected = found(Checker(tmp_path), path, text, all_fixes=True)
         assert found(complete, path, text, all_fixes=True) == expected
         quick = found(typed, path, text, all_fixes=False)
-        assert [replace(one, fix=None) for one in quick] == [replace(one, fix=None) for one in expected]
+        assert [without_costly_parts(one) for one in quick] == [without_costly_parts(one) for one in expected]
         assert all(one.fix in (None, other.fix) for one, other in zip(quick, expected, strict=True))
+
+
+LARGE = """\
+import tensorflow as tf
+
+dataset = tf.data.Dataset.from_tensor_slices(features).batch(256)
+network = tf.keras.Sequential([tf.keras.Input((8192,)), tf.keras.layers.Dense(8192), tf.keras.layers.Dense(8192)])
+for rows in dataset:
+    save(network(rows, training=False).numpy())
+"""
+
+
+def test_a_prediction_by_size_waits_until_nobody_types(tmp_path: Path) -> None:
+    """Protects who types: a program is not carried out, to say how large its steps are, at every keystroke."""
+    path, checker = tmp_path / "a.py", Checker(tmp_path)
+    for all_fixes in (False, True):
+        (diagnostic,) = found(checker, path, LARGE, all_fixes=all_fixes)
+        assert diagnostic.prediction is not None
+        assert (diagnostic.prediction.on_cpu is not None) == all_fixes
 
 
 CALLER = """\

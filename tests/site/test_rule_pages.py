@@ -54,10 +54,12 @@ def test_every_rule_and_every_diagnosis_has_a_page_and_is_listed(site: Path, pag
     assert set(CODES) <= {link.removesuffix(".html") for link in listed.links}
 
 
-def test_the_questions_name_every_rule() -> None:
+def test_the_questions_name_rules_that_exist_as_they_are_called() -> None:
+    """Protects who follows a question; a new rule need not be named here, since all are listed by theme."""
     text = (ROOT / "docs" / "rules" / "index.md").read_text("utf-8")
-    named = set(re.findall(r"TFG\d{3}", text)) | {f"TFG{number}" for number in range(701, 716)}
-    assert {entry.code for entry in ENTRIES} - named == set()
+    named = set(re.findall(r"(TFG\d{3}) ([a-z\d]+-[a-z\d-]+)", text))
+    assert len(named) > 50
+    assert named <= {(entry.code, entry.name) for entry in ENTRIES}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.code)

@@ -79,7 +79,7 @@ class Engine:
         ignore_noqa: report what comments suppress, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
         keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
-        makes_costly_fixes: whether fixes are made that take as long as many rules.
+        makes_costly_parts: whether findings get what takes as long as many rules: some fixes, predictions by size.
     """
 
     resolver: SettingsResolver
@@ -89,7 +89,7 @@ class Engine:
     ignore_noqa: bool = False
     sources: Sources | None = None
     keeps_files: bool = False
-    makes_costly_fixes: bool = True
+    makes_costly_parts: bool = True
     _projects: Projects = field(init=False)
     _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
@@ -198,7 +198,7 @@ class Engine:
         """
         from tflint_gpu.model import Model
 
-        return Model.open(source, self._project_of(file), makes_costly_fixes=self.makes_costly_fixes)
+        return Model.open(source, self._project_of(file), makes_costly_parts=self.makes_costly_parts)
 
     def _project_of(self, file: FileToCheck) -> Project:
         return self._projects.of(file.root, self.target_for(file))

@@ -66,7 +66,7 @@ class Flake8Run:
         here = Path.cwd()
         resolver = SettingsResolver(overrides, None if config is None else here / config, isolated, here)
         return cls(
-            options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True, makes_costly_fixes=False)
+            options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True, makes_costly_parts=False)
         )
 
     def check_settings(self) -> None:

@@ -31,13 +31,13 @@ class Model:
     Arguments:
         file: the file that is checked.
         project: finds and opens the others.
-        makes_costly_fixes: whether fixes are made that take as long as many rules.
+        makes_costly_parts: whether findings get what takes as long as many rules: some fixes, predictions by size.
     """
 
-    def __init__(self, file: File, project: Project, *, makes_costly_fixes: bool = True) -> None:
+    def __init__(self, file: File, project: Project, *, makes_costly_parts: bool = True) -> None:
         self.file = file
         self.project = project
-        self.makes_costly_fixes = makes_costly_fixes
+        self.makes_costly_parts = makes_costly_parts
         self.inference = Inference(project, LIBRARY, file)
         self.constants = self.inference.constants
         self.assumed: frozenset[Node] = frozenset()
@@ -45,13 +45,13 @@ class Model:
         self._answers: dict[Callable[[Model], Any], Any] = {}
 
     @classmethod
-    def open(cls, source: SourceFile, project: Project, *, makes_costly_fixes: bool = True) -> Model:
+    def open(cls, source: SourceFile, project: Project, *, makes_costly_parts: bool = True) -> Model:
         """Parse a file that is to be checked.
 
         Raises:
             UnreadableSource: it does not parse.
         """
-        return cls(project.open(source), project, makes_costly_fixes=makes_costly_fixes)
+        return cls(project.open(source), project, makes_costly_parts=makes_costly_parts)
 
     def once(self, analysis: Callable[[Model], _T]) -> _T:
         """The result of an analysis of this model: it runs when it is first needed, and is then remembered.
@@ -66,13 +66,13 @@ class Model:
 
     def costly_fix(self, make: Callable[[], _T | None]) -> _T | None:
         """A fix that asks much of the file; None while somebody types, who has not asked for it."""
-        return make() if self.makes_costly_fixes else None
+        return make() if self.makes_costly_parts else None
 
     def assuming(self, function: Function) -> Model:
         """The model that the file would have with one more function under `tf.function`."""
         other = Model.__new__(Model)
         other.file, other.project = self.file, self.project
-        other.makes_costly_fixes = self.makes_costly_fixes
+        other.makes_costly_parts = self.makes_costly_parts
         other.inference, other.constants = self.inference, self.constants
         other.assumed = self.assumed | {function.node}
         untraced = (a for a in self._answers if isinstance(a, type) and issubclass(a, Analysis) and a.is_of_values)

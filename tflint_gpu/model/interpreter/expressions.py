@@ -37,8 +37,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Expression, text_of
+from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.python.value_flow.library import is_library
 
 _LITERALS = {"True": True, "False": False, "None": None}
 

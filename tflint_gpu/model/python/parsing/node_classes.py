@@ -121,7 +121,7 @@ def maker(kind: type[cst.CSTNode], *fields: str) -> Callable[..., Any]:
     return made
 
 
-def of_defaults(kind: type[cst.CSTNode]) -> Any:
+def of_defaults(kind: Any) -> Any:
     """A node all of whose fields have their defaults: as calling its class, for which that would compile a method."""
     node: Any = object.__new__(kind)
     for field in dataclasses.fields(kind):

@@ -1,4 +1,7 @@
-"""The origins of names: what the bindings that reach a name give it, in its own file or the one it is imported from."""
+"""The origins of names: what the bindings that reach a name give it, here or in the file that it is imported from.
+
+Which bindings reach it depends on the branches that run, so on their tests.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ import libcst as cst
 from tflint_gpu.bounds import REACHING_BINDINGS
 from tflint_gpu.model.python.project.definitions import Definition, definition_of, starred_definition
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.operators import decided, is_negation
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node
 from tflint_gpu.model.python.value_flow import call_sites, contents
-from tflint_gpu.model.python.value_flow.library import is_library
+from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -41,7 +46,7 @@ def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | N
 
 
 def _decided(resolver: Resolver, file: File, context: Context, branch: cst.If) -> bool | None:
-    return resolver.holds(file, branch.test, context)
+    return resolver.tests.holds(file, branch.test, context)
 
 
 def of_definition(resolver: Resolver, definition: Definition, expr: Expression) -> Iterator[Origin]:
@@ -76,3 +81,66 @@ def of_binding(
         yield from resolver.of(file, value, context)  # `datasets += [one]`
     else:
         yield Origin(file, binding.node, context)
+
+
+class BranchTests:
+    """Whether the tests of branches hold, which decides what is reached.
+
+    Arguments:
+        resolver: finds constants, and the functions that calls run.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._held: dict[tuple[Node, Context | None], bool | None] = {}
+        self._recursive: dict[Node, bool] = {}
+
+    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
+        """Whether a test must hold (True) or must fail (False); None where that is not known."""
+        if isinstance(test, cst.BooleanOperation) or is_negation(test):
+            return decided(test, lambda part: self.holds(file, part, context))
+        if context is not None:
+            context = self.resolver.relevant(file, test, context)
+        key = (test, context)
+        if key not in self._held:
+            self._held[key] = None  # in work: what rests on itself is not known
+            cycles = self.resolver.cycles
+            value = self._truth(file, test, context)
+            if cycles == self.resolver.cycles:  # else it has not seen all values
+                self._held[key] = value
+        return self._held[key]
+
+    def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
+        if context is not None and self._may_call_itself(file, context.function):
+            return None  # with other arguments
+        if any(isinstance(node, cst.Attribute) and node.attr.value in file.set_from_outside for node in walk(test)):
+            return None
+        compared = _compared_with_none(test)
+        value = self.resolver.constants.of(file, test if compared is None else compared[0], context)
+        if value is not None and not isinstance(value, int | float | str):
+            return None  # a list that is empty where it is written may be filled later
+        return bool(value) if compared is None else (value is None) is compared[1]
+
+    def _may_call_itself(self, file: File, function: FunctionNode) -> bool:
+        if function not in self._recursive:
+            self._recursive[function] = True  # in work
+            self._recursive[function] = any(
+                not (callees := self.resolver.callees(file, call)) or any(c.function.node is function for c in callees)
+                for call in file.calls_of_own_name(function)
+            )
+        return self._recursive[function]
+
+    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
+        """Whether a test that is known in a context keeps a place from being reached: `if training:` for False."""
+        return any(self.holds(file, test, context) is (not needed) for test, needed, _ in file.branches.around(node))
+
+
+def _compared_with_none(test: Expression) -> tuple[Expression, bool] | None:
+    """What `x is None` asks of, and True; for `x is not None` False."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    [second] = test.comparisons
+    is_none = isinstance(second.comparator, cst.Name) and second.comparator.value == "None"
+    if not is_none or not isinstance(second.operator, cst.Is | cst.IsNot):
+        return None
+    return test.left, isinstance(second.operator, cst.Is)

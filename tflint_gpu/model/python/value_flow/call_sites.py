@@ -12,8 +12,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
 from tflint_gpu.model.python.value_flow import contents
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on, hands_on
-from tflint_gpu.model.python.value_flow.library import wraps
+from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on, hands_on, wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -99,7 +98,7 @@ def parameter_origins(resolver: Resolver, file: File, parameter: Node, context: 
         yield bound.receiver if bound is not None and bound.receiver is not None else Origin(file, parameter)
         return
     if bound is not None and (bound.call is not None or bound.receiver is None):
-        yield from _argument(resolver, file, parameter, resolver.given(bound))
+        yield from _argument(resolver, file, parameter, resolver.contexts.given(bound))
         return
     function = resolver.definitions.function(file, node)
     sites = resolver.call_sites(function) if isinstance(node, cst.FunctionDef) else ()

@@ -278,8 +278,8 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
         function = assigned.file.tree.function(assigned.node)
         context = None
         if function is not None:
-            context = resolver.constructed(origin, definitions.function(assigned.file, function))
-            if context.call is not None and resolver.is_switched_off(assigned.file, assigned.node, context):
+            context = resolver.contexts.constructed(origin, definitions.function(assigned.file, function))
+            if context.call is not None and resolver.tests.is_switched_off(assigned.file, assigned.node, context):
                 continue
         if isinstance(assigned.node, cst.AugAssign):
             values.append(Origin(assigned.file, assigned.node))
@@ -303,7 +303,7 @@ def _forwarded(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Ite
         if isinstance(value, cst.Call) and method.file.names.is_builtin(value.func, "getattr") and len(value.args) == 2:
             inner, attribute_name = (arg.value for arg in value.args)
             if isinstance(attribute_name, cst.Name) and attribute_name.value == asked:
-                for held in resolver.of(method.file, inner, resolver.constructed(origin, method)):
+                for held in resolver.of(method.file, inner, resolver.contexts.constructed(origin, method)):
                     yield from resolver.attribute(held, name)
 
 

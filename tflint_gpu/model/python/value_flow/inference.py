@@ -26,14 +26,18 @@ from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.operators import decided, is_negation
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, text_of
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, results
-from tflint_gpu.model.python.value_flow.bindings import of_definition, of_name
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, given_before, handed_on
+from tflint_gpu.model.python.value_flow.bindings import BranchTests, of_definition, of_name
+from tflint_gpu.model.python.value_flow.calls import (
+    Callee,
+    Library,
+    handed_on,
+    is_library,
+    wraps,
+)
 from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.library import Library, is_library, wraps
+from tflint_gpu.model.python.value_flow.contexts import Contexts
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
 from tflint_gpu.model.python.value_flow.passing import passed_on
 
@@ -56,18 +60,16 @@ class Inference:
         self.bounds_met: set[bounds.Bound] = set()
         self.definitions = Definitions(project, self.meet)
         self._known: dict[tuple[Node, Context | None], Origins] = {}
-        self._contexts: dict[tuple[Node, Node | None, Context | None, Origin | None], Context] = {}
         self._callees: dict[tuple[Node, Context | None], tuple[Callee, ...]] = {}
         self._sites: dict[Node, tuple[tuple[File, cst.Call], ...]] = {}
-        self._bound: dict[Context, dict[Node, Bound]] = {}
         self._contents: dict[tuple[Origin, str, Key], Origins] = {}
         self._subclasses: dict[Node, tuple[Class, ...]] = {}
         self._around: dict[Node, frozenset[Node]] = {}
-        self._held: dict[tuple[Node, Context | None], bool | None] = {}
-        self._recursive: dict[Node, bool] = {}
         self._depth = 0
-        self._cycles = 0
+        self.cycles = 0
         self.constants = Constants(self)
+        self.contexts = Contexts(self)
+        self.tests = BranchTests(self)
 
     def meet(self, bound: bounds.Bound) -> None:
         """Remember that a bound cut something off: what lies behind it is not known."""
@@ -86,7 +88,7 @@ class Inference:
         """
         step = _STEPS.get(expr.__class__)
         if context is not None:
-            context = self._relevant(file, expr, context)
+            context = self.relevant(file, expr, context)
         if step is None:
             return (Origin(file, expr, context),)
         key = (expr, context)
@@ -103,7 +105,7 @@ class Inference:
                 self._depth -= 1
             self._known[key] = known
         elif not known:
-            self._cycles += 1
+            self.cycles += 1
         return known
 
     def _distinct(self, file: File, origins: Iterable[Origin]) -> Origins:
@@ -115,7 +117,7 @@ class Inference:
             distinct[origin] = None
         return tuple(distinct)
 
-    def _relevant(self, file: File, expr: Expression, context: Context) -> Context | None:
+    def relevant(self, file: File, expr: Expression, context: Context) -> Context | None:
         """The innermost context in a chain of calls that binds parameters which the expression can see."""
         around = self._around.get(expr)
         if around is None:
@@ -132,51 +134,10 @@ class Inference:
         origins = [origin for origin in self.of(file, expr, context) if not origin.is_none]
         return bool(origins) and all(holds(origin) for origin in origins)
 
-    # Branches.
-
-    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
-        """Whether a test must hold (True) or must fail (False); None where that is not known."""
-        if isinstance(test, cst.BooleanOperation) or is_negation(test):
-            return decided(test, lambda part: self.holds(file, part, context))
-        if context is not None:
-            context = self._relevant(file, test, context)
-        key = (test, context)
-        if key not in self._held:
-            self._held[key] = None  # in work: what rests on itself is not known
-            cycles = self._cycles
-            value = self._truth(file, test, context)
-            if cycles == self._cycles:  # else it has not seen all values
-                self._held[key] = value
-        return self._held[key]
-
-    def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
-        if context is not None and self._may_call_itself(file, context.function):
-            return None  # with other arguments
-        if any(isinstance(node, cst.Attribute) and node.attr.value in file.set_from_outside for node in walk(test)):
-            return None
-        compared = _compared_with_none(test)
-        value = self.constants.of(file, test if compared is None else compared[0], context)
-        if value is not None and not isinstance(value, int | float | str):
-            return None  # a list that is empty where it is written may be filled later
-        return bool(value) if compared is None else (value is None) is compared[1]
-
-    def _may_call_itself(self, file: File, function: FunctionNode) -> bool:
-        if function not in self._recursive:
-            self._recursive[function] = True  # in work
-            self._recursive[function] = any(
-                not (callees := self.callees(file, call)) or any(c.function.node is function for c in callees)
-                for call in file.calls_of_own_name(function)
-            )
-        return self._recursive[function]
-
-    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
-        """Whether a test that is known in a context keeps a place from being reached: `if training:` for False."""
-        return any(self.holds(file, test, context) is (not needed) for test, needed, _ in file.branches.around(node))
-
     # Local steps.
 
     def _either(self, file: File, expr: cst.IfExp, context: Context | None) -> Iterator[Origin]:
-        holds = self.holds(file, expr.test, context) if context is not None else None
+        holds = self.tests.holds(file, expr.test, context) if context is not None else None
         if holds is not False:
             yield from self.of(file, expr.body, context)
         if holds is not True:
@@ -285,7 +246,7 @@ class Inference:
     def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
         """The functions of the project that an expression means when it is called; none where one is not known."""
         if context is not None:
-            context = self._relevant(file, func, context)
+            context = self.relevant(file, func, context)
         key = (func, context)
         known = self._callees.get(key)
         if known is None:
@@ -338,66 +299,6 @@ class Inference:
             method = self.definitions.method(cls, "__call__")
             return [Callee(method, origin)] if method is not None else []
         return []
-
-    def enter(
-        self, file: File, call: cst.Call, caller: Context | None, callee: Callee, hands_on: bool = False
-    ) -> Context | None:
-        """The context in which a call runs a function; None after too many calls.
-
-        Arguments:
-            hands_on: the call gives the function to code outside, which calls it with arguments of its own.
-        """
-        depth = caller.depth + 1 if caller is not None else 1
-        if depth > bounds.CONTEXT_CALLS.limit:
-            self.meet(bounds.CONTEXT_CALLS)
-            return None
-        key = (callee.function.node, call, caller or callee.context, callee.receiver)
-        context = self._contexts.get(key)
-        if context is None:
-            context = Context(callee.function.node, file, call, caller or callee.context, callee.receiver, depth)
-            self._contexts[key] = context
-            self._bound[context] = (
-                given_before(callee) if hands_on else arguments(self.definitions, file, call, caller, callee)
-            )
-        return context
-
-    def constructed(self, origin: Origin, method: Function) -> Context:
-        """The context in which a method of an instance runs; for `__init__` with the constructor's arguments."""
-        call = origin.call if method.name in ("__init__", "__new__", "build") else None
-        cls = self.instance_class(origin) if call is not None and method.name == "__init__" else None
-        if cls is not None and self.definitions.method(cls, "__init__") != method:
-            above = inheritance.constructor_call(self, cls, method)
-            if above is not None:
-                around = self.constructed(origin, above[0])
-                made = self.enter(above[0].file, above[1], around, Callee(method, origin))
-                return made or around
-            call = None
-        if self._is_nested_too_deep(origin):  # an object that iterates over itself, within itself
-            origin = Origin(origin.file, origin.node)
-        key = (method.node, call, origin.context, origin)
-        context = self._contexts.get(key)
-        if context is None:
-            context = Context(
-                method.node, origin.file if call else None, call, origin.context if call else None, origin, 1
-            )
-            self._contexts[key] = context
-            if call is not None:
-                callee = Callee(method, origin)
-                self._bound[context] = arguments(self.definitions, origin.file, call, origin.context, callee)
-        return context
-
-    def _is_nested_too_deep(self, origin: Origin) -> bool:
-        """Whether an instance comes from a method of an instance that comes from a method, and so on."""
-        depth, context = 0, origin.context
-        while context is not None and context.receiver is not None:
-            depth, context = depth + 1, context.receiver.context
-        if depth > bounds.CONTEXT_CALLS.limit:
-            self.meet(bounds.CONTEXT_CALLS)
-        return depth > bounds.CONTEXT_CALLS.limit
-
-    def given(self, context: Context) -> dict[Node, Bound] | None:
-        """What is passed for the parameters of the function that runs in a context; None where no call is known."""
-        return self._bound.get(context)
 
     def call_sites(self, function: Function) -> tuple[tuple[File, cst.Call], ...]:
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
@@ -478,17 +379,6 @@ class Inference:
         if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self.definitions.class_of_self(origin.file, origin.node)
         return None
-
-
-def _compared_with_none(test: Expression) -> tuple[Expression, bool] | None:
-    """What `x is None` asks of, and True; for `x is not None` False."""
-    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-        return None
-    [second] = test.comparisons
-    is_none = isinstance(second.comparator, cst.Name) and second.comparator.value == "None"
-    if not is_none or not isinstance(second.operator, cst.Is | cst.IsNot):
-        return None
-    return test.left, isinstance(second.operator, cst.Is)
 
 
 def _is_inside(function: Node, context: Context | None) -> bool:

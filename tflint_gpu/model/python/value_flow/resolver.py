@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import libcst as cst
 
@@ -12,11 +12,40 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee
-from tflint_gpu.model.python.value_flow.library import Library
+from tflint_gpu.model.python.value_flow.calls import Bound, Callee, Library
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
 
 _T = TypeVar("_T")
+
+
+class Values(Protocol):
+    """The constant values of expressions."""
+
+    def of(self, file: File, expr: Expression | None, context: Context | None = None) -> Any:
+        """A number, string, bool, None, tuple or dict, or UNKNOWN."""
+
+
+class CallContexts(Protocol):
+    """The contexts in which functions run."""
+
+    def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
+        """The context in which a call runs a function; None after too many calls."""
+
+    def constructed(self, origin: Origin, method: Function) -> Context:
+        """The context in which a method of an instance runs; for `__init__` with the constructor's arguments."""
+
+    def given(self, context: Context) -> dict[Node, Bound] | None:
+        """What is passed for the parameters of the function that runs in a context; None where no call is known."""
+
+
+class Tests(Protocol):
+    """Whether the tests of branches hold."""
+
+    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
+        """Whether a test must hold (True) or must fail (False); None where that is not known."""
+
+    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
+        """Whether a test that is known in a context keeps a place from being reached."""
 
 
 class Resolver(Protocol):
@@ -26,6 +55,20 @@ class Resolver(Protocol):
     definitions: Definitions
     library: Library
     bounds_met: set[bounds.Bound]
+    cycles: int
+    """How often a value was met that depends on itself: what was found out meanwhile may not be all."""
+
+    @property
+    def constants(self) -> Values:
+        """The constant values of expressions."""
+
+    @property
+    def contexts(self) -> CallContexts:
+        """The contexts in which functions run."""
+
+    @property
+    def tests(self) -> Tests:
+        """Whether the tests of branches hold."""
 
     def meet(self, bound: bounds.Bound) -> None:
         """Remember that a bound cut something off."""
@@ -36,11 +79,8 @@ class Resolver(Protocol):
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
         """Where a value comes from."""
 
-    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
-        """Whether a test must hold (True) or must fail (False); None where that is not known."""
-
-    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
-        """Whether a test that is known in a context keeps a place from being reached."""
+    def relevant(self, file: File, expr: Expression, context: Context) -> Context | None:
+        """The innermost context in a chain of calls that binds parameters which the expression can see."""
 
     def key(self, file: File, expr: Expression, context: Context | None) -> Key:
         """The constant by which an item is asked for; None where it may be any."""
@@ -77,12 +117,3 @@ class Resolver(Protocol):
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes below one, in all files that this check sees."""
-
-    def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
-        """The context in which a call runs a function; None after too many calls."""
-
-    def constructed(self, origin: Origin, method: Function) -> Context:
-        """The context in which a method of an instance runs; for `__init__` with the constructor's arguments."""
-
-    def given(self, context: Context) -> dict[Node, Bound] | None:
-        """What is passed for the parameters of the function that runs in a context; None where no call is known."""

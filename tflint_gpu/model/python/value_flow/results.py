@@ -20,7 +20,7 @@ def of_call(
     """What a call returns that runs a function of the project: the call itself where that is not known."""
     function = callee.function
     replaced = resolver.definitions.decorators.may_replace(function.file, function.node)
-    inside = resolver.enter(file, call, context, callee) if not replaced else None
+    inside = resolver.contexts.enter(file, call, context, callee) if not replaced else None
     if inside is None or function.file.yields_of.get(function.node):
         yield Origin(file, call, context)
         return
@@ -35,7 +35,7 @@ def _reached(resolver: Resolver, file: File, returned: list[Expression], context
     """Those of several values that a call may return: `if training: return a` and `return b` are one each."""
     if len(returned) < 2:
         return returned
-    return [value for value in returned if not resolver.is_switched_off(file, value, context)] or returned
+    return [value for value in returned if not resolver.tests.is_switched_off(file, value, context)] or returned
 
 
 def yielded(resolver: Resolver, file: File, call: cst.Call, context: Context | None) -> Origins | None:
@@ -43,14 +43,14 @@ def yielded(resolver: Resolver, file: File, call: cst.Call, context: Context | N
     origins: list[Origin] = []
     generators = [c for c in resolver.callees(file, call, context) if c.function.file.yields_of.get(c.function.node)]
     for callee in generators:
-        inside = resolver.enter(file, call, context, callee)
+        inside = resolver.contexts.enter(file, call, context, callee)
         origins.extend(_yields(resolver, callee.function, inside))
     return tuple(origins) if generators else None
 
 
 def of_method(resolver: Resolver, receiver: Origin, method: Function) -> Origins:
     """What a method without arguments returns, or yields if it is a generator."""
-    context = resolver.constructed(receiver, method)
+    context = resolver.contexts.constructed(receiver, method)
     origins = list(_yields(resolver, method, context))
     for value in method.file.returned(method.node) if not origins else ():
         origins.extend(resolver.of(method.file, value, context))

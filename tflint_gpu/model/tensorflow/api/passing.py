@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflint_gpu.model.python.value_flow.library import Library
+from tflint_gpu.model.python.value_flow.calls import Library
 
 TF_FUNCTIONS = frozenset(["tf.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"])
 PARTIAL = frozenset(["functools.partial", "partial"])

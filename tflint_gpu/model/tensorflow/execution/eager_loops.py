@@ -109,7 +109,7 @@ class EagerLoops(Analysis):
 
     def is_eager(self, run: Invocation) -> bool:
         """Whether nothing is known that keeps a call from running, and code outside the project gets no function."""
-        if self.inference.is_switched_off(run.file, run.call, run.context):
+        if self.inference.tests.is_switched_off(run.file, run.call, run.context):
             return False
         return not any(self._is_handed_outside(function) for function in run.functions)
 

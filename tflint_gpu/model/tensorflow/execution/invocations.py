@@ -110,7 +110,9 @@ class Invocations(Analysis):
         )
 
     def _entered(self, invocation: Invocation, callee: Callee) -> Entered:
-        return Entered(callee, self.inference.enter(invocation.file, invocation.call, invocation.context, callee))
+        return Entered(
+            callee, self.inference.contexts.enter(invocation.file, invocation.call, invocation.context, callee)
+        )
 
     def _run_by(self, invocation: Invocation, *, into_models: bool) -> Iterator[Callee]:
         """The functions that a call runs; of a model the `call` that it runs, which may hold a tape."""

@@ -379,9 +379,7 @@ def _all(numbers: Iterable[Number | None]) -> Number | None:
     known = list(numbers)
     if None in known:
         return None
-    return Number(
-        tuple(dict.fromkeys(changing_loop for number in known if number for changing_loop in number.changed_by))
-    )
+    return Number(tuple(dict.fromkeys(loop for number in known if number for loop in number.changed_by)))
 
 
 def _part(value: Expression | None, path: Path) -> Expression | None:

@@ -16,7 +16,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
-from tflint_gpu.model.python.value_flow.library import is_library
+from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.devices import parse_device
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor

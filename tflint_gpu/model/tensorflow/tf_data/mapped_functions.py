@@ -150,7 +150,7 @@ class MappedFunctions(Analysis):
             caller = callee.context or operation.context
             for function, context in self._reached(operation.file, operation.call, caller, callee):
                 for call in function.calls:
-                    if not self.inference.is_switched_off(function.file, call, context):
+                    if not self.inference.tests.is_switched_off(function.file, call, context):
                         yield function.file.name(call.func) or "", function.file, call, context
 
     def _reached(
@@ -158,18 +158,18 @@ class MappedFunctions(Analysis):
     ) -> Iterator[tuple[Function, Context | None]]:
         """A function that a call gets and those of the project that it calls, each in the context of the first call."""
         seen: set[Node] = set()
-        queue = [(callee.function, self.inference.enter(file, call, caller, callee, hands_on=True), 0)]
+        queue = [(callee.function, self.inference.contexts.enter(file, call, caller, callee, hands_on=True), 0)]
         for function, context, depth in queue:  # grows meanwhile
             if function.node in seen:
                 continue
             seen.add(function.node)
             yield function, context
             for inner in function.calls:
-                if self.inference.is_switched_off(function.file, inner, context):
+                if self.inference.tests.is_switched_off(function.file, inner, context):
                     continue
                 for called in self.inference.callees(function.file, inner, context):
                     if depth < MAPPED_CALLS.limit:
-                        inside = self.inference.enter(function.file, inner, context, called)
+                        inside = self.inference.contexts.enter(function.file, inner, context, called)
                         queue.append((called.function, inside, depth + 1))
                     elif called.function.node not in seen:
                         self.inference.meet(MAPPED_CALLS)

@@ -270,7 +270,7 @@ class TracedCode(Analysis):
                 callees = self.inference.methods_called(file, call, traced.context)
             for callee in callees if all(self._may_be_entered(callee.function) for callee in callees) else ():
                 step = Frame(file, call, f"called from `{traced.function.name}`")
-                inside = self.inference.enter(file, call, traced.context, callee)
+                inside = self.inference.contexts.enter(file, call, traced.context, callee)
                 yield Traced(callee.function, traced.start, (*traced.path, step), None, inside)
             if file.name(call.func) in _BRANCHING:
                 for callee in (c for a in call.args for c in self.inference.callables(file, a.value, traced.context)):

@@ -350,7 +350,7 @@ class TracedFunctions(Analysis):
                 function
             ):
                 continue
-            inside = self.inference.enter(file, call, trace.context, callee)
+            inside = self.inference.contexts.enter(file, call, trace.context, callee)
             if inside is None:
                 continue
             closes_over = function.file is file and trace.function.node in file.enclosing_functions(function.node)
@@ -366,7 +366,7 @@ class TracedFunctions(Analysis):
             function = callee.function
             text = f"passed on by `{trace.function.name}`"
             if method_name(call) == "run":
-                inside = self.inference.enter(file, call, trace.context, callee)
+                inside = self.inference.contexts.enter(file, call, trace.context, callee)
                 if inside is not None:
                     yield self._follow(trace, call, function, inside, text)
                 continue

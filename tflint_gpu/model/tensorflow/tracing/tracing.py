@@ -12,7 +12,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, dotted_name, parameters
-from tflint_gpu.model.python.value_flow.library import is_library, wraps
+from tflint_gpu.model.python.value_flow.calls import is_library, wraps
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS
 from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS

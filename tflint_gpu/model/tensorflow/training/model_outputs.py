@@ -89,7 +89,7 @@ class ModelOutputs:
         method = self.inference.definitions.method(cls, "call") if cls is not None else None
         if method is None:
             return
-        context: Context = self.inference.constructed(made, method)
+        context: Context = self.inference.contexts.constructed(made, method)
         for value in method.file.returned(method.node):
             for result in self.inference.of(method.file, value, context):
                 yield from self._called(result)

@@ -285,7 +285,7 @@ class Tensors:
             method = self.inference.definitions.method(cls, "call") if cls is not None else None
             if method is None:
                 return Carry.UNKNOWN
-            inside = self.inference.enter(file, call, context, Callee(method, origin))
+            inside = self.inference.contexts.enter(file, call, context, Callee(method, origin))
             for value in method.file.returned(method.node):
                 returned.append(self._expression(method.file, value, inside) if inside is not None else Carry.UNKNOWN)
         known = {carry for carry in returned if carry is not None}
