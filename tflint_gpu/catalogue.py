@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.plugins import OURS, installed_rules
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
 """What the engine itself reports."""
-_RULE_FILE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?\.py")
-_ROW = re.compile(r'^\[(TFG\d{3})\]\nname = "([^"]+)"$', re.MULTILINE)
+_RULE_FILE = regex(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?\.py")
+_ROW = regex(r'^\[(TFG\d{3})\]\nname = "([^"]+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

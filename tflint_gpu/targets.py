@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 NEWEST = (2, 21)
 RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
@@ -188,7 +189,7 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
     return max(filter(None, versions), default=None)
 
 
-_BOUNDED = re.compile(r"==|~=|<")
+_BOUNDED = regex(r"==|~=|<")
 
 
 def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEASES) -> tuple[int, int] | None:

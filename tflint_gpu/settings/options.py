@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.selection import code_of, owner_of, selectable, unknown_selector
 from tflint_gpu.severity import WORST_FIRST, Severity
 
-_ADDRESS = re.compile(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
-_CODE = re.compile(r"TFG\d{3}", re.IGNORECASE)
+_ADDRESS = regex(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
+_CODE = regex(r"TFG\d{3}", re.IGNORECASE)
 TABLE = "tflint-gpu"
 OUTPUT_FORMATS = (
     "full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "azure", "junit", "rdjson", "pylint",

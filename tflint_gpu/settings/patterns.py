@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 _Match: TypeAlias = Callable[[str], object]
-_ABSOLUTE = re.compile(r"(?:[A-Za-z]:)?/")
+_ABSOLUTE = regex(r"(?:[A-Za-z]:)?/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.lexical import end_of_logical_line
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_CELL = re.compile(r"^@\w+\.cell\b", re.MULTILINE)
+_NEWLINE = regex(r"\r\n|\r|\n")
+_CELL = regex(r"^@\w+\.cell\b", re.MULTILINE)
 _EXPOSED = ("function", "class_definition")
 
 

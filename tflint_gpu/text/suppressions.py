@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from tflint_gpu.diagnostics import Diagnostic, Edit
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.lexical import comment_spans
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -21,7 +22,7 @@ _SWITCH = rf"(?im)^[ \t]*(?P<start>#)[ \t]*tflint-gpu:[ \t]*(?P<way>off|on){_COD
 _ANY = rf"(?i)#\s*(?:(?:tflint-gpu|flake8)[:=]\s*)?noqa{_CODES}"
 _CODE = rf"(?i){_RULE}"
 # Few files have one of these words: the patterns of comments, which take milliseconds to compile, are for those.
-_WORD = re.compile("noqa|tflint-gpu:[ \\t]*off", re.IGNORECASE | re.ASCII)
+_WORD = regex("noqa|tflint-gpu:[ \\t]*off", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

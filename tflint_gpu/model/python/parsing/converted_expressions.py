@@ -9,11 +9,12 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.parsing.node_classes import maker, of_defaults
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 # One string, and no more: what libcst has as one node.
-_ONE_STRING = re.compile(
+_ONE_STRING = regex(
     r"""[rbuRBU]{0,2}(?:"{3}(?:[^"\\]|\\.|"(?!""))*"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*'{3}"""
     r"""|"(?!"")(?:[^"\\\r\n]|\\.)*"|'(?!'')(?:[^'\\\r\n]|\\.)*'|""|'')""",
     re.DOTALL,
