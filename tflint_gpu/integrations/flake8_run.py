@@ -11,6 +11,7 @@ from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
+from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.importers import Importers
 from tflint_gpu.checking.stack import with_large_stack
@@ -117,9 +118,10 @@ class Flake8Run:
     def _check(self, file: FileToCheck) -> FileResult:
         if file.path not in self._results:
             are_new = "libcst" not in sys.modules
-            self._results[file.path] = self.engine.check(file)
-            if are_new and "libcst" in sys.modules:
-                gc.freeze()  # modules stay until the end; else the collector searches them, at the end once more
+            with collector_held_off():
+                self._results[file.path] = self.engine.check(file)
+                if are_new and "libcst" in sys.modules:
+                    gc.freeze()  # modules stay until the end; else the collector searches them, at the end once more
         return self._results[file.path]
 
     @cached_property
