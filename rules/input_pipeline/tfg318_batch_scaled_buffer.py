@@ -74,7 +74,7 @@ class BatchScaledBuffer(Rule):
             yield _finding(model, call, size, [batch for batch in batches if batch is not None])
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """Whether a training gets its batches any faster; the host's memory is not watched."""
+        """Whether a training gets its batches any faster."""
         yield Experiment(
             finding.file,
             finding.node,

@@ -18,9 +18,9 @@ class TfFunctionInLoop(Rule):
     Why: the graphs that `tf.function` traces belong to the object that it returns. Made once, it traces once for each
     kind of arguments; made in a loop, or in a function that a loop calls, it traces in every iteration and throws the
     graph away. Not reported: objects that are kept (returned, stored, passed on), those that close over a model, an
-    optimizer or a dataset of the same iteration (one for each fold or run), loops that freeze and thaw
-    layers (a trace keeps the variables that it saw), loops over devices, loops of few iterations, and code that is
-    itself traced.
+    optimizer or a dataset of the same iteration (one for each fold or run), loops that freeze and thaw layers again and
+    again (a trace keeps the variables that it saw; where they thaw once, under a test, one more object does), loops
+    over devices, loops of few iterations, and code that is itself traced.
 
     Measured: {evidence}
 

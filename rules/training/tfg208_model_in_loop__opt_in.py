@@ -91,5 +91,5 @@ class ModelInLoop(Rule):
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """None: `verify` measures time and the memory of devices, and not the host's memory."""
-        raise NoExperiment("the host's memory is not watched")
+        """None: the repair is a process for each model, and `verify` runs one for a program."""
+        raise NoExperiment("the repair takes a process for each model, and the memory of one process is watched")

@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.catalogue import rule_names, with_package
 from tflint_gpu.checking.collector import collector_held_off
+from tflint_gpu.checking.loaded_rules import LoadedRules, trace_of
 from tflint_gpu.checking.placement import noted, placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.plugins import WrongPlugin
-from tflint_gpu.requirements import Requirements, known_requirements
-from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
+from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
-from tflint_gpu.settings.selection import Selected, known_codes
+from tflint_gpu.settings.selection import Selected
 from tflint_gpu.targets import Pins, Target, memory_size
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.magics import parse
@@ -44,7 +43,6 @@ UsedSuppression = tuple[str, int]
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _SWEEP_AFTER = 64 << 20
-_NO_RULES = frozenset([UNREADABLE_FILE, UNUSED_SUPPRESSION])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +91,13 @@ class Engine:
     _projects: Projects = field(init=False)
     _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
-    _selected: dict[tuple[int, Path | None], Selected] = field(default_factory=dict)
-    _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
+    _loaded: LoadedRules = field(init=False)
     _states: dict[str, State] = field(default_factory=dict)
     _unswept: int = 0
 
     def __post_init__(self) -> None:
         self._projects = Projects(self.sources, self.keeps_files, self.use_cache)
+        self._loaded = LoadedRules(self.resolver, self.rules)
 
     def check(self, file: FileToCheck) -> FileResult:
         """Check one file, for the settings of all files in which something is found.
@@ -160,7 +158,7 @@ class Engine:
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
-            errors.append(InternalError(file.name, "model", _trace(error)))
+            errors.append(InternalError(file.name, "model", trace_of(error)))
             return FileResult(file, (), tuple(errors), is_whole=False)
         try:
             return self._answered(file, rules, model, errors)
@@ -171,21 +169,9 @@ class Engine:
         self, file: FileToCheck, source: SourceFile, data: bytes, errors: list[InternalError]
     ) -> list[Rule]:
         """The selected rules for which a file is worth a model; only those are loaded of which it is known."""
-        candidates = self._candidates(self.selected(file.path), file.name, errors)
+        candidates = self._loaded.candidates(file.path, file.name, errors)
         passing = rules_that_may_fire(candidates, source, source.searched(data), self._project_of(file))
-        return self._rules_of([candidate.code for candidate in passing], self.selected(file.path), file.name, errors)
-
-    def _candidates(self, selected: Selected, name: str, errors: list[InternalError]) -> list[Requirements | Rule]:
-        """What the selected rules require of a file, which is mostly known without them."""
-        known = {} if self.rules is not None else known_requirements()
-        candidates: list[Requirements | Rule] = []
-        for code in sorted(selected.codes - _NO_RULES):
-            requirements = known.get(code)
-            if requirements is None:
-                candidates += self._rules_of([code], selected, name, errors)
-            elif not requirements.opt_in or code in selected.by_full_code:
-                candidates.append(requirements)
-        return candidates
+        return self._loaded.of([candidate.code for candidate in passing], file.path, file.name, errors)
 
     def _ignores_refusals(self, file: FileToCheck) -> bool:
         return UNREADABLE_FILE not in self.selected(file.path).codes
@@ -292,7 +278,7 @@ class Engine:
             except BaseException as error:
                 if isinstance(error, (*_NOT_OURS, UnreadableSource)):
                     raise
-                errors.append(InternalError(name, with_package(rule.code), _trace(error)))
+                errors.append(InternalError(name, with_package(rule.code), trace_of(error)))
         return tuple(diagnostics[key] for key in sorted(diagnostics)), tuple(sorted(used_suppressions))
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
@@ -344,37 +330,11 @@ class Engine:
 
     def selected(self, path: Path) -> Selected:
         """The rules that the settings select for a file."""
-        selection = self.resolver.for_file(path).selection
-        question = (id(selection), path if selection.per_file_ignores else None)  # the resolver keeps the selection
-        if question not in self._selected:
-            known = known_codes() if self.rules is None else [UNUSED_SUPPRESSION, *(rule.code for rule in self.rules)]
-            self._selected[question] = selection.codes_for(path, known)
-        return self._selected[question]
-
-    def _rules_of(self, codes: Iterable[str], selected: Selected, name: str, errors: list[InternalError]) -> list[Rule]:
-        """Some of the selected rules, imported when first needed."""
-        rules = []
-        for code in codes:
-            rule = self._loaded.get(code)
-            if rule is None:
-                rule = self._loaded[code] = self._load(code, name)
-            if isinstance(rule, InternalError):
-                errors.append(rule)  # the same for each file; reported once, and no result is cached
-            elif not rule.opt_in or code in selected.by_full_code:
-                rules.append(rule)
-        return rules
-
-    def _load(self, code: str, name: str) -> Rule | InternalError:
-        try:
-            return next(rule for rule in self.rules or load([code]) if rule.code == code)
-        except Exception as error:
-            cause = error.__cause__ if isinstance(error, WrongPlugin) else None
-            return InternalError(name, with_package(code), _trace(cause or error))
+        return self._loaded.selected(path)
 
     def import_rules(self, file: FileToCheck) -> None:
         """Import the rules that a file needs, and the model, before they are needed."""
-        selected = self.selected(file.path)
-        self._rules_of(sorted(selected.codes - _NO_RULES), selected, file.name, [])
+        self._loaded.all_of(file.path, file.name)
 
     def forget_files(self) -> None:
         """Drop what is known of the projects' files, which may have changed; settings and targets stay."""
@@ -436,9 +396,3 @@ def _parses(source: SourceFile) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return not source.refusals
-
-
-def _trace(error: BaseException) -> str:
-    import traceback
-
-    return "".join(traceback.format_exception(error))
