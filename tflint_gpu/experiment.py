@@ -8,11 +8,11 @@ functions of `tflint_measure`, the module that `verify` puts next to each progra
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.finding import span_of
+from tflint_gpu.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from libcst import Call, CSTNode

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath, is_marked
 from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.text.import_search import ImportSearch
@@ -134,5 +136,5 @@ def _imported_words(file: FileToCheck) -> frozenset[bytes]:
     return frozenset(word for line in lines for word in _WORD.findall(line))
 
 
-_IMPORT = re.compile(rb'^[ \t"]*(?:from|import)\b[^\n]*(?:\([^)]*\))?', re.MULTILINE)
-_WORD = re.compile(rb"\w+")
+_IMPORT = regex(rb'^[ \t"]*(?:from|import)\b[^\n]*(?:\([^)]*\))?', re.MULTILINE)
+_WORD = regex(rb"\w+")

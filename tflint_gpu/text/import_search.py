@@ -6,9 +6,10 @@ import os
 import re
 from pathlib import Path
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
+_IMPORT = regex(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
 
 
 class ImportSearch:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import posixpath
 from collections.abc import Collection, Container, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.project.file import File
 

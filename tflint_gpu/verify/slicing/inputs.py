@@ -11,10 +11,10 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.stubs.readers import cut_of, replaced_functions

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
 from tflint_gpu.verify.stubs.readers import VALUES
 

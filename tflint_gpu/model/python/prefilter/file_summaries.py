@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 UNNAMED = "?"
 """The name of something that has no dotted name: `make().fit()` is a call of "?.fit"."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import libcst as cst
 
 from tflint_gpu.bounds import ITERATOR_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
@@ -25,7 +25,7 @@ _PASSING = ("enumerate", "iter", "list", "next")
 _WRITING = frozenset(["tf.io.write_file", "numpy.save", "numpy.savez", "numpy.savez_compressed"])
 _WRITERS = frozenset(["tf.io.TFRecordWriter", "tf.compat.v1.python_io.TFRecordWriter", "tf.python_io.TFRecordWriter"])
 # A batch size that is one, or not written out.
-_PERHAPS_ONE = re.compile(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
+_PERHAPS_ONE = regex(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
 
 
 @dataclass(frozen=True, slots=True)
