@@ -80,7 +80,7 @@ class ForkedPrograms:
 
     def run(self, script: Path) -> tuple[bool, str]:
         """Whether a program wrote its result and ended well, and what it printed; steps are timed for a moment only."""
-        harness = script.with_name("tflint_measure.py")
+        harness = script.with_name("tflint_clock.py")
         text = harness.read_text("utf-8")
         assert _MEASURES_FOR in text
         harness.write_text(text.replace(_MEASURES_FOR, _MEASURES_FOR.replace("1.0", "0.1")), "utf-8")

@@ -7,8 +7,9 @@ bound that cut something off, and `check --verbose` tells it. `docs/bounds.md` l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

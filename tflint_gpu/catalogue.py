@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.plugins import OURS, installed_rules
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
 """What the engine itself reports."""
-_RULE_FILE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?\.py")
+_RULE_FILE = regex(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?\.py")
+_ROW = regex(r'^\[(TFG\d{3})\]\nname = "([^"]+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,10 @@ def entries() -> tuple[RuleEntry, ...]:
                 code, name = match[1].upper(), match[2].replace("_", "-")
                 entries.append(RuleEntry(code, name, theme.name, dotted, match[3] is not None))
             elif file.name.endswith(".toml"):
-                rows = table_of(Path(file.path)).items()
-                entries += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in rows)
+                rows = _ROW.findall(
+                    Path(file.path).read_text("utf-8")
+                )  # a TOML parser is imported for a rule of it only
+                entries += (RuleEntry(code, name, theme.name, dotted) for code, name in rows)
     entries += (RuleEntry(rule.code, rule.name, rule.package, rule.module, rule.opt_in) for rule in installed_rules())
     return tuple(sorted(entries, key=lambda entry: entry.code))
 

@@ -6,7 +6,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 Stamp = tuple[int, int, int, int]
 """When a file was written and when anything of it was changed (in nanoseconds), its size and its number."""

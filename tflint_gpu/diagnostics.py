@@ -6,9 +6,10 @@ a `Diagnostic`, which knows rows, columns and edits and needs no tree any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.severity import WORST_FIRST, Severity
 
 Applicability = Literal["safe", "unsafe"]

@@ -8,11 +8,11 @@ functions of `tflint_measure`, the module that `verify` puts next to each progra
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.finding import span_of
+from tflint_gpu.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
@@ -99,6 +99,8 @@ class Experiment:
         calibrates: the program measures first how long its producer takes, and gets that time in later runs.
         patch: what users can do to their files, where that is not the repair as it is; none: nothing.
         same_outputs: whether the repair must compute what the flagged code computes.
+        flagged: the statements on which the findings are, where the measured loop may pass them by; both programs tell
+            that each ran.
     """
 
     file: File
@@ -119,6 +121,7 @@ class Experiment:
     calibrates: bool = False
     patch: tuple[Change, ...] | None = None
     same_outputs: bool = True
+    flagged: tuple[tuple[File, CSTNode], ...] = ()
 
     @property
     def user_edits(self) -> tuple[Change, ...]:

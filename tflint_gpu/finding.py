@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tflint_gpu.diagnostics import Applicability, Prediction
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.severity import Severity
 
 if TYPE_CHECKING:

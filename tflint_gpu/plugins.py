@@ -7,17 +7,18 @@ what is checked must not be run.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 GROUP = "tflint_gpu.rules"
 OURS = "TFG"
 """How the codes of our own rules begin."""
-_NAME = re.compile(r"([a-z]{2,8}\d{3})_([a-z0-9_]+?)(__opt_in)?")
+_NAME = regex(r"([a-z]{2,8}\d{3})_([a-z0-9_]+?)(__opt_in)?")
 _METADATA = (".dist-info", ".egg-info")
 
 

@@ -14,7 +14,6 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.catalogue import RuleEntry, entries
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.plugins import OURS
 from tflint_gpu.text.bytesearch import RequiredSubstring
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of, with_package
@@ -33,6 +31,7 @@ from tflint_gpu.fixes import (
     predict_on_batch,
     with_keyword,
 )
+from tflint_gpu.lazy_dataclasses import dataclass, lazily_compiled
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
@@ -163,6 +162,8 @@ class Rule:
         text = inspect.cleandoc(cls.__doc__ or "")
         if PLACEHOLDER not in text:
             return text
+        import textwrap  # with seven expressions to compile, for documentation only
+
         paragraphs = text.split("\n\n")
         words = measured(cls.code) if figures is None else figures
         filled = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
@@ -198,6 +199,8 @@ class Rule:
             if line and not line.startswith(" "):
                 break
             block.append(line)
+        import textwrap
+
         return textwrap.dedent("\n".join(block)).strip("\n") + "\n"
 
 
@@ -213,6 +216,8 @@ def load(codes: Iterable[str]) -> tuple[Rule, ...]:
 
 def _instantiate(entry: RuleEntry) -> Rule:
     try:
+        with lazily_compiled("libcst"):  # rules import libcst, which has 175 dataclasses
+            import libcst as libcst
         module = importlib.import_module(entry.module)
     except (Exception, SystemExit) as error:
         if entry.code.startswith(OURS):

@@ -7,10 +7,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 NEWEST = (2, 21)
 RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
@@ -152,6 +155,7 @@ class Pins:
                 names = sorted(os.listdir(place))  # noqa: PTH208
             except OSError:
                 names = []
+            names = [name for name in names if name.startswith(_BEGINNINGS)]
             self._files[place] = [
                 (place / name, read) for pattern, read in _READERS for name in names if fnmatchcase(name, pattern)
             ]
@@ -185,7 +189,7 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
     return max(filter(None, versions), default=None)
 
 
-_BOUNDED = re.compile(r"==|~=|<")
+_BOUNDED = regex(r"==|~=|<")
 
 
 def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEASES) -> tuple[int, int] | None:
@@ -321,3 +325,4 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
 )
 PINNING_FILES = tuple(pattern for pattern, _ in _READERS)
 """The files that may pin a version, as patterns of names."""
+_BEGINNINGS = tuple(pattern.partition("*")[0] for pattern in PINNING_FILES)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
 from tflint_gpu.bounds import PICTURE_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import BATCH_NEUTRAL, Analysis, MappedFunctions, argument
 
 if TYPE_CHECKING:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
 from tflint_gpu.bounds import RANDOM_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     GENERATOR_DRAWS,
     GENERATORS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, as_bytes, makes_arrays
+from tflint_gpu.model import TRACING_SUBSTRINGS, makes_arrays
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ _WORKLOAD = Workload(
 
 
 def _finding(array: EmbeddedArray) -> Finding:
+    from tflint_gpu.model import as_bytes  # with the sizes of networks, for few findings
+
     name, size = array.file.code(array.expr), array.array.bytes
     shown = f"`{name}`" if len(name) < 40 and "\n" not in name else "this"
     what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {array.traced.entry}"

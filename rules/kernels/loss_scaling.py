@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
     TAPES,
     Analysis,
@@ -28,11 +29,11 @@ from tflint_gpu.model import (
 )
 
 # Any of these in a program's files means that somebody has thought of it.
-_SCALING = re.compile(
+_SCALING = regex(
     rb"(?i:loss.?scal|scal\w*.?loss|grad\w*.?scal|unscale)|(?<![a-z])scaling"
     rb"|(?<!Standard)(?<!MinMax)(?<!MaxAbs)(?<!Robust)Scaler"
 )
-_SCALES = re.compile(r"(?<!re)scal(?:e|ing)", re.IGNORECASE)
+_SCALES = regex(r"(?<!re)scal(?:e|ing)", re.IGNORECASE)
 _SCALING_OPTIMIZER = "LossScaleOptimizer"
 _WEIGHTS = frozenset(["trainable_variables", "trainable_weights"])
 
@@ -71,7 +72,7 @@ class LossScaling(Analysis):
         source, project = self.inference.entry.source, self.inference.project
         scales = _SCALING.search(source.text.encode("utf-8", "replace")) is not None
         scales = scales or project.reached_mention(source, _SCALING)
-        for file in self.inference.files_naming("GradientTape"):
+        for file in self.inference.files_using("GradientTape"):
             for tape in file.calls(*sorted(TAPES)):
                 pairs = list(self._pairs(file, tape))
                 if scales or _SCALES.search(file.code(file.tree.function(tape) or tape)):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import STATIC_ATTRIBUTES, argument, children, operands
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, Model
 
 # Calls that make no floating point tensor; what a tape gives has the dtype of what it was asked for.
-_NEUTRAL = re.compile(
+_NEUTRAL = regex(
     r"tf\.(?:GradientTape|print|argmax|shape|size|rank|timestamp|get_logger)"
     r"|tf\.(?:config|random\.set_seed|summary|io|train|debugging|compat\.v1\.logging|saved_model)(?:\..*)?"
 )
 _CASTS = ("tf.cast", "tf.dtypes.cast")
-_OF_INTEGERS = re.compile(r"(?:tf\.(?:dtypes\.)?|numpy\.)?(?:u?int\d+|bool_?)")
+_OF_INTEGERS = regex(r"(?:tf\.(?:dtypes\.)?|numpy\.)?(?:u?int\d+|bool_?)")
 _OPERATIONS = (cst.BinaryOperation, cst.Comparison, cst.AugAssign)
 _HANDING_ON = ("tf.stop_gradient", "tf.identity")
 

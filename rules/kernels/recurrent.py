@@ -7,10 +7,10 @@ Keras 3, `_could_use_gpu_kernel` in the layers of Keras 2.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import UNKNOWN, Analysis, Expression, File, Model, Node, Origin, argument, dotted_name
 
 _ALIASES = ("keras.activations", "keras.ops", "tf", "tf.nn", "tf.math")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import Precision, chooses_doubles
 from tflint_gpu.rule import (
     Edit,
@@ -26,8 +26,8 @@ from .own_tensors import makes_own_tensors
 if TYPE_CHECKING:
     from tflint_gpu.model import Double, DoubleKind, Model
 
-_DOUBLES = re.compile(r"\bfloat64\b|\bdouble\b")
-_OWN_COMPUTATION = re.compile(r"GradientTape|minimize\(|convert_to_tensor|tf\.(?:constant|cast|Variable|function)")
+_DOUBLES = regex(r"\bfloat64\b|\bdouble\b")
+_OWN_COMPUTATION = regex(r"GradientTape|minimize\(|convert_to_tensor|tf\.(?:constant|cast|Variable|function)")
 
 
 class Float64Compute(Rule):

@@ -7,18 +7,18 @@ literal `True` or `False`. A text before an operator gets parentheses where it n
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.rule import Edit
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
-_PIECE = re.compile(r"\{(, \w+=)?(!?)(\w*)(?:\|([^}]*))?\}")
-_ATOM = re.compile(r"[\w.]+")
+_PIECE = regex(r"\{(, \w+=)?(!?)(\w*)(?:\|([^}]*))?\}")
+_ATOM = regex(r"[\w.]+")
 _FIRST_WITH_ALL = (2, 4)  # `tf.data.AUTOTUNE` and `deterministic`
 _OPPOSITE = {"True": "False", "False": "True"}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, uses_contrib, without_arguments
 from tflint_gpu.rule import (
     Edit,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.rule import Applicability, Edit, NameChange
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
 KERAS_3 = "Keras 3"
-TF_NAME = re.compile(r"\btensorflow((?:\.\w+)+)")
+TF_NAME = regex(r"\btensorflow((?:\.\w+)+)")
 _LEGACY_KERAS = (b"tf_keras", b"TF_USE_LEGACY_KERAS")
 State = Literal["removed", "deprecated", "renamed"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import Guards, Runtime, imports_tensorflow_1, parse_device
 from tflint_gpu.rule import (
     Edit,
@@ -25,7 +26,7 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
-_NUMBER = re.compile(r"gpu:(\d+)$", re.IGNORECASE)
+_NUMBER = regex(r"gpu:(\d+)$", re.IGNORECASE)
 
 
 class UnguardedDevice(Rule):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
     RAISES,
     TRACED_METHODS,
@@ -38,8 +39,8 @@ MARKERS = (b"run_eagerly", b"functions_eagerly(", b"enable_debug_mode(")
 _RUNNING = (b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b".fit_generator(")
 _TRACED = (*_RUNNING, b"tf.function")
 _DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tensorflow_datasets")
-_OTHERWISE = re.compile(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
-_SUGGESTS_DEBUGGING = re.compile(r"eager|debug|test|profil|bench", re.IGNORECASE)
+_OTHERWISE = regex(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
+_SUGGESTS_DEBUGGING = regex(r"eager|debug|test|profil|bench", re.IGNORECASE)
 
 _READS = ("numpy", "item", "tolist")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.bounds import BUILDER_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     FEW,
     Analysis,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.bounds import GLOBAL_SITES
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Analysis, Binding, Expression, Model, Node, Traced, TracedCode, walk
 
 _ARITHMETIC = frozenset("int float bool len abs min max round sum list tuple sorted".split())

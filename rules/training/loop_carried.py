@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.bounds import NAMED_FUNCTIONS, Meet
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
     STATIC_ATTRIBUTES,
     Expression,
@@ -21,7 +22,7 @@ from tflint_gpu.model import (
     walk,
 )
 
-_START = re.compile(r"first|init|start|empty|begin", re.IGNORECASE)
+_START = regex(r"first|init|start|empty|begin", re.IGNORECASE)
 _MEMBERSHIP = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
 
 

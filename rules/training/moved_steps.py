@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, NotMovable, Traceability, outline
+from tflint_gpu.model import UPDATES, NotMovable, outline
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
 
 def _may_be_traced(model: Model, text: str, name: str) -> bool:
     """Whether a function may be put under `tf.function` in a file of this text."""
+    from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few findings
+
     supposed = model.supposing(text)
     if supposed is None:
         return False

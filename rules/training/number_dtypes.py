@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import Analysis, Expression, File, Function, Kinds, Model, Node, Origin, argument, walk
 
 Need: TypeAlias = Literal["any", "float32", "int32", "int64"]
 """What the uses of a number allow; "any" where each of them converts it."""
 
-_ANY = re.compile(
+_ANY = regex(
     r"(?:tf|keras\.ops|keras\.backend|tf\.dtypes)\.cast|tf\.(?:print|identity|saturate_cast)|tf\.debugging\.\w+"
 )
-_SUMMARIES = re.compile(r"tf\.summary\.\w+")
+_SUMMARIES = regex(r"tf\.summary\.\w+")
 _INTEGERS = frozenset("tf.range tf.zeros tf.ones tf.reshape tf.fill tf.tile tf.one_hot tf.image.resize".split())
 _MATHS = r"exp|log|log1p|sqrt|rsqrt|sin|cos|tan|tanh|sigmoid|softplus|erf|expm1"
 _ELEMENTWISE = r"abs|square|maximum|minimum|negative|clip_by_value|pow|multiply|add|subtract|reduce_\w+|squeeze|reshape"
-_FLOATING = re.compile(
+_FLOATING = regex(
     rf"tf\.(?:math\.|nn\.)?(?:{_MATHS}|l2_loss|relu\d?|softmax\w*|sigmoid\w*|leaky_relu|dropout|log_softmax)"
     r"|tf\.random\.(?:normal|truncated_normal)|tf\.image\.resize|keras\.losses\.[a-z]\w*|tf\.linalg\.(?:norm|matmul)"
 )
-_KEEPING = re.compile(rf"tf\.(?:math\.|linalg\.)?(?:{_ELEMENTWISE}|matmul|concat|stack)|keras\.ops\.(?:{_ELEMENTWISE})")
-_MATH_OF_NUMBER = re.compile(rf"tf\.(?:math\.|nn\.)?(?:{_MATHS})")
+_KEEPING = regex(rf"tf\.(?:math\.|linalg\.)?(?:{_ELEMENTWISE}|matmul|concat|stack)|keras\.ops\.(?:{_ELEMENTWISE})")
+_MATH_OF_NUMBER = regex(rf"tf\.(?:math\.|nn\.)?(?:{_MATHS})")
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.Modulo, cst.FloorDivide)
 
 

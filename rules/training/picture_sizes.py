@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
     File,
     Function,
@@ -20,8 +19,8 @@ from tflint_gpu.model import (
     names_of,
 )
 
-_RESIZING = re.compile(r"resiz|resampl|rescale|crop|pad|thumbnail|letterbox|preprocess")
-_SCALING = re.compile(r"resiz|resampl|rescale")
+_RESIZING = regex(r"resiz|resampl|rescale|crop|pad|thumbnail|letterbox|preprocess")
+_SCALING = regex(r"resiz|resampl|rescale")
 _READING = (
     "cv2.imread cv2.imdecode PIL.Image.open imageio. skimage.io.imread matplotlib.image.imread "
     "matplotlib.pyplot.imread tf.image.decode_ tf.io.decode_image tf.io.decode_jpeg tf.io.decode_png "

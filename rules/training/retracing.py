@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     MAPPING_METHODS,
     TF_FUNCTIONS,
@@ -67,7 +67,7 @@ class Retracing(Analysis):
         """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes."""
         seen: set[Node] = set()
         hands_on = self._hands_on_numbers()
-        for made_file in self.inference.files_with("tf.function", self.file):
+        for made_file in self.inference.files_using("tf.function", self.file):
             for node, made in self.tracing.wrapped(made_file).items():
                 function = self.inference.definitions.function(made_file, node)
                 if not (hands_on or made_file is self.file or self._names(function, made)):

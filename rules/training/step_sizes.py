@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model import Kinds, Rows, StepWorks, argument, iterable, walk
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model import Kinds, Rows, argument, iterable, walk
 from tflint_gpu.rule import OnCpu, Prediction
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, Expression, File, LoopNode, Model, Work
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+    from tflint_gpu.model import EagerStep, Expression, File, LoopNode, Model, StepWorks, Work
 
 _TAPE = "tf.GradientTape"
 Way: TypeAlias = Literal["train", "forward", "predict"]
@@ -71,6 +67,10 @@ class Curve:
 
 @cache
 def _table() -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     return tomllib.loads((Path(__file__).parents[1] / "step_sizes.toml").read_text("utf-8"))
 
 
@@ -83,7 +83,7 @@ def of_training_step(model: Model, prediction: Prediction, step: EagerStep) -> P
     """The prediction of a training step, narrowed by what its tape records."""
     if not model.makes_costly_parts or not _is_plain(model, step):
         return prediction
-    works = _with_batches(model, model.once(StepWorks).under_tape(step.file, step.tape), step.loop_file, step.loop)
+    works = _with_batches(model, _works(model).under_tape(step.file, step.tape), step.loop_file, step.loop)
     return _narrowed(prediction, works, "train")
 
 
@@ -93,10 +93,16 @@ def of_forward_pass(
     """The prediction of a call that runs a network once for each iteration of a loop."""
     if not model.makes_costly_parts:
         return prediction
-    works, data = model.once(StepWorks).of_call(file, call), argument(call, 0, "x" if way == "predict" else "inputs")
+    works, data = _works(model).of_call(file, call), argument(call, 0, "x" if way == "predict" else "inputs")
     if works and data is not None and model.once(Rows).is_single_input(file, data):
         return _narrowed(prediction, [replace(work, rows=1) for work in works], way)
     return _narrowed(prediction, _with_batches(model, works, *loop), way)
+
+
+def _works(model: Model) -> StepWorks:
+    from tflint_gpu.model import StepWorks  # with all that runs programs, for few findings
+
+    return model.once(StepWorks)
 
 
 def _is_plain(model: Model, step: EagerStep) -> bool:
@@ -107,7 +113,7 @@ def _is_plain(model: Model, step: EagerStep) -> bool:
     block = next((parent for parent in step.file.tree.ancestors(step.tape) if isinstance(parent, cst.With)), None)
     if block is None:
         return False
-    works, kinds = model.once(StepWorks), model.once(Kinds)
+    works, kinds = _works(model), model.once(Kinds)
     for file, body in _bodies(step):
         for node in walk(body):
             if isinstance(node, cst.For | cst.While | cst.BaseComp):
@@ -138,7 +144,7 @@ def _with_batches(model: Model, works: Iterable[Work], file: File, loop: LoopNod
         if work.rows is not None:
             complete.append(work)
             continue
-        sizes = model.once(StepWorks).batch_sizes(file, data) if data is not None and work.is_whole_batch else ()
+        sizes = _works(model).batch_sizes(file, data) if data is not None and work.is_whole_batch else ()
         if not sizes:
             return []
         complete += [replace(work, rows=size) for size in sizes]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Consumers,
     Kinds,
@@ -187,8 +187,8 @@ def _fit_arguments(model: Model) -> Iterator[_Case]:
 
 
 def _pipelines(model: Model) -> Iterator[_Case]:
-    for item in model.once(Consumers).consumptions if model.once(Consumers).may_batch_one else ():
-        if item.kind != "train" or item.chain.is_short or _trains_stateful(model, item):
+    for item in model.once(Consumers).trainings if model.once(Consumers).may_batch_one else ():
+        if item.chain.is_short or _trains_stateful(model, item):
             continue
         batchings = item.chain.batchings
         if any(operation.batch_size != 1 for operation in batchings):

@@ -10,11 +10,9 @@ import libcst as cst
 
 from tflint_gpu.model import (
     UPDATES,
-    Blocker,
     EagerStep,
     ExecutionContexts,
     NotMovable,
-    Traceability,
     TracedCode,
     TrainingSteps,
     outline,
@@ -39,7 +37,7 @@ from .moved_steps import moved_step, outermost_loop
 from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import Blocker, Model
 
 
 _PREDICTION = Prediction(
@@ -153,9 +151,11 @@ class EagerTrainStep(Rule):
 def _found_repair(model: Model, step: EagerStep) -> Fix | Blocker | None:
     """The decorator on the outermost function of the step that may have it, or what prevents it for the step's own
     function."""
-    blocker = None
-    if step.host_reads or model.once(TracedCode).functions_run_eagerly:
+    if step.host_reads or not step.functions or model.once(TracedCode).functions_run_eagerly:
         return None
+    from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few files
+
+    blocker = None
     for function in step.functions:
         blocker = model.once(Traceability).blocker(function)
         if blocker is None and function.file is step.file:
@@ -172,14 +172,14 @@ def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
         return "take the values that the host reads out of the step, then put it under `@tf.function`"
     if isinstance(repair, Fix):
         return repair.message[0].lower() + repair.message[1:]
-    if isinstance(repair, Blocker) and repair.text:
+    if repair is not None and not isinstance(repair, Fix) and repair.text:
         name = step.functions[-1].name
         return f"put `{name}` under `@tf.function`, after you fix this: {repair.text}"
     return "put the step into a function of its own under `@tf.function`"
 
 
 def _blocker_note(step: EagerStep, repair: Fix | Blocker | None) -> Iterator[Note]:
-    if isinstance(repair, Blocker) and repair.text:
+    if repair is not None and not isinstance(repair, Fix) and repair.text:
         yield Note(repair.file, repair.node, "this prevents `@tf.function`")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
     ExecutionContexts,
     Guards,
@@ -48,7 +49,7 @@ from .step_sizes import of_forward_pass
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, File, LoopNode, Model
 
-_GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
+_GRAPHS = regex(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _PREDICTION = Prediction(
     "slowdown",
     ("inference",),

@@ -1,7 +1,7 @@
 """How many findings in public code `verify` brings to a verdict on a CPU, and why not the others.
 
     python tests/benchmarks/reach.py FOLDER [--run] [--budget 60] [--runs N] [--python PATH] [--repository NAME]...
-                                     [--every K] [--seed N] [--records FILE] [--reasons N]
+                                     [--every K] [--seed N] [--records FILE] [--again] [--reasons N]
 
 FOLDER has a folder for each repository, called `owner+name`. Without `--run` the programs are only planned, which costs
 little more than a check; with it each finding gets its budget, equal programs are run once, and what came of each is
@@ -9,7 +9,8 @@ added to the records (JSON lines), so that a run that was stopped goes on where 
 
 With `--every K` it is every K-th finding: those of each repository are sorted by their rule (in an order of the seed
 within a rule), the first is one of the seed, and what is left over at the end of a repository counts for the next one.
-So each rule and each repository has its share.
+So each rule and each repository has its share. With `--again` it is those findings of the records that have no verdict,
+say after `verify` has learned something, and what is said of the others stays as it is.
 
 A finding is one that a CPU can show unless its rule says that nothing is to be seen by running it, or that it takes a
 GPU. It has a verdict when one of its experiments has one.
@@ -23,12 +24,13 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.checking.workers import with_large_stack
 from tflint_gpu.cli.flagged import findings
+from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
@@ -46,13 +48,17 @@ def main() -> None:
     arguments = _arguments()
     records = _known(arguments.records)
     sample = _Sample(arguments.every, arguments.seed)
+    missed = _missed(list(records.values())) if arguments.again else None
     for folder in sorted(arguments.folder.iterdir()):
         name = folder.name.replace("+", "/", 1)
         if not folder.is_dir() or (arguments.repository and name not in arguments.repository):
             continue
-        for case in sample.of(name, with_large_stack(lambda folder=folder: _cases(folder, arguments.python))):
+        if missed is not None and not any(finding.startswith(f"{name} ") for finding in missed):
+            continue
+        planned = with_large_stack(lambda folder=folder, name=name: _cases(folder, name, arguments.python, missed))
+        for case in sample.of(name, planned) if missed is None else planned:
             key = _key(name, case)
-            if key not in records:
+            if missed is not None or key not in records:
                 records[key] = _record(name, case, arguments)
                 _add(arguments.records, records[key])
         print(f"{name} is done", file=sys.stderr)
@@ -70,15 +76,25 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, help="of how many findings one is taken; by default all")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--records", type=Path, help="keep what came of each experiment here")
+    parser.add_argument("--again", action="store_true", help="run what has no verdict in the records")
     parser.add_argument("--reasons", type=int, default=30, help="how many reasons to print")
     return parser.parse_args()
 
 
-def _cases(folder: Path, python: str) -> list[Case]:
-    """All experiments on the findings of one repository."""
+def _cases(folder: Path, repository: str, python: str, only: Collection[str] | None) -> list[Case]:
+    """All experiments on the findings of one repository, or on some of them."""
     resolver = SettingsResolver(Options(), None, True, folder)
     files = Discovery(resolver, folder).find(["."])
-    return without_missing_modules(list(plan(*findings(resolver, files, folder, ["."]))), python)
+    flagged, others = findings(resolver, files, folder, ["."])
+    if only is not None:
+        flagged = [finding for finding in flagged if _finding(repository, finding[2]) in only]
+    return without_missing_modules(list(plan(flagged, others)), python)
+
+
+def _missed(records: Sequence[dict[str, Any]]) -> set[str]:
+    """The findings of which no experiment has a verdict."""
+    reached = {record["finding"] for record in records if record["verdict"] != "not run"}
+    return {record["finding"] for record in records} - reached
 
 
 class _Sample:
@@ -93,7 +109,7 @@ class _Sample:
         by_finding: dict[str, list[Case]] = defaultdict(list)
         for case in cases:
             if _requirement(case) not in NOT_FOR_A_CPU and case.reason != NOTHING_TO_SEE:
-                by_finding[_finding(repository, case)].append(case)
+                by_finding[_finding(repository, case.diagnostic)].append(case)
         ranked = sorted(by_finding, key=lambda key: (key.rpartition(" ")[2], self._random.random()))
         for finding in ranked:
             self._until_next -= 1
@@ -102,13 +118,12 @@ class _Sample:
                 yield from by_finding[finding]
 
 
-def _finding(repository: str, case: Case) -> str:
-    one = case.diagnostic
-    return f"{repository} {one.filename}:{one.location} {one.code}"
+def _finding(repository: str, diagnostic: Diagnostic) -> str:
+    return f"{repository} {diagnostic.filename}:{diagnostic.location} {diagnostic.code}"
 
 
 def _key(repository: str, case: Case) -> str:
-    return f"{_finding(repository, case)} {case.variant}"
+    return f"{_finding(repository, case.diagnostic)} {case.variant}"
 
 
 def _record(repository: str, case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -122,7 +137,7 @@ def _record(repository: str, case: Case, arguments: argparse.Namespace) -> dict[
         verdict, reason = _SEEN[text].verdict, _SEEN[text].reason
     return {
         "key": _key(repository, case),
-        "finding": _finding(repository, case),
+        "finding": _finding(repository, case.diagnostic),
         "repository": repository,
         "code": case.diagnostic.code,
         "requires": requires,

@@ -11,6 +11,7 @@ import pytest
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
+from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 
@@ -143,6 +144,90 @@ def test_one_process_or_two_cached_or_fresh_with_or_without_what_is_known_of_oth
     assert found(tmp_path, cached=True) == alone, "from the cache"
 
 
+USES = {
+    **PROJECT,
+    "lib/helpers.py": """
+import tensorflow as tf
+
+
+def scaled(x):
+    print(x)
+    return x * 2.0
+
+
+def doubled(x):
+    print(x)
+    return x + x
+
+
+class Scale:
+    def call(self, x):
+        return scaled(x)
+
+    def __call__(self, x):
+        return self.call(x)
+""",
+    "lib/users.py": """
+import tensorflow as tf
+from lib import helpers
+from lib.helpers import Scale, doubled as twice, scaled
+
+KINDS = {"scaled": scaled, "twice": twice}
+
+
+@tf.function
+def by_name(x):
+    return scaled(x)
+
+
+@tf.function
+def by_another_name(x):
+    return twice(x)
+
+
+@tf.function
+def by_a_display(x, kind):
+    return KINDS[kind](x)
+
+
+def handed_on(x):
+    return tf.map_fn(helpers.doubled, x)
+
+
+scale = Scale()
+traced = tf.function(scale.call)
+""",
+    "run.py": """
+import tensorflow as tf
+from lib.users import by_a_display, by_another_name, by_name, handed_on, traced
+
+for x in tf.data.Dataset.range(100).batch(1):
+    by_name(x)
+    by_another_name(x)
+    by_a_display(x, "scaled")
+    handed_on(x)
+    traced(x)
+""",
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_summaries_leave_out_of_a_search_holds_nothing(
+    tmp_path: Path, write_files: Write, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Files whose code does not use a name are not opened for it: findings are those of opening all that mention it."""
+    write_files(USES)
+    chance = random.Random(seed)
+    paths = [tmp_path / name for name in USES if name.endswith(".py")]
+    for _ in range(8):
+        with_summaries = found(tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(FileSearches, "_uses", FileSearches._has)
+            assert found(tmp_path) == with_summaries
+        path = chance.choice(paths)
+        path.write_text(edited(path.read_text("utf-8"), chance), "utf-8")
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_edited_files_give_the_findings_of_a_fresh_check(tmp_path: Path, write_files: Write, seed: int) -> None:
     """Lines go, come twice, swap and lose their words: what rests on a file falls with it, and nothing else is lost."""
@@ -155,6 +240,8 @@ def test_edited_files_give_the_findings_of_a_fresh_check(tmp_path: Path, write_f
         path.write_text(edited(path.read_text("utf-8"), chance), "utf-8")
         assert found(tmp_path, cached=True) == found(tmp_path)
         assert found(tmp_path) == found_one_by_one(tmp_path)
+    path.write_text(edited(path.read_text("utf-8"), chance), "utf-8")
+    assert found(tmp_path, 2, cached=True) == found(tmp_path, 2) == found(tmp_path)
 
 
 def test_one_engine_sees_each_text_of_a_file_as_a_new_one_would(tmp_path: Path, write_files: Write) -> None:

@@ -79,6 +79,18 @@ def step(x: tf.Tensor):
 HELPER = "import numpy as np\n\n\ndef wave(x):\n    return np.sin(x)\n"
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_findings_after_any_edits_of_another_file_are_those_of_a_check_from_scratch(tmp_path: Path, seed: int) -> None:
+    """Protects the summaries, imports and trees of other files that are kept: they go with the text that they are of."""
+    path, helper = tmp_path / "a.py", tmp_path / "helper.py"
+    checker = Checker(tmp_path)
+    square = "\n\ndef square(x):\n    print(x)\n    y = wave(x)\n    return y * wave(x)\n"
+    for text in edited_again(HELPER + square + square.replace("square", "other") + "\n" * 8, seed, 12):
+        helper.write_text(text)
+        calling = CALLER.replace("wave", "square" if len(text) % 2 else "wave")
+        assert found(checker, path, calling, all_fixes=True) == found(Checker(tmp_path), path, calling, all_fixes=True)
+
+
 def test_other_files_that_come_change_and_go_are_seen(tmp_path: Path) -> None:
     """Protects what is kept of other files from one check to the next: it holds while they are the same."""
     path, helper = tmp_path / "a.py", tmp_path / "helper.py"

@@ -11,14 +11,6 @@ from typing import cast
 import libcst as cst
 import pytest
 from checks import ALL_RULES, findings, model_of
-from tflint_gpu.rules.input_pipeline.decoded_pictures import DecodedPictures, _Values
-from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
-from tflint_gpu.rules.input_pipeline.randomness import Randomness
-from tflint_gpu.rules.input_pipeline.samples import Samples
-from tflint_gpu.rules.model_code.recursion import Recursions
-from tflint_gpu.rules.training.fitted_models import FittedModels
-from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
-from tflint_gpu.rules.training.loop_carried import _functions_named
 
 from tflint_gpu import bounds
 from tflint_gpu.model import Model
@@ -55,6 +47,14 @@ from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
+from tflint_gpu.rules.input_pipeline.decoded_pictures import DecodedPictures, _Values
+from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
+from tflint_gpu.rules.input_pipeline.randomness import Randomness
+from tflint_gpu.rules.input_pipeline.samples import Samples
+from tflint_gpu.rules.model_code.recursion import Recursions
+from tflint_gpu.rules.training.fitted_models import FittedModels
+from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
+from tflint_gpu.rules.training.loop_carried import _functions_named
 
 HEAD = "import tensorflow as tf\n"
 STEP = "def step(x):\n    return float(tf.reduce_sum(x))\n"

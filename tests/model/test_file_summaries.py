@@ -69,6 +69,13 @@ def test_imports_attributes_and_variables_are_known() -> None:
     assert {"x", "training", "net"} <= summary.bound
 
 
+def test_what_code_only_defines_is_not_used() -> None:
+    """Protects searches: a file that only defines `call` is not opened for the calls of another `call`."""
+    used = _summary(CODE).used
+    assert {"range", "block", "training", "concat", "Net", "function", "Block"} <= used
+    assert used.isdisjoint({"call", "main", "size_of"})
+
+
 def test_what_an_import_means_is_open_where_two_disagree() -> None:
     summary = _summary("try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\n")
     assert summary.library("keras.Model") == "?"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from checks import NEWEST, findings, fixed, model_of, notebook
-from tflint_gpu.rules.migration.renames import RULES, Renamed
-from tflint_gpu.rules.migration.table import TF_NAME
 
 from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import OLD_NAMES
 from tflint_gpu.rule import Finding
+from tflint_gpu.rules.migration.renames import RULES, Renamed
+from tflint_gpu.rules.migration.table import TF_NAME
 from tflint_gpu.targets import Target
 
 TF = "import tensorflow as tf\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from checks import found, notebook
+from verified import cases_of
 
 from tflint_gpu.targets import Target
 
@@ -187,3 +188,32 @@ def test_the_truth_python_runs_in_every_step() -> None:
     (traced, with_values), (eager_calls, eager_values) = counts
     assert with_values == 0 and traced <= 3
     assert eager_calls == eager_values == 10
+
+
+SEVERAL = HEAD.replace("model = ", "early = late = None\nearly = ") + (
+    "early.compile('adam', 'mse')\nearly.fit(x, x[:, :1])\n"
+    "late = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nlate.compile('adam', 'mse', run_eagerly=True)\n"
+    "early.fit(x, x[:, :1], epochs=2)\nlate.fit(x, x[:, :1], epochs=3)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "measured"),
+    [
+        (SEVERAL, "(late.fit)("),
+        (
+            SEVERAL.replace("late.compile(", "late.run_eagerly = True\nlate.compile(").replace(
+                ", run_eagerly=True", ""
+            ),
+            "(late.fit)(",
+        ),
+        (HEAD + FIT + "tf.config.run_functions_eagerly(True)\n" + FIT.replace("x, ", "x * 2, "), "(x * 2, "),
+    ],
+)
+def test_the_training_that_is_eager_is_measured(code: str, measured: str, tmp_path: Path) -> None:
+    """Protects from a verdict on another model's training, or on one before the switch."""
+    (tmp_path / "train.py").write_text(code)
+    (case,) = [each for each in cases_of(tmp_path / "train.py") if each.diagnostic.code == "TFG205"]
+    assert case.pair is not None, case.reason
+    (line,) = [line for line in case.pair.before.files["train.py"].splitlines() if "tflint_measure." in line]
+    assert measured in line

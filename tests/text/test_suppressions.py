@@ -226,6 +226,7 @@ NO_COMMENT = "{} is not `# tflint-gpu: noqa`, `off` or `on` alone on a line, so 
         ("# noqa", ""), ("# noqa: E501", ""), ("# noqa: T201, W1", ""), ("# noqa: numpy-in-call", ""),
         ("# noqa: tfg1 well-known", ""), ("'# noqa: misspelt'", ""), ("# tflint-gpu: off", ""),
         ("# tflint-gpu: on: TFG1", ""), ("# tflint-gpu: noqa", ""), ("'# tflint-gpu: of'", ""),
+        ("# tflint-gpu: input=(32, 128) float32", ""), ("#tflint-gpu:input = (3,) int32", ""),
     ],
 )  # fmt: skip
 def test_a_comment_that_names_no_rule_is_warned_of(comment: str, warning: str) -> None:

@@ -55,3 +55,11 @@ def test_empty_data_is_called_that() -> None:
     assert result.verdict.verdict == "not run"
     assert result.verdict.reason.startswith("the data is empty: the dataset has no element")
     assert "# tflint-gpu: input=" in result.verdict.reason
+
+
+def test_a_loop_that_never_runs_the_flagged_code_is_called_that() -> None:
+    """Protects the truth where a repair that is traced once keeps what a condition said then: it would seem fast."""
+    never = program(line="class NeverRun(RuntimeError): pass\nraise NeverRun('the loop does not run the flagged code')")
+    result = list(verify(case(program(), never), Setup(), 60.0))[-1]
+    assert result.verdict.verdict == "not run"
+    assert result.verdict.reason.startswith("in the repaired program the loop does not run the flagged code")

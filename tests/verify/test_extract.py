@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import libcst as cst
 import pytest
 from checks import NEWEST
 from verified import cases_of
@@ -34,7 +35,7 @@ def show(*values):
 def wrapped(value, *more):
     return ["wrapped", value, *more]
 
-def keras_dataset(name):
+def keras_dataset(name, cut=0):
     return name
 
 def synthetic(*specs):
@@ -123,6 +124,49 @@ def test_only_what_is_needed_comes_along(tmp_path: Path) -> None:
 
 LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {
     "a module used by attribute": ("7", {"main": "import lib\nplace(lib.X)", "lib": "X = 7\nY = 1 / 0"}),
+    "a module that a package imports": (
+        "7",
+        {
+            "main": "import pkg as p\nplace(p.parts.shapes.X)",
+            "pkg__init__": "import os\nfrom pkg import parts",
+            "pkg__parts__init__": "from . import shapes\nimport nothing_that_is_there",
+            "pkg__parts__shapes": "X = 7\nY = 1 / 0",
+        },
+    ),
+    "only what is read of a module that a package imports": (
+        "7",
+        {
+            "main": "from pkg import parts\nplace(parts.X)",
+            "pkg__init__": "from pkg import parts",
+            "pkg__parts": "X = 7\nY = 1 / 0",
+        },
+    ),
+    "a module that a package hands on": (
+        "7",
+        {
+            "main": "from pkg import parts\nplace(getattr(parts.shapes, 'X'))",
+            "pkg__init__": "from pkg import parts",
+            "pkg__parts__init__": "from . import shapes",
+            "pkg__parts__shapes": "X = 7",
+        },
+    ),
+    "a function whose module has its name": (
+        "7",
+        {
+            "main": "from pkg.marks import old\nplace(old(7))",
+            "pkg__init__": "",
+            "pkg__marks__init__": "from .old import old",
+            "pkg__marks__old": "def old(x): return x",
+        },
+    ),
+    "files that only annotations need": (
+        "7",
+        {
+            "main": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from kinds import Kind\n"
+            "def f(x: 'Kind'):\n    return x\nplace(f(7))",
+            "kinds": "import nothing_that_is_there\nclass Kind: pass",
+        },
+    ),
     "a module handed on": ("7", {"main": "import lib\nplace(getattr(lib, 'X'))", "lib": "X = 7"}),
     "a star import": ("7", {"main": "from lib import *\nplace(X)", "lib": "X = 7\nY = 8"}),
     "an import in a function": ("7", {"main": "def f():\n    from lib import X as Z\n    return Z\nplace(f())", "lib": "X = 7"}),
@@ -395,6 +439,20 @@ def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
     assert "for step in range(7):" in text
 
 
+def test_what_is_measured_is_not_shortened(tmp_path: Path) -> None:
+    """Protects steps that train several networks: each of them counts, and a list of them is no data."""
+    code = (
+        "def both(w):\n    for net, opt in ((1, a), (2, b)):\n        w = opt.apply_gradients(w)\n    return w\n"
+        "for step in range(7):\n    w = both(0)\n    for net in nets:\n        w = net.train_on_batch(w)\n    place(w)\n"
+    )
+    project = Files(tmp_path, main=f"a, b, nets = load(w := 0)\n{code}")
+    file, call = project.call("both(0)")
+    loop = next(node for node in file.tree.ancestors(call) if isinstance(node, cst.For))
+    probes = (Change(file, loop.iter, f"{HARNESS}.steps(range(7))"),)
+    text = project.extract(node=loop, probes=probes).before.files["main.py"]
+    assert f"{HARNESS}.few" not in text and "for net, opt in ((1, a), (2, b)):" in text
+
+
 def test_repair_that_does_not_parse(tmp_path: Path) -> None:
     """Protects from programs that stop with SyntaxError, which would look like a crash that was predicted."""
     project = Files(tmp_path, main="x = 7\nplace(x)")
@@ -451,3 +509,46 @@ def test_what_makes_a_call_too_late_comes_along(code: str, tmp_path: Path) -> No
         assert "tf.constant(1.0)" in program.files[program.entry]
     assert "tflint_measure.uncaught(tf.config." in case.pair.before.files[case.pair.before.entry]
     assert "uncaught" not in case.pair.after.files[case.pair.after.entry]
+
+
+def test_what_a_whole_file_might_start_is_refused_when_it_does(tmp_path: Path) -> None:
+    """Protects programs that import a library with all it has, of which they use one function."""
+    project = Files(
+        tmp_path,
+        main="from tools import *\nplace(twice(4))",
+        tools="""
+        import subprocess
+        def twice(x): return 2 * x
+        def board(): return subprocess.Popen(["board", "--at", "http://a.b/c"])
+        """,
+    )
+    pair = project.extract("main")
+    assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
+    (tmp_path / "b").mkdir()
+    called = "import subprocess\ndef board(): return subprocess.Popen(['board'])"
+    with pytest.raises(NotExtractable, match="starts another program"):
+        Files(tmp_path / "b", main="import tools\nplace(tools.board())", tools=called).extract("main")
+
+
+def test_many_files_make_one_program(tmp_path: Path) -> None:
+    """Protects users of a large package, and the time in which its files are found: each is cut once or twice."""
+    parts = {f"pkg__part{n}": f"from pkg import base\nX = {n}" for n in range(90)}
+    imports = "\n".join(f"from pkg.part{n} import X as X{n}" for n in range(90))
+    pair = Files(
+        tmp_path,
+        main=f"{imports}\nplace({' + '.join(f'X{n}' for n in range(90))})",
+        pkg__init__="",
+        pkg__base="",
+        **parts,
+    ).extract("main")
+    assert run(pair.before, tmp_path / "out") == str(sum(range(90)))
+
+
+def test_what_keeps_a_record_elsewhere_is_stood_for(tmp_path: Path) -> None:
+    pair = Files(tmp_path, main="import wandb\nplace(wandb.run)").extract("main")
+    assert "tflint_environment.record_nothing('wandb')" in pair.before.files["main.py"]
+
+
+def test_bars_of_notebooks_are_plain_ones(tmp_path: Path) -> None:
+    pair = Files(tmp_path, main="from tqdm.notebook import trange\nfor x in trange(3):\n    place(x)").extract("main")
+    assert "tflint_environment.plain_bars()" in pair.before.files["main.py"]

@@ -70,6 +70,15 @@ def test_a_string_is_no_comment(tmp_path: Path) -> None:
 LIBRARY = {
     "from tensorflow.keras.datasets import mnist\na = mnist.load_data()": 'a = t.keras_dataset("mnist")',
     "import tensorflow as tf\na = tf.keras.datasets.cifar10.load_data()": 'a = t.keras_dataset("cifar10")',
+    "from keras.datasets import mnist\na = mnist.load_data()\nb, c = a[0][-7000:], a[0][:, 9]": (
+        'a = t.keras_dataset("mnist", cut=7000)'
+    ),
+    "from keras.datasets import mnist\na = mnist.load_data()[0].reshape((60000, 784))[:5]": (
+        'a = t.keras_dataset("mnist", cut=60000)[0].reshape((60000, 784))[:5]'
+    ),
+    "from keras.datasets import imdb\na, b = imdb.load_data(num_words=10000)[0]\nc = a[10000:]": (
+        'tflint_values.keras_numbers("imdb", cut=10000)(num_words=10000)'
+    ),
     "from keras.datasets import mnist\na = mnist.load_data()  # tflint-gpu: input=(8, 28)": "a = t.synthetic",
     "import keras\na = keras.applications.ResNet50()": "ResNet50(weights=None)",
     "import keras\na = keras.applications.ResNet50(include_top=False, )": "ResNet50(include_top=False, weights=None)",
@@ -87,3 +96,9 @@ LIBRARY = {
 def test_what_keras_would_download(code: str, expected: str, tmp_path: Path) -> None:
     """Protects the network: data sets of known shapes, and models without trained weights."""
     assert expected in replaced(code, tmp_path)
+
+
+def test_old_methods_of_arrays_have_their_new_names(tmp_path: Path) -> None:
+    """Protects code that keeps arrays as keys; what only has the same name stays."""
+    code = "key = tiles.rows[0].tostring()\nother = tree.tostring(root)\n"
+    assert replaced(code, tmp_path) == "key = tiles.rows[0].tobytes()\nother = tree.tostring(root)\n"

@@ -84,6 +84,7 @@ def test_a_loop_with_two_repairs_is_measured_with_both_before_either_is_left_out
     ]
     assert has(joint.pair.before.files, *DECORATED) == [False, False]
     assert has(joint.pair.after.files, *DECORATED) == [True, True]
+    assert "tflint_measure.expect(0, 1)" in joint.pair.before.files["train.py"]
     assert (joint.diagnostic.code, joint.variant) == ("TFG202", "2 repairs together")
     assert (
         "for states, values in data"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import importlib
 import sys
 import types
@@ -40,6 +42,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
         autograph=types.SimpleNamespace(experimental=unconverted),
         io=types.SimpleNamespace(encode_png=lambda image: png, encode_jpeg=lambda image: png),
         constant=lambda value: value,
+        init_scope=contextlib.nullcontext,
     )
     monkeypatch.setitem(sys.modules, "tflint_measure", measure)
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
@@ -83,6 +86,8 @@ def test_folders_are_made_for_what_is_written(beside: Beside, tmp_path: Path) ->
     seen: list[Any] = []
     write = beside.files.writing(lambda *args: seen.append(args))
     write("results/epoch_1.png", 7)
+    beside.files.writing_to(seen.append)("drawn/by/hand.png")
+    assert (tmp_path / "drawn" / "by").is_dir() and seen.pop() == "drawn/by/hand.png"
     write(f"{tmp_path.parent}/elsewhere/a.png")
     write(7)
     assert seen[0] == (str(tmp_path / "results" / "epoch_1.png"), 7) and (tmp_path / "results").is_dir()
@@ -118,6 +123,99 @@ def test_an_environment_of_today_for_old_code(beside: Beside) -> None:
     old = beside.environment.old_environment(lambda name: Pair())("A")
     assert old.reset() == [1, 2] and old.step(0) == ([3, 4], 1.0, True, {})
     assert beside.environment.environment(lambda name: Pair())("A").reset() == ([1, 2], {})
+
+
+class Registered(Pair):
+    """An environment that lies within others and whose old version is gone."""
+
+    @property
+    def unwrapped(self) -> Pair:
+        return Pair()
+
+    def reset(self, **options: Any) -> tuple[list[int], dict[str, Any]]:
+        return [options.get("seed") or 1, 2], {}
+
+
+def test_a_later_version_stands_for_an_environment_that_is_gone(beside: Beside, monkeypatch: Any) -> None:
+    """Protects agents for `Pendulum-v0`, whose environment is there: only another version of it."""
+    registry = {"Swing-v1": 0, "Swing-v2": 0, "SwingHard-v3": 0}
+    monkeypatch.setitem(sys.modules, "halls", types.SimpleNamespace(envs=types.SimpleNamespace(registry=registry)))
+
+    def make(name: str) -> Any:
+        if name not in ("Swing-v1", "Swing-v2"):
+            raise ValueError(name)
+        return Registered()
+
+    make.__module__ = "halls.making"
+    assert isinstance(beside.environment.environment(make)("Swing-v0"), Registered)
+    assert "the environment Swing-v2, for Swing-v0" in beside.told
+    assert beside.environment.environment(make)("Other-v0").reset()[0].shape == (4,)
+
+
+def test_what_lies_within_an_environment_has_the_old_interface_too(beside: Beside) -> None:
+    """Protects `gym.make(...).unwrapped` and `env.seed`, which gym 0.26 has no more."""
+    old = beside.environment.old_environment(lambda name: Registered())("A")
+    assert old.reset() == [1, 2] and old.seed(7) == [7] and len(old.step(0)) == 4
+    assert old.unwrapped.reset() == [1, 2] and len(old.unwrapped.step(0)) == 4
+
+
+def test_actions_that_are_amounts(beside: Beside) -> None:
+    beside.files.HAS_AMOUNTS_AS_ACTIONS = True
+    space = beside.environment.environment(fail)("Arm-v1").action_space
+    assert space.shape == space.sample().shape == space.high.shape and not hasattr(space, "n")
+
+
+def test_nothing_is_recorded_elsewhere(beside: Beside, monkeypatch: Any) -> None:
+    """Protects loops that log to a service which was never started, and the service."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    beside.environment.record_nothing("diary")
+    import diary  # type: ignore[import-not-found]
+    from diary.for_keras.callbacks import Callback  # type: ignore[import-not-found]
+
+    with diary.init(project="a") as run:
+        run.log({"loss": 1.0})
+    diary.config["a"] = 1
+    assert diary.written(len) is not len and diary.written(fail) is fail
+    assert list(Callback(monitor="x")) == [] and "`diary`, which records nothing" in beside.told
+
+
+def test_what_the_way_asks_of_the_command_line(beside: Beside) -> None:
+    """Protects scripts whose training stands under `if args.train:`."""
+    beside.environment.ASKED = {"train": True, "mode": "fit", "cards": True, "start": True, "unknown": True}
+    given = types.SimpleNamespace(train=False, mode="show", cards=2, start=None)
+    parsed = beside.environment.arguments(lambda: given)()
+    assert vars(parsed) == {"train": True, "mode": "fit", "cards": 2, "start": None}
+    assert beside.told == ["the argument --train", "the argument --mode as fit"]
+
+
+def test_what_would_start_a_program_says_so_when_it_is_called(beside: Beside) -> None:
+    with pytest.raises(PermissionError, match=r"fail.*which verify does not do"):
+        beside.environment.refused(fail)("a")
+
+
+def test_an_image_is_one_whatever_its_name_ends_with(beside: Beside) -> None:
+    assert beside.files.picture(lambda path: Path(path).read_bytes())("given") == b"an image"
+
+
+def test_a_film_that_is_not_here(beside: Beside, tmp_path: Path) -> None:
+    """Protects programs that look through a camera, or at a film, and show what they see."""
+    beside.files.IMAGE = (6, 8, 3)
+    film = beside.environment.camera(fail)(0)
+    seen, picture = film.read()
+    assert film.isOpened() and seen and picture.shape == (6, 8, 3) and (film.get(3), film.get(4)) == (8, 6)
+    (tmp_path / "mine.mp4").touch()
+    assert beside.environment.camera(lambda path: path)("mine.mp4") == "mine.mp4"
+    assert beside.environment.unshown(fail)("window", picture) == 0
+    assert any("a film of 6x8x3" in one for one in beside.told) and any("shows nothing" in one for one in beside.told)
+
+
+def test_files_of_the_format_of_mnist(beside: Beside) -> None:
+    """Protects loaders that read the packed files themselves: `numpy.frombuffer(file.read(), offset=16)`."""
+    with beside.files.reading(gzip.open)("data/train-images-idx3-ubyte.gz") as file:
+        images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 28, 28)
+    with beside.files.reading(gzip.open)("data/train-labels-idx1-ubyte.gz") as file:
+        labels = np.frombuffer(file.read(), np.uint8, offset=8)
+    assert len(images) == len(labels) == 60_000 and labels.max() < 10
 
 
 def test_an_environment_that_is_not_installed(beside: Beside) -> None:
@@ -227,7 +325,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_files, tflint_values
+import tflint_files, tflint_records, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -239,20 +337,32 @@ for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbe
 train, info = tflint_values.catalogued("mnist", split="train", as_supervised=True, with_info=True)
 image, label = next(iter(train.batch(4)))
 assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
+known = tflint_values.builder("penguins")
+features, species = next(iter(known.as_dataset(split="train", as_supervised=True).batch(2)))
+assert features.shape == (2, 4) and known.info.features["label"].num_classes == 3
+assert next(iter(tflint_values.catalogued("cycle_gan", as_supervised=True)["trainA"]))[0].shape == (256, 256, 3)
+
+def fetch_california_housing(): raise AssertionError
+housing = tflint_values.known_table(fetch_california_housing)()
+assert housing.data.shape == (20640, 8) and housing["target"].shape == (20640,)
+digits, written = tflint_values.known_table(fetch_california_housing)("mnist_784", return_X_y=True)
+assert digits.shape == (70000, 784) and written[0] in "0123456789"
+
 try:
     tflint_values.catalogued("voc")
 except FileNotFoundError as error:
     assert "voc" in str(error)
 (words, _), _ = tflint_values.keras_numbers("imdb")(num_words=50)
+assert len(tflint_values.keras_numbers("reuters", cut=9000)()[0][1]) > 9000
 assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0][0].shape[1] == 13
 
 features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64),
             "box": tf.io.FixedLenFeature([4], tf.float32)}
 def parse(record):
-    one = tflint_files.parsed(tf.io.parse_single_example)(record, features)
+    one = tflint_records.parsed(tf.io.parse_single_example)(record, features)
     return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
 tflint_files.IMAGE = (5, 7, 3)
-records = tflint_files.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
+records = tflint_records.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
 image, label, box = next(iter(records))
 assert image.shape == (5, 7, 3) and box.shape == (4,) and int(label) < 3
 tflint_measure.finish()

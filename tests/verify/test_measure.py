@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from forked import ForkedPrograms
 
-from tflint_gpu.verify.execution.worker import Outcome
+from tflint_gpu.verify.execution.worker import Outcome, run_program
 from tflint_gpu.verify.slicing.extract import Program, harness_modules
 from tflint_gpu.verify.statistics.outcomes import Crash, Run
 from tflint_gpu.verify.statistics.ratios import round_ratio
@@ -256,8 +257,66 @@ def test_stubs_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
     outcome = measure(
         "x, y = tflint_measure.synthetic(((32, 8), 'float32'), ((32,), 'int64'))\n"
         "(train, labels), _ = tflint_measure.keras_dataset('cifar10')\n"
+        "assert len(tflint_measure.keras_dataset('mnist', cut=55_000)[0][0]) == 60_000\n"
         "tflint_measure.finish(shapes=[list(a.shape) for a in (x, y, train, labels)],"
         " types=[str(a.dtype) for a in (x, y, train, labels)])\n"
     )
     assert outcome.result.notes["shapes"] == [[32, 8], [32], [2048, 32, 32, 3], [2048, 1]]
     assert outcome.result.notes["types"] == ["float32", "int64", "uint8", "uint8"]
+
+
+def test_episodes_are_one_loop(measure: Measure) -> None:
+    """Protects loops that are left when an episode is over; what is done between two of them counts for no step."""
+    outcome = measure(
+        "for episode in range(10000):\n"
+        "    time.sleep(0.05)\n"
+        "    for step in tflint_measure.steps(range(200)):\n"
+        "        time.sleep(0.002)\n"
+        "        if step == 5:\n            break\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert 0.0019 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02 and max(outcome.result.blocks) < 0.03
+
+
+def test_slow_steps_are_not_repeated_for_shapes_that_were_seen(measure: Measure) -> None:
+    """Protects the budget: eight steps of three seconds before anything is measured, twice, leave none of a minute."""
+    outcome = measure(
+        "import tflint_clock\ntflint_clock.MOST_SECONDS_OF_WARM_UP = 0.4\ncount = 0\n"
+        "for x in tflint_measure.steps([tf.zeros(3)] * 8):\n"
+        "    count += 1\n    assert count < 13, 'it waited for all eight'\n    time.sleep(0.15)\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+
+
+NEVER = """
+import tflint_clock
+tflint_clock.MOST_SECONDS_OF_SHAPES = 2.0
+tflint_measure.expect(0)
+for step in tflint_measure.steps(range(4)):
+    time.sleep({pause})
+    count = globals().get("count", 0) + 1
+    if count > {after}:
+        tflint_measure.passed(0)
+        time.sleep(0.02)
+"""
+
+
+def test_steps_without_the_flagged_code_are_not_measured(measure: Measure) -> None:
+    """Protects the truth: an agent that only collects says nothing of how it learns."""
+    outcome = measure(NEVER.format(pause=0.001, after=100))
+    assert outcome.status == "finished", outcome.stderr
+    assert min(outcome.result.blocks) > 0.02
+    never = measure(NEVER.format(pause=0.001, after=10**9))
+    assert never.status == "raised" and never.exception == "tflint_outcome.NeverRun", never.stderr
+    assert re.search(r"the loop's first \d+ iterations do not run the flagged code", never.text)
+
+
+def test_libraries_come_before_files_of_their_names(tmp_path: Path) -> None:
+    """Protects TensorFlow from a notebook called `keras.ipynb`, and from a folder that is called so."""
+    files = {"notes/keras.py": "import tflint_measure\ntflint_measure.finish()\n", "notes/numpy/__init__.py": "1 / 0"}
+    files["notes/run.py"] = (
+        "import os, sys\nsys.path.insert(1, os.path.join(os.path.dirname(__file__), '..'))\nimport tflint_measure\n"
+        "import tensorflow as tf\ntf.keras.layers.Dense(1)\nimport keras\nkeras.__version__\ntflint_measure.finish()\n"
+    )
+    outcome = run_program(Program("notes/run.py", {**files, **harness_modules()}).write(tmp_path))
+    assert outcome.status == "finished", outcome.stderr

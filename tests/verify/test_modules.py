@@ -42,3 +42,25 @@ def test_only_findings_that_need_a_missing_module_are_not_run() -> None:
     first, second = without_missing_modules(cases, sys.executable)
     assert first.pair is pairs[0] and second.pair is None
     assert f"the module `{MISSING}`" in second.reason and "install it next to TensorFlow" in second.reason
+
+
+def test_what_records_elsewhere_is_not_needed() -> None:
+    """Protects loops that log to a service: something stands for its module, whether it is installed or not."""
+    assert needed_modules(program("import wandb\nfrom mlflow import log_metric\nimport cv2")) == {"cv2"}
+
+
+def test_what_functions_of_whole_files_import_may_never_be_needed() -> None:
+    """Protects users of one function of a library whose others need much more."""
+    text = "import cv2\ndef shown():\n    import plotting_library\n"
+    loaded = Program("main.py", {"main.py": "from tools import *", "tools.py": text}, frozenset(["tools.py"]))
+    assert needed_modules(loaded) == {"cv2"}
+    assert needed_modules(program(text)) == {"cv2", "plotting_library"}
+
+
+def test_what_is_imported_for_types_only_is_not_needed() -> None:
+    """Protects users of a library whose annotations name what only some of its users have."""
+    text = "import typing\nfrom typing import TYPE_CHECKING\n"
+    text += (
+        "if TYPE_CHECKING:\n    import cv2\n    from rare import Kind\nif typing.TYPE_CHECKING:\n    import scarce\n"
+    )
+    assert needed_modules(program(text + "import numpy")) == {"numpy"}

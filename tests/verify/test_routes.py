@@ -10,7 +10,7 @@ from checks import NEWEST
 
 from tflint_gpu.model import Model, Project
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.slicing.routes import find_routes
+from tflint_gpu.verify.slicing.routes import asked_settings, find_routes
 
 
 def opened(folder: Path, **files: str) -> dict[str, Model]:
@@ -83,3 +83,23 @@ def test_place_that_is_a_function(tmp_path: Path) -> None:
     assert [[main.file.code(stop.node) for stop in route] for route in find_routes(main.file, function, main)] == [
         ["f()"]
     ]
+
+
+ASKED = {
+    "if args.fit: place()": {"fit": True},
+    "if args.fit and opt.mode == 'slow':\n    for a in b: place()": {"fit": True, "mode": "slow"},
+    "def f():\n    place()\nif FLAGS.fit: f()": {"fit": True},
+    "if args.fit: pass\nelse: place()": {},
+    "if not args.show or args.fit: place()": {},
+    "if model.fit: place()": {},
+    "if args.mode != 'slow': place()": {},
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), ASKED.items())
+def test_what_a_way_asks_of_the_command_line(code: str, expected: dict[str, object], tmp_path: Path) -> None:
+    """Protects scripts that do nothing without an argument, and from asking for what the way only excludes."""
+    models = opened(tmp_path, main=code)
+    file = models["main"].file
+    call = next(c for c in file.tree.calls if file.code(c) == "place()")
+    assert dict(asked_settings(find_routes(file, call, models["main"])[0])) == expected

@@ -64,6 +64,8 @@ def test_roles(code: str, expected: str) -> None:
         ("q", "tf.data.Dataset", "batches(2)"),
         ("q", "'keras.Model'", "model()"),
         ("q", "int", "1"),
+        ("question", None, "made up"),
+        ("blur_name", None, "made up"),
     ],
 )
 def test_roles_by_name_and_annotation(name: str, annotation: str | None, expected: str) -> None:
@@ -134,19 +136,22 @@ m = keras.Model(a, c)
 m.compile(optimizer="adam", loss="categorical_crossentropy")
 d = keras.utils.image_dataset_from_directory("x", image_size=SIZE)
 e = frame[["age", "height"]], frame.pop("weight")
+COUNTS = ["steps", "stairs"]
+PLACES = [1, 2]
+f = frame[COUNTS], c[PLACES]
 """,
         tmp_path,
     )
     hints = hints_of(model, [model.file])
     assert (hints.inputs, hints.classes, hints.labels, hints.image) == ((28, 28, 1), 7, "one-hot", (64, 48, 3))
-    assert set(hints.columns) == {"age", "height", "weight"}
+    assert set(hints.columns) == {"age", "height", "weight", "steps", "stairs"}
     assert "tflint_files.CLASSES = 7" in list(hints.settings())
 
 
 READERS = {
     "import numpy as np\nx = np.load('a.npy')": "loading",
     "import pandas as pd\nx = pd.read_csv('http://a/b.csv')": "table",
-    "import cv2\nx = cv2.imread('a.png')": "reading",
+    "import cv2\nx = cv2.imread('a.png')": "picture",
     "x = open('a.txt').read()": "reading",
     "import glob\nx = glob.glob('a/*.png')": "listing",
     "import tensorflow as tf\nx = tf.keras.utils.get_file('a.txt', 'http://a')": "fetched",
@@ -168,6 +173,14 @@ READERS = {
     "from absl import app, flags\nflags.DEFINE_string('a', None, 'b', required=True)\napp.run(main)": "flags",
     "from absl import app, flags\nflags.mark_flags_as_required(['a'])\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
+    "p.add_argument('--fit', action='store_true')\na = p.parse_args()": "arguments",
+    "p.add_argument('--mode', choices=['fit', 'show'])\na = p.parse_args()": "arguments",
+    "from sklearn.datasets import fetch_openml\nx = fetch_openml('mnist_784')": "known_table",
+    "drawing.save('out/a.png')": "writing_to",
+    "import cv2\nc = cv2.VideoCapture(0)": "camera",
+    "import cv2\ncv2.imshow('a', b)": "unshown",
+    "try:\n    from urllib import urlretrieve\nexcept ImportError:\n    from urllib.request import urlretrieve\n"
+    "urlretrieve('http://a/b.txt', 'b.txt')": "retrieved",
 }
 
 
@@ -183,6 +196,28 @@ def test_data_sets_whose_name_shows_when_it_runs(tmp_path: Path) -> None:
     replaced = replaced_functions(model_of(f"{load}    return tfds.load(name)\n", tmp_path).file)
     assert [text for _, text in replaced] == ["tflint_values.catalogued"] * 2
     assert list(replaced_functions(model_of(load, tmp_path).file)) == []
+
+
+def test_builders_of_known_data_sets(tmp_path: Path) -> None:
+    """Protects programs that ask a builder for its information before they read; versions load nothing."""
+    code = "import tensorflow_datasets as tfds\nb = tfds.builder('cifar10')\nv = tfds.core.Version('1.0.0')"
+    replaced = replaced_functions(model_of(code, tmp_path).file)
+    assert [text for _, text in replaced] == ["tflint_values.builder"]
+
+
+@pytest.mark.parametrize(
+    ("code", "has_amounts"),
+    [
+        ("n = env.action_space.shape[0]", True),
+        ("top = env.action_space.high", True),
+        ("n = env.action_space.n", False),
+        ("n = env.action_space.n if is_discrete else env.action_space.shape[0]", False),
+    ],
+)
+def test_actions_are_of_the_kind_that_the_code_asks_for(code: str, has_amounts: bool, tmp_path: Path) -> None:
+    """Protects agents for made-up environments: numbers of any size have a shape, one of several has a count."""
+    model = model_of(code, tmp_path)
+    assert hints_of(model, [model.file]).has_amounts == has_amounts
 
 
 def test_an_environment_is_not_filmed(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from tflint_gpu.checking.fixes import FixError, write
 from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.scripts import readable

@@ -13,13 +13,14 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import tflint_gpu
 from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_from, stamp_of, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, OnCpu, Prediction, Related
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.plugins import installed_rules, wrong_names
 
 DIRECTORY = ".tflint_gpu_cache"

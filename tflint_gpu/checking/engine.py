@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 MAX_PASSES = 10
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_DEFINED = re.compile(r"\bdef (\w+)\(")
+_NEWLINE = regex(r"\r\n|\r|\n")
+_DEFINED = regex(r"\bdef (\w+)\(")
 
 
 class FixError(Exception):

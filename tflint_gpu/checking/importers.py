@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath, is_marked
 from tflint_gpu.settings.options import SettingsError
+from tflint_gpu.text.import_search import ImportSearch
 
 # A check of a part of a project is to take about twice as long at most: hundreds of files import a package's settings.
 _FEWEST = 8
@@ -43,7 +46,8 @@ class Importers:
     @cached_property
     def _starts(self) -> dict[Path, FileToCheck]:
         """Files that can lead to findings at all."""
-        return {file.path: file for file in self.files if _may_matter(file)}
+        imports = ImportSearch()
+        return {file.path: file for file in self.files if _may_matter(file, imports)}
 
     @cached_property
     def _direct(self) -> dict[Path, set[Path]]:
@@ -69,9 +73,9 @@ def reached(engine: Engine, files: Iterable[FileToCheck]) -> Iterator[tuple[Path
                 yield path, imported
 
 
-def _may_matter(file: FileToCheck) -> bool:
+def _may_matter(file: FileToCheck, imports: ImportSearch) -> bool:
     try:
-        return file.may_matter(file.read())
+        return file.may_matter(file.read(), imports)
     except OSError:
         return False
 
@@ -85,23 +89,29 @@ def importing(engine: Engine, files: Sequence[FileToCheck], paths: Sequence[str]
     """
     places = [Path(os.path.normpath(engine.working_directory / path)) for path in paths or (".",)]
     discovery = Discovery(engine.resolver, engine.working_directory)
-    on_disk = [file for file in files if file.content is None and _may_matter(file)]
+    on_disk = [file for file in files if file.content is None]
     files_around: list[FileToCheck] = []
+    imports = ImportSearch()
     for root in dict.fromkeys(file.root for file in on_disk):
         if not is_marked(root) or any(place == root or place in root.parents for place in places):
+            continue  # all of the project is checked, or nobody knows what is the project
+        own = {file.path for file in on_disk if file.root == root and _may_matter(file, imports)}
+        if not own:
             continue
         try:
             around = discovery.find([str(root)])
         except (SettingsError, NoSuchPath):  # of a part of the project that nobody asked about
             continue
-        named, own = {file.path for file in files}, {file.path for file in on_disk if file.root == root}
-        leading = _importing(engine, [file for file in around if file.path not in own], own)
+        named = {file.path for file in files}
+        leading = _importing(engine, [file for file in around if file.path not in own], own, imports)
         others = (file for file in leading if file.path not in named)
         files_around += islice(others, max(_FEWEST, len(own)))
     return files_around
 
 
-def _importing(engine: Engine, others: Sequence[FileToCheck], paths: Iterable[Path]) -> Iterator[FileToCheck]:
+def _importing(
+    engine: Engine, others: Sequence[FileToCheck], paths: Iterable[Path], imports: ImportSearch
+) -> Iterator[FileToCheck]:
     """Those of some files that lead to some paths, the nearest first."""
     words = {file.path: _imported_words(file) for file in others}
     left, wanted = list(others), set(paths)
@@ -111,7 +121,7 @@ def _importing(engine: Engine, others: Sequence[FileToCheck], paths: Iterable[Pa
         for file in left:
             if not names.isdisjoint(words[file.path]) and not wanted.isdisjoint(engine.imports_of(file.path, file)):
                 direct.add(file.path)
-                if _may_matter(file):
+                if _may_matter(file, imports):
                     yield file
         wanted = direct
         left = [file for file in left if file.path not in direct]
@@ -126,5 +136,5 @@ def _imported_words(file: FileToCheck) -> frozenset[bytes]:
     return frozenset(word for line in lines for word in _WORD.findall(line))
 
 
-_IMPORT = re.compile(rb'^[ \t"]*(?:from|import)\b[^\n]*(?:\([^)]*\))?', re.MULTILINE)
-_WORD = re.compile(rb"\w+")
+_IMPORT = regex(rb'^[ \t"]*(?:from|import)\b[^\n]*(?:\([^)]*\))?', re.MULTILINE)
+_WORD = regex(rb"\w+")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 
 from tflint_gpu.checking.cache import Cache, Kept
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of, state_of
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.import_search import ImportSearch
 

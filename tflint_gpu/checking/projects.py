@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.dependencies import Dependencies
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.targets import Target
 
 if TYPE_CHECKING:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.importers import Importers, reached
 from tflint_gpu.diagnostics import Diagnostic, Fix
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, entries, load
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath
 from tflint_gpu.settings.options import SettingsError
@@ -25,8 +27,8 @@ from tflint_gpu.text.magics import parse
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 from tflint_gpu.text.suppressions import Directive, Suppressions, WrittenCode, removal
 
-_OURS = re.compile(r"TFG\d+")
-_WORDS = re.compile(rb"noqa[^\r\n]*(?:TFG|-)", re.IGNORECASE)
+_OURS = regex(r"TFG\d+")
+_WORDS = regex(rb"noqa[^\r\n]*(?:TFG|-)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import click
 from tflint_gpu.cli import tell
 from tflint_gpu.cli.commands import GroupedCommand
 from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
 from tflint_gpu.settings.options import OUTPUT_FORMATS
@@ -288,7 +289,9 @@ class Check:
         from tflint_gpu.checking.workers import check_files
         from tflint_gpu.cli.progress import Progress, may_show_progress
 
-        use_cache, ignore_noqa = not self.given["no_cache"], self.given["ignore_noqa"]
+        # What came of standard input is not kept.
+        use_cache = not self.given["no_cache"] and any(file.content is None for file in files)
+        ignore_noqa = self.given["ignore_noqa"]
         progress = Progress(sys.stderr)
         is_shown = settings.progress and not self.given["quiet"] and may_show_progress(sys.stderr, os.environ)
         show = progress.tell if is_shown else lambda done, total: None

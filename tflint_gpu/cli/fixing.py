@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, fix_source, wanted, write
@@ -11,6 +11,7 @@ from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.checking.workers import Elsewhere, check_files
 from tflint_gpu.cli.reporting import each_once
 from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource

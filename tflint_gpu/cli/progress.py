@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TextIO
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 PATIENCE = 2.0
 """Seconds that pass before anything is shown: most checks are over by then."""

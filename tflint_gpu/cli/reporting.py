@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,6 +13,7 @@ import click
 
 from tflint_gpu.cli import FAILED, FOUND, tell
 from tflint_gpu.cli.commands import coloured_patch, is_coloured
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.reports.advice import once_a_project
 from tflint_gpu.reports.display import printable, printable_lines

@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,7 @@ from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.option_values import seconds
 from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
 from tflint_gpu.cli.verify import RUN_REPORT
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import SettingsError

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
 from tflint_gpu.cli.option_values import environment, seconds, size
 from tflint_gpu.cli.outputs import try_outputs, write_output
 from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
 from tflint_gpu.severity import WORST_FIRST

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 if sys.version_info >= (3, 11):
     import tomllib

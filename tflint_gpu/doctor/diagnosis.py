@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from tflint_gpu.doctor.facts import Facts
+from tflint_gpu.lazy_dataclasses import dataclass
 
 if sys.version_info >= (3, 11):
     import tomllib

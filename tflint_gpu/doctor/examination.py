@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.doctor import environment
 from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Status, TensorFlow
 from tflint_gpu.gpu.cards import Gpu, Survey
+from tflint_gpu.lazy_dataclasses import dataclass
 
 _PROBES = Path(__file__).parent / "probes"
 _LOG_LIMIT = 20_000

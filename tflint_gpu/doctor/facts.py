@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from tflint_gpu.gpu.cards import Survey
+from tflint_gpu.lazy_dataclasses import dataclass
 
 Status = Literal["answered", "failed", "out of time"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tflint_gpu.doctor import machine, software
 from tflint_gpu.doctor.diagnosis import Check, Diagnosis
 from tflint_gpu.doctor.facts import Facts, Operation
+from tflint_gpu.lazy_dataclasses import dataclass
 
 WORKS, WRONG, FAILED, NO_GPU = 0, 1, 2, 3
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from tflint_gpu.gpu.nvml import GpuState, Nvml, answer_of, load_nvml, shut_down, slowed_by, state_of
+from tflint_gpu.lazy_dataclasses import dataclass
 
 Mode = Literal["shared", "exclusive", "prohibited"]
 

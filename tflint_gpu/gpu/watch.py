@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.gpu.nvml import GpuState, Nvml, load_nvml, shut_down, slowed_by, state_of
 from tflint_gpu.gpu.processes import descendants, is_known, numbers
+from tflint_gpu.lazy_dataclasses import dataclass
 
 Value = TypeVar("Value")
 

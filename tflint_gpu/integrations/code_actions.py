@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from lsprotocol import types
 
@@ -11,6 +10,7 @@ from tflint_gpu.checking.fixes import wanted
 from tflint_gpu.diagnostics import Diagnostic, Edit
 from tflint_gpu.integrations.editor import Checked, Document, OpenText
 from tflint_gpu.integrations.messages import NAME, Messages, difference, touches
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION
 from tflint_gpu.text.scripts import readable
 from tflint_gpu.text.source import SourceFile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,7 @@ from tflint_gpu.checking.fixes import fix_source
 from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location
 from tflint_gpu.integrations.kept_findings import moved
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Sources
 from tflint_gpu.model.python.parsing.parsing import parse_again
 from tflint_gpu.model.python.project.module_files import ModuleFiles

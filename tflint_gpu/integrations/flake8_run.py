@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
+from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.importers import Importers
 from tflint_gpu.checking.stack import with_large_stack
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsResolver
@@ -62,7 +66,9 @@ class Flake8Run:
         overrides = replace(parse_options(table, "--tflint-target-tensorflow"), extend_select=tuple(asked_for))
         here = Path.cwd()
         resolver = SettingsResolver(overrides, None if config is None else here / config, isolated, here)
-        return cls(options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True))
+        return cls(
+            options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True, makes_costly_parts=False)
+        )
 
     def check_settings(self) -> None:
         """Read the settings that hold here. Raises SettingsError if they are wrong."""
@@ -111,7 +117,11 @@ class Flake8Run:
 
     def _check(self, file: FileToCheck) -> FileResult:
         if file.path not in self._results:
-            self._results[file.path] = self.engine.check(file)
+            are_new = "libcst" not in sys.modules
+            with collector_held_off():
+                self._results[file.path] = self.engine.check(file)
+                if are_new and "libcst" in sys.modules:
+                    gc.freeze()  # modules stay until the end; else the collector searches them, at the end once more
         return self._results[file.path]
 
     @cached_property

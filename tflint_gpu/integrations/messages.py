@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from lsprotocol import types
@@ -14,13 +12,15 @@ from pygls.workspace import PositionCodec
 from tflint_gpu.checking.fixes import newline_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Location, Related
 from tflint_gpu.integrations.editor import Checked
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.full import predicted
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile
 
 NAME = "tflint-gpu"
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NEWLINE = regex(r"\r\n|\r|\n")
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,

@@ -11,11 +11,10 @@ The cell runs in the notebook's own process; a thread of it samples the stacks. 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 import traceback
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ from tflint_gpu.doctor.absence import why_unused
 from tflint_gpu.doctor.machine_report import MachineReport
 from tflint_gpu.drawing.plots import MissingLibrary
 from tflint_gpu.gpu.nvml import Nvml
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.reports import View
 from tflint_gpu.run import Decoder, Place, Recording, ThisProcess, checkable, inspect, renderer
 from tflint_gpu.text.notebooks import written_notebook
@@ -31,7 +32,7 @@ from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile
 
 NAME = "tflint_run"
-_LABEL = re.compile(r"In\[(\d+)\]")
+_LABEL = regex(r"In\[(\d+)\]")
 _NOTEBOOK = "In.ipynb"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,12 +10,13 @@ from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
 from tflint_gpu.integrations.editor import Document, OpenText
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.bytesearch import JUPYTEXT_ENDING, NOTEBOOK_ENDING, QUARTO_ENDING, is_jupytext
 from tflint_gpu.text.decoding import program_of
 from tflint_gpu.text.notebooks import Notebook, written_notebook
 from tflint_gpu.text.source import SourceFile
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class _Text(TextDocument):

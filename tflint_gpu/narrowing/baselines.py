@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.narrowing.fingerprints import LineOf, fingerprints
 from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.text.replacement import replace_file

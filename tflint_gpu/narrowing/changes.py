@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import SequenceMatcher
 from pathlib import Path
 
 from tflint_gpu.catalogue import UNREADABLE_FILE
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.narrowing.git import GitError, former_names, parse_patch, resolve
 from tflint_gpu.narrowing.git import run as run_git
 
 _PATHS_AT_ONCE = 50
-_NEWLINE = re.compile(rb"\r\n|\r|\n")
+_NEWLINE = regex(rb"\r\n|\r|\n")
 _DIFF = ("diff", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 _PATCH = ("--text", "--unified=0", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")
 _GITLINK = b"160000"

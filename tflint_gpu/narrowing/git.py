@@ -7,10 +7,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.options import SettingsError
 
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_HUNK = regex(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ESCAPE = regex(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 # What users may have configured, but what is parsed here must not depend on.
 _PLAIN = ("-c", "core.quotePath=true", "--literal-pathspecs", "--no-optional-locks")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.narrowing.fingerprints import LineOf
 
 _LONGEST = 2000

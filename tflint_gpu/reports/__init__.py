@@ -7,11 +7,13 @@ them; it returns text and touches no stream.
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 # A document may be printed to a log in which Azure's agent and GitHub's runner look for commands, anywhere in a line.
 # Such a bracket stands in a string, where it can be written so that only a reader of the document sees it.
-_COMMAND = re.compile(r"(##(?:vso)?)\[")
+_COMMAND = regex(r"(##(?:vso)?)\[")
 _DOCUMENTS = ("json", "json-lines", "sarif", "gitlab", "rdjson")
 
 __all__ = ["Render", "View", "renderer"]

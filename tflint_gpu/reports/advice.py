@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.locations import place
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 _TAB = "    "
 _WIDEST = 140
 _CONTEXT = 50
 # What Azure's agent and GitHub's runner take for a command of theirs, wherever in a line of a log it stands.
-_COMMAND = re.compile(r"(##(?:vso)?)\[")
+_COMMAND = regex(r"(##(?:vso)?)\[")
 _NO_BRACKET = "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}"
 _STYLES = {"bold": "1", "red": "1;31", "blue": "1;34", "cyan": "1;36", "green": "1;32", "yellow": "1;33"}
 

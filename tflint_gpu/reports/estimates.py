@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports.locations import place
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.full import predicted
@@ -16,8 +17,8 @@ from tflint_gpu.reports.summary import Fixable, by_severity, plural
 _LONGEST = 60_000  # GitHub refuses comments with more than 65,536 characters
 _HEAD = "| | file | place | rule | finding | predicted |\n|---|---|---|---|---|---|\n"
 # Code of our messages stays code; what would call somebody (`@tf.function`) becomes code.
-_CODE = re.compile(r"`([^`\n]+)`|(?<!\w)(@[\w.]+)")
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!]")
+_CODE = regex(r"`([^`\n]+)`|(?<!\w)(@[\w.]+)")
+_SPECIAL = regex(r"[\\`*_{}\[\]<>#|~&!]")
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled
 from tflint_gpu.reports.estimates import first_to_fix

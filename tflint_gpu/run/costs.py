@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
 from tflint_gpu.run.datasets import Dataset, Step
 from tflint_gpu.run.ledger import Doing, Spent

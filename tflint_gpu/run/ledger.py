@@ -12,9 +12,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tflint_gpu.gpu.watch import Sample as CardSample
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started
 from tflint_gpu.run.timeline import Timeline
 

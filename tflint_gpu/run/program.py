@@ -11,9 +11,9 @@ import sys
 import termios
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.process.witness import Witness
 
 SAMPLER = Path(__file__).resolve().with_name("tflint_program.py")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 
 from tflint_gpu.gpu.cards import Choice, Survey, first_card, shown_devices, survey
 from tflint_gpu.gpu.nvml import Nvml
 from tflint_gpu.gpu.watch import Watch
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import costs, is_priced
 from tflint_gpu.run.inspection import Inspection

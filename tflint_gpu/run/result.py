@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Dataset
 from tflint_gpu.run.ledger import Ledger

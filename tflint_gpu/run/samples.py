@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 VALIDATING = ("validation", "data of validation")
 """The phases of `fit` on its validation data."""

@@ -6,8 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.program import INTERVAL, read_samples
 from tflint_gpu.run.tflint_program import follow
 from tflint_gpu.run.tflint_sample import Sampler

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from tflint_gpu.gpu.watch import Sample as CardSample
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.samples import Place, Stack
 
 MOST_BINS = 512

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.options import TABLE, Options, read_settings_chain, read_settings_file
 from tflint_gpu.settings.patterns import FilePattern, FilePatterns
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, most_specific

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.text.bytesearch import (
     ENDINGS,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.selection import code_of, owner_of, selectable, unknown_selector
 from tflint_gpu.severity import WORST_FIRST, Severity
 
-_ADDRESS = re.compile(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
-_CODE = re.compile(r"([A-Z]+)\d+", re.IGNORECASE)
+_ADDRESS = regex(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
+_CODE = regex(r"([A-Z]+)\d+", re.IGNORECASE)
 _LETTERS, _LENGTH, _RESEMBLANCE = "TFG", 6, 0.6
 TABLE = "tflint-gpu"
 OUTPUT_FORMATS = (

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
+
 _Match: TypeAlias = Callable[[str], object]
-_ABSOLUTE = re.compile(r"(?:[A-Za-z]:)?/")
+_ABSOLUTE = regex(r"(?:[A-Za-z]:)?/")
 
 
 @dataclass(frozen=True, slots=True)

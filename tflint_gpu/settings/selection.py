@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, entries
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.patterns import FilePattern
 
 _T = TypeVar("_T")

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 from tflint_gpu.diagnostics import Edit, Location
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.json_strings import Place
 from tflint_gpu.text.lexical import string_spans
 from tflint_gpu.text.magics import comment_out, parse, python_of, python_start
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.source import SourceFile, UnreadableSource, spliced
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
-_LAST_OF_NEWLINES = re.compile(r"(?:\r\n|\r|\n)(?![\r\n])")
-_INDENTED = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*(?P<indentation>[ \t]+)[^\s#]")
+_NEWLINE = regex(r"\r\n|\r|\n")
+_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_LAST_OF_NEWLINES = regex(r"(?:\r\n|\r|\n)(?![\r\n])")
+_INDENTED = regex(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*(?P<indentation>[ \t]+)[^\s#]")
 _BLOCK = "if 1:"
 CellFinder: TypeAlias = Callable[[str], Sequence[tuple[int, int]]]
 """Finds where the cells of a text start and end, in the order in which they run."""

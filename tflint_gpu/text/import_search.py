@@ -6,9 +6,10 @@ import os
 import re
 from pathlib import Path
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
+_IMPORT = regex(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
 
 
 class ImportSearch:
@@ -38,21 +39,23 @@ class ImportSearch:
     def _answer(self, folder: str, root: str, name: bytes) -> tuple[bool, frozenset[str]]:
         key = folder, root, name
         if key not in self._answers:
-            place, paths = folder, []
+            place, paths, present = folder, [], []
+            prefix = folder if folder.endswith(os.sep) else folder + os.sep
             for part in name.decode("ascii", "replace").split("."):
-                place = os.path.join(place, part)
-                paths += [place + ".py", os.path.join(place, "__init__.py")]
-            present = [path for path in paths if self._is_there(path)]
-            above = os.path.dirname(folder)
-            if present or above == folder or folder == root:
+                module, package = f"{prefix}{part}.py", f"{prefix}{part}{os.sep}__init__.py"
+                paths += [module, package]
+                present += [module] if self._is_there(place, f"{part}.py", module) else []
+                place, prefix = prefix + part, f"{prefix}{part}{os.sep}"
+                present += [package] if self._is_there(place, "__init__.py", package) else []
+            if present or folder == root or (above := os.path.dirname(folder)) == folder:
                 self._answers[key] = any(map(self._mentions_it, present)), frozenset(paths)
             else:
                 mentions, others = self._answer(above, root, name)
                 self._answers[key] = mentions, others.union(paths)
         return self._answers[key]
 
-    def _is_there(self, path: str) -> bool:
-        folder, name = os.path.split(path)
+    def _is_there(self, folder: str, name: str, path: str) -> bool:
+        """Whether a folder has a file of a name, at a path; each folder is listed once."""
         if folder not in self._listed:
             above, own = os.path.split(folder)
             try:
@@ -64,5 +67,6 @@ class ImportSearch:
 
     def _mentions_it(self, path: str) -> bool:
         if path not in self._mentions:
-            self._mentions[path] = mentions_tensorflow(Path(path).read_bytes())
+            with open(path, "rb") as file:  # of thousands of files: a Path costs more than the rest
+                self._mentions[path] = mentions_tensorflow(file.read())
         return self._mentions[path]

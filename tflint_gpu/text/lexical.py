@@ -8,22 +8,24 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 # A literal's prefix is left out: it changes nothing here, and a pattern that starts with one of
 # three characters is found quickly.
 _DOUBLE = r'(")(?:""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*")'
 _SINGLE = _DOUBLE.replace('"', "'")
 _COMMENT = r"#[^\r\n]*"
-_STRING_OR_COMMENT = re.compile(f"{_DOUBLE}|{_SINGLE}|{_COMMENT}", re.DOTALL)
-_LINE_TOKEN = re.compile(
+_STRING_OR_COMMENT = regex(f"{_DOUBLE}|{_SINGLE}|{_COMMENT}", re.DOTALL)
+_LINE_TOKEN = regex(
     rf"(?P<string>{_DOUBLE}|{_SINGLE})|{_COMMENT}|(?P<joined>\\(?:\r\n|\r|\n))"
     r"|(?P<newline>\r\n|\r|\n)|(?P<open>[(\[{])|(?P<close>[)\]}])",
     re.DOTALL,
 )
 
 
-_SPANNING = re.compile(rf"{_DOUBLE}|{_SINGLE}|{_COMMENT}|\\(?:\r\n|\r|\n)", re.DOTALL)
+_SPANNING = regex(rf"{_DOUBLE}|{_SINGLE}|{_COMMENT}|\\(?:\r\n|\r|\n)", re.DOTALL)
 
 
 def bare_code(text: str) -> str:

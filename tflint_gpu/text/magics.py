@@ -10,6 +10,7 @@ import ast
 import re
 import warnings
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.lexical import bare_code, end_of_logical_line
 
 STAND_IN = "\N{LATIN LETTER RETROFLEX CLICK}"
@@ -22,19 +23,19 @@ _PYTHON_BODIES = frozenset(
 )
 _PYTHON_ARGUMENTS = frozenset("memit prun time timeit".split())
 _NEWLINE = r"(?:\r\n|\r|\n)"
-_CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]*%%(?P<name>\w+)[^\r\n]*")
-_LINE = re.compile(r"[^\r\n]([^\r\n]*)")
-_INDENTED_LINE = re.compile(rf"([ \t\f]*)((?:\\{_NEWLINE}|[^\r\n])*)")
+_CELL_MAGIC = regex(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]*%%(?P<name>\w+)[^\r\n]*")
+_LINE = regex(r"[^\r\n]([^\r\n]*)")
+_INDENTED_LINE = regex(rf"([ \t\f]*)((?:\\{_NEWLINE}|[^\r\n])*)")
 _ESCAPES = tuple("%!?;,/")
-_CERTAIN = re.compile(
+_CERTAIN = regex(
     r"!(?!=)|%%?[A-Za-z]|\?{1,2}[A-Za-z_%*]|(?:pip|conda|mamba|micromamba|uv)[ \t]+(?:pip[ \t]+)?install\b"
     r"|(?:cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|run)[ \t]+(?:--?[A-Za-z]|[~/.])"
     r"|(?:load_ext|reload_ext|matplotlib)[ \t]+[A-Za-z]"
 )
-_CERTAIN_HELP = re.compile(r"[ \t]*(?:[^\s=]+[ \t]*=[ \t]*)?[^\s=?]+\?{1,2}")
-_ASSIGNED = re.compile(r"(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])")
-_ARGUMENTS = re.compile(r"%(?P<name>\w+)(?:[ \t]+-{1,2}[A-Za-z]\w*(?:[ \t]+\d+)?)*[ \t]+(?P<code>\S.*)", re.DOTALL)
-_AUTOMAGIC = re.compile(
+_CERTAIN_HELP = regex(r"[ \t]*(?:[^\s=]+[ \t]*=[ \t]*)?[^\s=?]+\?{1,2}")
+_ASSIGNED = regex(r"(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])")
+_ARGUMENTS = regex(r"%(?P<name>\w+)(?:[ \t]+-{1,2}[A-Za-z]\w*(?:[ \t]+\d+)?)*[ \t]+(?P<code>\S.*)", re.DOTALL)
+_AUTOMAGIC = regex(
     r"(?:pip|conda|mamba|micromamba|uv|cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|man|env|run|load|load_ext|reload_ext|matplotlib)"
     r"[ \t]+(?!(?:and|for|if|in|is|not|or)\b)[\w~/.]"
 )

@@ -10,12 +10,13 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.lexical import end_of_logical_line
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_CELL = re.compile(r"^@\w+\.cell\b", re.MULTILINE)
+_NEWLINE = regex(r"\r\n|\r|\n")
+_CELL = regex(r"^@\w+\.cell\b", re.MULTILINE)
 _EXPOSED = ("function", "class_definition")
 
 

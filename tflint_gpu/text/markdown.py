@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
-_FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\r\n]*)")
-_QUARTO = re.compile(r"\{python\b")
-_JUPYTEXT = re.compile(r"python[23]?\b(?!.*\.noeval)|\{code-cell\}[ \t]*(?:i?python\d?\b.*)?$")
-_REGION = re.compile(r"[ \t]*<!--[ \t]*#(?P<end>end)?(?:region|md|markdown|raw)\b")
-_OPTIONS = re.compile(
+from tflint_gpu.lazy_patterns import regex
+
+_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_FENCE = regex(r"[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\r\n]*)")
+_QUARTO = regex(r"\{python\b")
+_JUPYTEXT = regex(r"python[23]?\b(?!.*\.noeval)|\{code-cell\}[ \t]*(?:i?python\d?\b.*)?$")
+_REGION = regex(r"[ \t]*<!--[ \t]*#(?P<end>end)?(?:region|md|markdown|raw)\b")
+_OPTIONS = regex(
     r"(?:---[ \t]*(?:\r\n|\r|\n)(?:.*(?:\r\n|\r|\n))*?---|(?::[\w-]+:.*(?:\r\n|\r|\n)?)+).*(?:\r\n|\r|\n)?"
 )
-_NOT_RUN = re.compile(r"(?m)^[ \t]*#\|[ \t]*eval[ \t]*:[ \t]*false\b")
+_NOT_RUN = regex(r"(?m)^[ \t]*#\|[ \t]*eval[ \t]*:[ \t]*false\b")
 
 
 def quarto_cells(text: str) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from array import array
 from itertools import accumulate
 
 from tflint_gpu.diagnostics import Location
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.lexical import bare_code
 from tflint_gpu.text.source import UnreadableSource
 
@@ -31,13 +32,13 @@ MAX_PATTERN = 12
 MAX_INDENTS = 100
 """Nested blocks; CPython itself stops here ("too many levels of indentation")."""
 
-_WORD = re.compile(rb"\b(?:not|and|or|if|else|lambda|in|is|for|await|yield)\b")
+_WORD = regex(rb"\b(?:not|and|or|if|else|lambda|in|is|for|await|yield)\b")
 _WORDS = (b"not", b"and", b"or", b"if", b"else", b"lambda", b"in", b"is", b"for", b"await", b"yield")
-_CASE = re.compile(r"^[ \t]*case\b[^\r\n]*", re.MULTILINE)
-_BRANCH = re.compile(r"^([ \t]*)(if|elif)\b", re.MULTILINE)
-_DEEP_INDENT = re.compile(rf"[\r\n][ \t]{{{MAX_INDENTS}}}")
-_INDENT = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
-_INNERMOST = re.compile(rb"\(([^()]*)\)")
+_CASE = regex(r"^[ \t]*case\b[^\r\n]*", re.MULTILINE)
+_BRANCH = regex(r"^([ \t]*)(if|elif)\b", re.MULTILINE)
+_DEEP_INDENT = regex(rf"[\r\n][ \t]{{{MAX_INDENTS}}}")
+_INDENT = regex(r"^([ \t]*)[^\s#]", re.MULTILINE)
+_INNERMOST = regex(rb"\(([^()]*)\)")
 
 # Reduced code has one byte for each thing that matters: a tree gets deep by links of one kind,
 # so each kind keeps its own byte. Commas and, outside brackets, newlines end a chain.
@@ -76,7 +77,7 @@ def check_nesting(text: str) -> None:
         or _depth(data) > MAX_BRACKETS  # with those in strings: enough for a file of few operators
         or _count_words(data) >= MAX_LINKS
         or data.count(b'"') + data.count(b"'") > MAX_FLAT
-        or b"case" in data
+        or (b"case" in data and _CASE.search(text) is not None)
         or _DEEP_INDENT.search(text) is not None
     )
     if not suspicious:

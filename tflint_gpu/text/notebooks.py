@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.diagnostics import Location
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.cells import Cell, CellSource, joined
 from tflint_gpu.text.json_strings import Place, WrittenText, find_texts
 from tflint_gpu.text.magics import python_start

@@ -7,15 +7,17 @@ file, so that valid Python costs nothing, and a `%` that starts a line of it is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.magics import comment_out, parse, python_line, python_start
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
-_CELL_MAGIC = re.compile(r"%%[A-Za-z]\w*")
-_CELL_START = re.compile(r"(?<=[\r\n])(?:%%[A-Za-z]|#[ \t]*(?:%%|In[ \t]?\[[ \d*]*\]|<\w*cell>))")
-_PERCENT_CELL = re.compile(r"^#[ \t]*%%", re.MULTILINE)
+_CELL_MAGIC = regex(r"%%[A-Za-z]\w*")
+_CELL_START = regex(r"(?<=[\r\n])(?:%%[A-Za-z]|#[ \t]*(?:%%|In[ \t]?\[[ \d*]*\]|<\w*cell>))")
+_PERCENT_CELL = regex(r"^#[ \t]*%%", re.MULTILINE)
 _SHOWN = 60
 
 

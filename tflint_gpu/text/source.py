@@ -8,16 +8,18 @@ import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Edit, Location
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.lexical import Lines, continued_rows
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NEWLINE = regex(r"\r\n|\r|\n")
 _BEGINNING = Location(1, 1)
-_TESTS = re.compile(
+_TESTS = regex(
     rb"unittest|pytest|TestCase|\btf\.test\b|\bnose\b"
     rb"|^\s*def test\w*\((?:self|tmp_path|monkeypatch|capsys|caplog)?\s*[,)]",
     re.MULTILINE,

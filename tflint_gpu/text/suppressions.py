@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 from tflint_gpu.diagnostics import Diagnostic, Edit
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.lexical import comment_spans
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -21,9 +22,10 @@ _SWITCH = rf"(?im)^[ \t]*(?P<start>#)[ \t]*tflint-gpu:[ \t]*(?P<way>off|on){_COD
 _ANY = rf"(?i)#\s*(?:(?:tflint-gpu|flake8)[:=]\s*)?noqa{_CODES}"
 _CODE = rf"(?i){_RULE}"
 _DIGITS = "0123456789"
-_OWN = r"(?i)#[ \t]*tflint-gpu[ \t]*:[ \t]*(?P<names>(?:noqa|off|on)[ \t]*:)?"
+# Not what describes data to `verify`: `# tflint-gpu: input=(32, 128) float32`.
+_OWN = r"(?i)#[ \t]*tflint-gpu[ \t]*:(?!\s*input\s*=)[ \t]*(?P<names>(?:noqa|off|on)[ \t]*:)?"
 # Few files have one of these words: the patterns of comments, which take milliseconds to compile, are for those.
-_WORD = re.compile("noqa|tflint-gpu[ \\t]*:", re.IGNORECASE | re.ASCII)
+_WORD = regex("noqa|tflint-gpu[ \\t]*:", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

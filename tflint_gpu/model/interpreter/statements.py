@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 import libcst as cst
 
 from tflint_gpu.bounds import RUN_ITERATIONS, RUN_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.builtin_functions import container_method
 from tflint_gpu.model.interpreter.expressions import Expressions
 from tflint_gpu.model.interpreter.operators import operated

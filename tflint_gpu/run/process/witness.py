@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
 from tflint_gpu import __version__
 from tflint_gpu.drawing.pages import rendered
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.run.reports import plots, words

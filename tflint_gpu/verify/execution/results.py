@@ -6,9 +6,11 @@ import json
 import math
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 _LARGEST_RESULT = 64 << 20
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.execution.worker import Outcome, run_program
 

@@ -17,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.execution import landlock
 
 RESULT_VARIABLE = "TFLINT_GPU_RESULT"

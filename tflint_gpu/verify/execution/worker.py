@@ -26,10 +26,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.execution.interrupts import deferred
 from tflint_gpu.verify.execution.processes import Family
 from tflint_gpu.verify.execution.results import Result, read_result

@@ -21,7 +21,16 @@ from tflint_gpu.verify.execution.tracebacks import ends_in
 from tflint_gpu.verify.execution.worker import Outcome, Place, Running, run_program, running
 from tflint_gpu.verify.experiments.archive import kept_folder
 from tflint_gpu.verify.experiments.planning import pair_of
-from tflint_gpu.verify.experiments.samples import EMPTY, aside, remarks_on, remedy, sample_of, windowed, with_stand_ins
+from tflint_gpu.verify.experiments.samples import (
+    EMPTY,
+    NEVER_RUN,
+    aside,
+    remarks_on,
+    remedy,
+    sample_of,
+    windowed,
+    with_stand_ins,
+)
 from tflint_gpu.verify.experiments.verification import (
     Case,
     Sample,
@@ -230,6 +239,8 @@ class Bench:
         said = sample.run.fault or "it wrote no result"
         if crash is not None and crash.exception.endswith(EMPTY):
             text = f"the data is empty: {crash.text}{remedy(sample)}"
+        elif crash is not None and crash.exception.endswith(NEVER_RUN):
+            text = f"in {what} {crash.text}"
         else:
             text = f"{what} did not run to its end: {said}{remedy(sample)}"
         text += "".join(f"; {remark}" for remark in remarks_on(self.case, [(sample, sample)]))

@@ -10,11 +10,12 @@ import dataclasses
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from tflint_gpu.checking.cluster import NoCluster, connected
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.scheduling import INSTALMENT, LOOK, SHORTEST_LOOK, Known, concluded, most_urgent
 from tflint_gpu.verify.experiments.sharing import measured_with, shared

@@ -60,6 +60,7 @@ def among_others(case: Case, results: Iterable[Verification]) -> Case:
         flaw=_each_once((own.flaw, made)),
         repair=everything.repair,
         patch=own.user_edits,
+        flagged=everything.flagged,
     )
     left_out = dataclasses.replace(case, experiment=experiment, old_keras=joint.case.old_keras, among=joint.case)
     try:
@@ -139,6 +140,7 @@ def _experiment(parts: Sequence[Case], repairs: int) -> Experiment:
         keeps=tuple(node for e in experiments for node in e.keeps),
         patch=None,
         same_outputs=all(e.same_outputs for e in experiments),
+        flagged=tuple(dict.fromkeys(flagged for e in experiments for flagged in e.flagged)),
     )
 
 

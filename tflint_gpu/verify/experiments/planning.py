@@ -11,6 +11,7 @@ from tflint_gpu.experiment import Experiment, NoExperiment
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify.experiments.verification import Case
+from tflint_gpu.verify.slicing.conditional import flagged_statement
 from tflint_gpu.verify.slicing.extract import NotExtractable, Pair, Readings, extract, workload_pair
 from tflint_gpu.verify.slicing.inputs import InputError
 from tflint_gpu.verify.slicing.modules import missing_modules, needed_modules
@@ -54,7 +55,10 @@ def _with_programs(
     synthetic: bool,
     readings: Readings,
 ) -> Case:
-    experiment = dataclasses.replace(experiment, prediction=experiment.prediction or finding.prediction)
+    statement = flagged_statement(experiment, finding.file, finding.node)
+    flagged = ((finding.file, statement),) if statement is not None else ()
+    prediction = experiment.prediction or finding.prediction
+    experiment = dataclasses.replace(experiment, prediction=prediction, flagged=flagged)
     case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
     try:
         return dataclasses.replace(case, pair=pair_of(case, synthetic, readings=readings))

@@ -14,7 +14,7 @@ from tflint_gpu.verify.statistics import outcomes
 from tflint_gpu.verify.statistics.outputs import Outputs
 from tflint_gpu.verify.statistics.statistics import CONFIRMED, Verdict
 
-EMPTY = "EmptyData"
+EMPTY, NEVER_RUN = "EmptyData", "NeverRun"
 # What the programs note as `raised_in` (`tflint_measure.examine`).
 _DURING = {
     "tf.function": " when `tf.function` traced it, as `fit` does (in the program it only runs eagerly),",

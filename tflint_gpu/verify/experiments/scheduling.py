@@ -6,8 +6,8 @@ import dataclasses
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.joining import among_others
 from tflint_gpu.verify.experiments.sharing import measured_with, shared

@@ -33,13 +33,17 @@ def synthetic(*specs: Any) -> Any:
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
-def keras_dataset(name: str) -> Any:
-    """What `tf.keras.datasets.NAME.load_data()` gives, with the shapes and types of its documentation, fewer rows."""
-    shape, classes, columns = {
-        "mnist": ((28, 28), 10, 0),
-        "fashion_mnist": ((28, 28), 10, 0),
-        "cifar10": ((32, 32, 3), 10, 1),
-        "cifar100": ((32, 32, 3), 100, 1),
+def keras_dataset(name: str, cut: int = 0) -> Any:
+    """What `tf.keras.datasets.NAME.load_data()` gives, with the shapes and types of its documentation, fewer rows.
+
+    Arguments:
+        cut: the row at which the code takes the data apart; where that is a late one, there are as many as there are.
+    """
+    shape, classes, columns, whole = {
+        "mnist": ((28, 28), 10, 0, 60_000),
+        "fashion_mnist": ((28, 28), 10, 0, 60_000),
+        "cifar10": ((32, 32, 3), 10, 1, 50_000),
+        "cifar100": ((32, 32, 3), 100, 1, 50_000),
     }[name]
     draw = numpy.random.default_rng(SEED)
 
@@ -47,4 +51,4 @@ def keras_dataset(name: str) -> Any:
         labels = draw.integers(0, classes, (rows, 1) if columns else (rows,)).astype("uint8")
         return draw.integers(0, 256, (rows, *shape)).astype("uint8"), labels
 
-    return part(2 * ROWS), part(ROWS)
+    return (part(whole), part(10_000)) if cut > ROWS else (part(2 * ROWS), part(ROWS))

@@ -6,10 +6,14 @@ calls that do. What was made up is reported in the result.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import sys
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy
@@ -18,7 +22,11 @@ import tflint_files
 from tflint_files import existing, is_path, tell
 
 _ATARI = (210, 160, 3)
+ASKED: dict[str, Any] = {}
+"""What the way to the flagged code asks of the command line."""
+
 _EPISODE = 200
+_AMOUNTS = 2
 _draw = numpy.random.default_rng(1)
 
 
@@ -26,11 +34,13 @@ class _Space:
     """Of observations, or of actions that are numbers below `n`."""
 
     def __init__(self, shape: tuple[int, ...] = (), n: int = 0, dtype: str = "float32") -> None:
-        self.shape, self.n, self.dtype = shape, n, numpy.dtype(dtype)
+        self.shape, self.dtype = shape, numpy.dtype(dtype)
+        if n:
+            self.n = n
         self.low, self.high = numpy.zeros(shape, dtype), numpy.full(shape, 255 if dtype == "uint8" else 1, dtype)
 
     def sample(self) -> Any:
-        if self.n:
+        if hasattr(self, "n"):
             return int(_draw.integers(0, self.n))
         return (_draw.random(self.shape) * self.high).astype(self.dtype)
 
@@ -48,7 +58,8 @@ class Environment:
         is_atari = any(part in name for part in ("Deterministic", "NoFrameskip", "ALE/", "-v4"))
         shape = _ATARI if is_atari else tflint_files.INPUT or (4,)
         self.observation_space = _Space(shape, dtype="uint8" if is_atari else "float32")
-        self.action_space = _Space(n=max(tflint_files.CLASSES, 2))
+        count = max(tflint_files.CLASSES, 2)
+        self.action_space = _Space((_AMOUNTS,)) if tflint_files.HAS_AMOUNTS_AS_ACTIONS else _Space(n=count)
         self.unwrapped = self.env = self
         self.spec = SimpleNamespace(id=name, max_episode_steps=_EPISODE, reward_threshold=None)
         self.steps = 0
@@ -82,34 +93,73 @@ def environment(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(name, *args, **kwargs)
         except Exception:  # no such name, or what it needs is not there: each version has its own error
-            return Environment(str(getattr(name, "id", name)))
+            return _later(function, name, args, kwargs) or Environment(str(getattr(name, "id", name)))
 
     return make
+
+
+def _later(function: Callable[..., Any], name: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The newest version of an environment whose older ones are gone; None where there is none that can be made."""
+    package = sys.modules.get(str(getattr(function, "__module__", "")).partition(".")[0])
+    known = getattr(getattr(package, "envs", None), "registry", {})
+    kin, _, version = str(name).rpartition("-v")
+    later = [each for each in known if each.rpartition("-v")[0] == kin and each.rpartition("-v")[2].isdigit()]
+    for each in sorted(later if version.isdigit() else (), key=lambda each: -int(each.rpartition("-v")[2])):
+        try:
+            made = function(each, *args, **kwargs)
+        except Exception:  # as above
+            continue
+        tell(f"the environment {each}, for {name}")
+        return made
+    return None
 
 
 def old_environment(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `gym.make`: an environment that resets and steps as gym did before 0.26."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        made = environment(function)(*args, **kwargs)
-        reset, step = made.reset, made.step
-
-        def old_reset(*args: Any, **kwargs: Any) -> Any:
-            result = reset(*args, **kwargs)
-            return result[0] if isinstance(result, tuple) and len(result) == 2 else result
-
-        def old_step(action: Any) -> Any:
-            result = step(action)
-            if len(result) == 4:
-                return result
-            state, reward, terminated, truncated, info = result
-            return state, reward, terminated or truncated, info
-
-        made.reset, made.step = old_reset, old_step
         tell("the environment's old interface (gym before 0.26)")
+        made = environment(function)(*args, **kwargs)
+        inner = getattr(made, "unwrapped", made)
+        if inner is not made:
+            old = _Unwrapped(inner)
+            made.__class__ = type(type(made).__name__, (type(made),), {"unwrapped": property(lambda _: old)})
+        _make_old(made, made.reset, made.step)
         return made
 
     return make
+
+
+class _Unwrapped:
+    """An environment without what gym put around it, which still uses it as it is."""
+
+    def __init__(self, environment: Any) -> None:
+        self.environment = environment
+        _make_old(self, environment.reset, environment.step)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.environment, name)
+
+
+def _make_old(made: Any, reset: Callable[..., Any], step: Callable[..., Any]) -> None:
+    def old_reset(*args: Any, **kwargs: Any) -> Any:
+        result = reset(*args, **kwargs)
+        return result[0] if isinstance(result, tuple) and len(result) == 2 else result
+
+    def old_step(action: Any) -> Any:
+        result = step(action)
+        if len(result) == 4:
+            return result
+        state, reward, terminated, truncated, info = result
+        return state, reward, terminated or truncated, info
+
+    def seed(number: Any = None) -> list[Any]:
+        reset(seed=number)
+        return [number]
+
+    made.reset, made.step = old_reset, old_step
+    if not hasattr(made, "seed"):
+        made.seed = seed
 
 
 def unrecorded(environment: Any, *args: Any, **kwargs: Any) -> Any:
@@ -126,6 +176,55 @@ def old_optimizer(function: Any) -> Any:
 def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that starts other programs or loads weights: nothing happens."""
     return lambda *args, **kwargs: 0
+
+
+def unshown(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that shows a window: there is none."""
+    tell(f"`{getattr(function, '__name__', function)}`, which shows nothing")
+    return lambda *args, **kwargs: 0
+
+
+def camera(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `cv2.VideoCapture`: a film that is not here is made up, and what a camera would see."""
+
+    def opened(source: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        place = existing(source) if is_path(source) else None
+        return Film() if place is None else function(place, *args, **kwargs)
+
+    return opened
+
+
+class Film:
+    """Pictures of noise, as many as are asked for."""
+
+    def __init__(self) -> None:
+        self.isOpened = lambda: True  # as OpenCV spells it
+        self.image = _draw.integers(0, 256, tflint_files.IMAGE).astype("uint8")
+        tell(f"a film of {'x'.join(map(str, tflint_files.IMAGE))}")
+
+    def read(self, *_: Any) -> tuple[bool, Any]:
+        return True, self.image.copy()
+
+    def get(self, what: int) -> float:
+        """The width, the height, frames in a second, and how many there are, by OpenCV's numbers."""
+        height, width = map(float, tflint_files.IMAGE[:2])
+        return {3: width, 4: height, 5: 30.0, 7: 300.0}.get(what, 0.0)
+
+    def set(self, what: int, value: float) -> bool:
+        return True
+
+    def release(self) -> None:
+        """There is nothing to release."""
+
+
+def refused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that loads something from the network or starts another program: it says that it would."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)}"
+        raise PermissionError(f"`{name}` would load data or start another program, which verify does not do")
+
+    return refuse
 
 
 def weights(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,9 +269,20 @@ def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
                 value = _argument(action)
                 given += [*action.option_strings[:1], value]
                 tell(f"the argument {(action.option_strings or [action.dest])[0]} as {value}")
-        return function(given) if given and not args else function(*args, **kwargs)
+        return _asked(function(given) if given and not args else function(*args, **kwargs))
 
     return parse
+
+
+def _asked(parsed: Any) -> Any:
+    """What was given on the command line, and what the way to the flagged code asks of it."""
+    for name, value in ASKED.items():
+        given = getattr(parsed, name, None)
+        is_off = isinstance(given, int) and not given  # what is a path or a text cannot be turned on
+        if is_off if value is True else hasattr(parsed, name) and given != value:
+            setattr(parsed, name, value)
+            tell(f"the argument --{name}" + ("" if value is True else f" as {value}"))
+    return parsed
 
 
 def _argument(action: Any) -> str:
@@ -206,3 +316,67 @@ def _of_flag(flag: Any) -> str:
     if choices:
         return str(choices[0])
     return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), "made_up")
+
+
+class _Recorder(ModuleType):
+    """A module that keeps a record of experiments elsewhere, and all that comes of it: nothing is recorded."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Recorder(f"{self.__name__}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        is_decorator = len(args) == 1 and not kwargs and isinstance(args[0], FunctionType)
+        return args[0] if is_decorator else _Recorder(self.__name__)
+
+    def __mro_entries__(self, bases: object) -> tuple[type, ...]:
+        return (tf.keras.callbacks.Callback,)  # of what they give, only this is made for others to extend
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to close."""
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        """Nothing is kept."""
+
+    def __getitem__(self, name: Any) -> Any:
+        return _Recorder(f"{self.__name__}.{name}")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+class _Recorders(MetaPathFinder, Loader):
+    """Finds recorders where modules are looked for, those within them, too."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        is_known = fullname.partition(".")[0] in self.names
+        return ModuleSpec(fullname, self, is_package=True) if is_known else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Recorder(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing in it."""
+
+
+def record_nothing(*names: str) -> None:
+    """Stand for modules that keep a record of experiments elsewhere, which this one is none of."""
+    sys.meta_path.insert(0, _Recorders(names))
+    for name in names:
+        tell(f"`{name}`, which records nothing")
+
+
+def plain_bars() -> None:
+    """Stand for `tqdm.notebook`, whose bars need a notebook around them."""
+    with contextlib.suppress(ImportError):
+        tqdm: Any = importlib.import_module("tqdm")
+        sys.modules["tqdm.notebook"] = tqdm.std
+        tqdm.tqdm_notebook, tqdm.tnrange = tqdm.std.tqdm, tqdm.std.trange
+        tell("bars of text for `tqdm.notebook`")

@@ -228,3 +228,18 @@ def _concrete(value: Any) -> Any:
     if not _is_symbolic(value):
         return value
     return random_tensor([4 if side is None else int(side) for side in value.shape], value.dtype)
+
+
+def reached(hold: float = 0.0) -> None:
+    """End the program here: the flagged statement ran without an exception."""
+    synchronize()
+    time.sleep(hold)
+    finish()
+
+
+def unchanged(name: str, before: Any, after: Any, method: Callable[..., Any]) -> None:
+    """End the program after a statement that throws a dataset away: is the variable still the old dataset?"""
+    element = [str(spec) for spec in tf.nest.flatten(after.element_spec)]
+    if after is before:
+        finish(wrong=f"after `{method}`, `{name}` is still the same {type(after).__name__}", elements=element)
+    finish(elements=element)

@@ -9,6 +9,7 @@ is reported in the result.
 from __future__ import annotations
 
 import functools
+import gzip
 import os
 import string
 import zipfile
@@ -31,6 +32,8 @@ FIELDS = 0
 BATCH = 0
 HAS_FOLDERS = False
 ENDING = ".png"
+HAS_AMOUNTS_AS_ACTIONS = False
+"""Actions of environments are numbers of any size, not one of several."""
 
 _HERE = os.getcwd()
 _ROWS = 256
@@ -44,7 +47,7 @@ _WORDS = (
     "with bread for those who lived beyond hills nobody had ever seen before winter"
 ).split()
 
-_draw = numpy.random.default_rng(1)
+draw = numpy.random.default_rng(1)
 _told: list[str] = []
 
 
@@ -64,7 +67,7 @@ def existing(path: Any) -> str | None:
     return None
 
 
-def _place(path: Any) -> str:
+def place_of(path: Any) -> str:
     """Where a made-up file lies: below the working directory, wherever the original would be."""
     name = os.path.normpath(os.path.expanduser(os.fsdecode(path)))
     if os.path.isabs(name) and not name.startswith(_HERE + os.sep):
@@ -81,8 +84,13 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, bytes, os.PathLike))
 
 
-def reading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that reads a file or folder, given by its first argument."""
+def reading(function: Callable[..., Any], made: Callable[[Any], str | None] | None = None) -> Callable[..., Any]:
+    """Stand for a function that reads a file or folder, given by its first argument.
+
+    Arguments:
+        made: writes a file that is not here; by default what its ending tells.
+    """
+    make = made or _made
 
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
@@ -91,7 +99,7 @@ def reading(function: Callable[..., Any]) -> Callable[..., Any]:
         mode = str(kwargs.get("mode", args[1] if len(args) > 1 and isinstance(args[1], str) else "r"))
         if not is_path(given):
             return function(*args, **kwargs)
-        path = _place(given) if mode[:1] in "wax" and mode != "" and len(mode) < 4 else existing(given) or _made(given)
+        path = place_of(given) if mode[:1] in "wax" and mode != "" and len(mode) < 4 else existing(given) or make(given)
         if path is None:
             return function(*args, **kwargs)
         if args:
@@ -101,6 +109,19 @@ def reading(function: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
+def picture(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that reads an image: it is one whatever the name ends with."""
+    return reading(function, _made_image)
+
+
+def _made_image(path: Any) -> str:
+    ending = os.path.splitext(os.fsdecode(path))[1].lower()
+    place = place_of(path)
+    _write_image(place, ending)
+    tell(f"{ending or ENDING} images of {'x'.join(map(str, IMAGE))}")
+    return place
+
+
 def writing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that writes to its first argument: below the working directory, where folders are made."""
 
@@ -108,7 +129,19 @@ def writing(function: Callable[..., Any]) -> Callable[..., Any]:
     def write(path: Any = None, *args: Any, **kwargs: Any) -> Any:
         if path is None:
             return function(*args, **kwargs)
-        return function(_place(path) if is_path(path) else path, *args, **kwargs)
+        return function(place_of(path) if is_path(path) else path, *args, **kwargs)
+
+    return write
+
+
+def writing_to(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a method that writes what it is of: the folder that it names is made, where it may be."""
+
+    def write(*args: Any, **kwargs: Any) -> Any:
+        folder = os.path.dirname(os.fsdecode(args[0])) if args and is_path(args[0]) else ""
+        if folder and not os.path.isabs(folder):
+            os.makedirs(folder, exist_ok=True)
+        return function(*args, **kwargs)
 
     return write
 
@@ -129,10 +162,11 @@ def read_bytes(function: Callable[..., Any]) -> Callable[..., Any]:
 def _made(path: Any) -> str | None:
     """A file of the kind that its ending tells; None where nothing can be made up."""
     ending = os.path.splitext(os.fsdecode(path))[1].lower()
-    place = _place(path)
+    place = place_of(path)
     if ending in _IMAGES:
-        _write_image(place, ending)
-        tell(f"{ending} images of {'x'.join(map(str, IMAGE))}")
+        return _made_image(path)
+    if ending == ".gz" and "-idx" in os.path.basename(place):
+        _write_idx(place)
     elif ending in _TABLES and COLUMNS:
         _write_table(place)
         tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
@@ -152,14 +186,26 @@ def _made(path: Any) -> str | None:
 
 
 def _write_image(place: str, ending: str) -> None:
-    image = _draw.integers(0, 256, IMAGE).astype("uint8")
+    image = draw.integers(0, 256, IMAGE).astype("uint8")
     encode = tf.io.encode_jpeg if ending in (".jpg", ".jpeg") else tf.io.encode_png
-    with open(place, "wb") as file:
+    with open(place, "wb") as file, tf.init_scope():  # what asks for it may be traced
         file.write(encode(tf.constant(image)).numpy())
 
 
+def _write_idx(place: str) -> None:
+    """A file of MNIST's format, packed: a header, and the bytes of images or of labels."""
+    name = os.path.basename(place)
+    rows, is_image = (60_000 if "train" in name else 10_000), "idx3" in name
+    sides = (28, 28) if is_image else ()
+    repeated = draw.integers(0, 256 if is_image else 10, (100, *sides)).astype("uint8").tobytes() * (rows // 100)
+    header = numpy.array([2051 if is_image else 2049, rows, *sides], ">i4").tobytes()
+    with gzip.open(place, "wb", compresslevel=1) as file:
+        file.write(header + repeated)
+    tell(f"{rows} {'images of 28x28' if is_image else 'labels'} ({name})")
+
+
 def _sentence() -> str:
-    return " ".join(_draw.choice(_WORDS, 8))
+    return " ".join(draw.choice(_WORDS, 8))
 
 
 def _write_text(place: str) -> None:
@@ -177,7 +223,7 @@ def _line(fields: Sequence[str]) -> str:
 def _write_table(place: str) -> None:
     with open(place, "w") as file:
         file.write(",".join(COLUMNS) + "\n")
-        for row in _draw.random((_ROWS, len(COLUMNS))):
+        for row in draw.random((_ROWS, len(COLUMNS))):
             file.write(",".join(f"{value:.4f}" for value in row) + "\n")
 
 
@@ -188,8 +234,8 @@ def _array(name: str) -> Any:
     is_label = any(part in name.lower() for part in ("label", "target")) or name.lower().startswith("y")
     tell(f"{name} of {'labels' if is_label else 'x'.join(map(str, INPUT))}")
     if is_label:
-        return _draw.integers(0, CLASSES, (_ROWS,))
-    return _draw.random((_ROWS, *INPUT), dtype="float32")
+        return draw.integers(0, CLASSES, (_ROWS,))
+    return draw.random((_ROWS, *INPUT), dtype="float32")
 
 
 def loading(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -211,9 +257,9 @@ def archive(function: Callable[..., Any]) -> Callable[..., Any]:
     def opened(name: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         if not is_path(name):
             return function(name, mode, *args, **kwargs)
-        path = existing(name) if mode.startswith("r") or mode == "a" else _place(name)
+        path = existing(name) if mode.startswith("r") or mode == "a" else place_of(name)
         if path is None and mode == "a":
-            path = _place(name)
+            path = place_of(name)
         return _Archive() if path is None else function(path, mode, *args, **kwargs)
 
     return opened
@@ -251,7 +297,7 @@ def table(function: Callable[..., Any]) -> Callable[..., Any]:
         if not columns:
             raise FileNotFoundError(f"{source} is not here, and nothing says which columns it has")
         tell(f"a table with the columns {', '.join(map(str, columns))} ({os.path.basename(str(source))})")
-        return pandas.DataFrame(_draw.random((_ROWS, len(columns))), columns=list(columns))
+        return pandas.DataFrame(draw.random((_ROWS, len(columns))), columns=list(columns))
 
     return read
 
@@ -262,7 +308,7 @@ def fetched(function: Callable[..., Any]) -> Callable[..., Any]:
     def get_file(fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any) -> str:
         name = os.path.basename(str(fname or origin))
         path = os.path.join("datasets", name)
-        return existing(path) or _made(path) or _place(path)
+        return existing(path) or _made(path) or place_of(path)
 
     return get_file
 
@@ -272,7 +318,7 @@ def retrieved(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def retrieve(url: Any, filename: Any = None, *args: Any, **kwargs: Any) -> Any:
         path = filename or kwargs.get("out") or os.path.basename(str(url))
-        return existing(path) or _made(path) or _place(path), None
+        return existing(path) or _made(path) or place_of(path), None
 
     return retrieve
 
@@ -299,7 +345,7 @@ def _filled(pattern: str) -> str:
     for place in (pattern, os.path.join(_HERE, pattern), *(os.path.join(folder, pattern) for folder in FOLDERS)):
         if glob.glob(place) if has_wildcards else os.path.isdir(place):
             return place
-    place = _place(os.path.join(pattern, "x"))[:-2] if not has_wildcards else _place(pattern)
+    place = place_of(os.path.join(pattern, "x"))[:-2] if not has_wildcards else place_of(pattern)
     endings = [ending for ending in _IMAGES if pattern.lower().endswith(ending)]
     count = _count()
     for number in range(count):
@@ -330,7 +376,7 @@ def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
     def read(directory: Any, *args: Any, **kwargs: Any) -> Any:
         place = existing(directory) if is_path(directory) else directory
         if place is None:
-            place = os.path.dirname(_place(os.path.join(os.fsdecode(directory), "x")))
+            place = os.path.dirname(place_of(os.path.join(os.fsdecode(directory), "x")))
             for number in range(max(_count(), max(CLASSES, 1) * 4)):
                 path = os.path.join(place, f"class_{number % max(CLASSES, 1):02d}", f"{number:03d}.png")
                 os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -339,59 +385,3 @@ def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(place, *args, **kwargs)
 
     return read
-
-
-def records(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `tf.data.TFRecordDataset`: files that are not here are written when it is known what is parsed."""
-
-    def read(filenames: Any, *args: Any, **kwargs: Any) -> Any:
-        names = [filenames] if is_path(filenames) else filenames
-        if isinstance(names, (list, tuple)) and all(is_path(name) for name in names):
-            places = [existing(name) for name in names]
-            if not names or None in places:
-                _MISSING.append(_place("made_up.tfrecord"))
-                return function(_MISSING[-1], *args, **kwargs)
-            return function(places, *args, **kwargs)
-        return function(filenames, *args, **kwargs)
-
-    return read
-
-
-_MISSING: list[str] = []
-
-
-def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `tf.io.parse_single_example`: missing records get the features that it is asked for."""
-
-    def parse(serialized: Any, features: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        for place in _MISSING:
-            if not os.path.exists(place):
-                with tf.init_scope():  # `map` traces this, and a file is written now
-                    _write_records(place, features)
-        return function(serialized, features, *args, **kwargs)
-
-    converted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(parse)
-    return converted
-
-
-def _write_records(place: str, features: Mapping[str, Any]) -> None:
-    with tf.io.TFRecordWriter(place) as writer:
-        for _ in range(64):
-            made = {name: _feature(name, feature) for name, feature in features.items()}
-            writer.write(tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString())
-    tell(f"records with the features {', '.join(features)}")
-
-
-def _feature(name: str, feature: Any) -> Any:
-    shape = getattr(feature, "shape", None)
-    count = int(numpy.prod(shape)) if shape is not None else 3
-    dtype = tf.as_dtype(feature.dtype)
-    if dtype == tf.string:
-        image = _draw.integers(0, 256, IMAGE).astype("uint8")
-        is_image = any(part in name.lower() for part in ("image", "img", "encoded", "jpeg", "png"))
-        value = tf.io.encode_jpeg(tf.constant(image)).numpy() if is_image else b"text"
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value] * count))
-    if dtype.is_floating:
-        return tf.train.Feature(float_list=tf.train.FloatList(value=_draw.random(count).tolist()))
-    whole = _draw.integers(0, CLASSES, count).tolist()
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=whole))

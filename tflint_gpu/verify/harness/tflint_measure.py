@@ -17,26 +17,22 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 # Before TensorFlow, which reads the level of its log when it is imported.
-from tflint_outcome import (
-    MEASURED,
-    QUESTIONS,
-    EmptyData,
-    ask,
-    finish,
-    keep_first,
-    keep_weights,
-    synchronize,
-)
+from tflint_outcome import EmptyData, keep_first
+from tflint_outcome import finish as finish
 from tflint_outcome import note_early as note_early
 
 # isort: split
 import numpy
 import tensorflow as tf
+from tflint_clock import Clock
+from tflint_clock import expect as expect
+from tflint_clock import passed as passed
 from tflint_data import keras_dataset as keras_dataset
 from tflint_data import random_tensor as random_tensor
 from tflint_data import synthetic as synthetic
@@ -46,144 +42,40 @@ from tflint_devices import log_devices as log_devices
 from tflint_devices import placed as placed
 from tflint_devices import placed_strategy as placed_strategy
 from tflint_examine import examine as examine
+from tflint_examine import reached as reached
 from tflint_examine import uncaught as uncaught
+from tflint_examine import unchanged as unchanged
 
-WARM_UP, FEWEST_WARM = 5, 2  # the second where steps take so long that caches and branches do not matter
-LEAST_FALL = 0.95  # of the steps before: as long as steps become faster than that, the program warms up
-MOST_SECONDS_OF_WARM_UP, MOST_SECONDS_OF_SHAPES = 6.0, 20.0
-BLOCK_SECONDS, MOST_SECONDS_OF_PASS = 0.05, 4.0
-FEWEST_STEPS, STEPS_OF_EPOCH = 10, 200
-FEWEST_BLOCKS, MOST_BLOCKS = 5, 40
-LEAST_SECONDS, MOST_SECONDS = 1.0, 8.0
+STEPS_OF_EPOCH = 200
 MOST_SHAPES = 64  # where there are more, each step may have another one, and that is how the program runs
-COMPARED_ITERATION = 4  # three iterations are over then: what only tracing freezes shows in the second and third
 ROWS = 1024
 SHORTEST_CONSUMER = 0.002
-
-
-class _Clock:
-    """Takes the times of steps: first until they are warm, then in blocks, until there are enough.
-
-    Arguments:
-        samples: how many one step handles; times are per sample.
-        least: steps that there must be before anything is measured.
-    """
-
-    def __init__(self, samples: int = 1, least: int = 0) -> None:
-        self.samples, self.least = samples, least
-        self.alternates = 1  # steps until the same shapes come again
-        self.warm: list[float] = []
-        self.dropped: list[float] = []
-        self.since_new = 0  # steps since a shape came that had not been seen
-        self.iterations = 0
-        self.times: list[float] = []
-        self.blocks: list[float] = []
-        self.size = self.done = 0  # steps of a block: none while warming up; and those that it has
-        self.spent = self.measuring = 0.0  # seconds of this block, and of all
-        self.is_remote = bool(tf.config.list_logical_devices("GPU"))
-        self.singles = FEWEST_STEPS if self.is_remote else 0
-        self.last: float | None = None
-
-    def tick(self, counts: bool = True, cut: bool = False) -> bool:
-        """A step is over; return whether there were enough.
-
-        Arguments:
-            counts: False sets the step apart: the first one, or one that traces a new shape.
-            cut: the next one will not count.
-        """
-        if self.done + 1 >= self.size or cut or not counts or self.singles:
-            synchronize()
-        now = time.perf_counter()
-        seconds = None if self.last is None else now - self.last
-        self.last = now
-        self.iterations += 1
-        if self.iterations == COMPARED_ITERATION:
-            keep_weights()
-            self.last = time.perf_counter()
-        if seconds is None:
-            return False
-        if not counts:
-            self.dropped.append(seconds)
-            return False
-        self.since_new += 1
-        return self._rest() if self._ends_block(seconds) else False
-
-    def _ends_block(self, seconds: float) -> bool:
-        """Count a step, and return whether the next one begins a block."""
-        if not self.size:
-            self.warm.append(seconds)
-            if self._is_warm():
-                self._set_size()
-            return self.size > 0
-        if self.singles or not self.is_remote:
-            # Where a card computes, the time of a step without a fetch is that of starting it.
-            self.times.append(seconds / self.samples)
-        if self.singles:
-            self.singles -= 1
-            return False
-        self.done += 1
-        self.spent += seconds
-        if self.done < self.size:
-            return False
-        self.blocks.append(self.spent / self.done / self.samples)
-        self.measuring += self.spent
-        self.done, self.spent = 0, 0.0
-        return True
-
-    def _is_warm(self) -> bool:
-        """Whether all that must be seen was seen, and steps take no less time than those before them."""
-        spent, seen = sum(self.warm) + sum(self.dropped), len(self.warm)
-        window = max(WARM_UP if spent < MOST_SECONDS_OF_WARM_UP else FEWEST_WARM, self.alternates)
-        if seen + len(self.dropped) < max(self.least, window) or self.since_new < window:
-            return spent > MOST_SECONDS_OF_SHAPES
-        if spent > MOST_SECONDS_OF_WARM_UP or seen < 2 * window:
-            return spent > MOST_SECONDS_OF_WARM_UP
-        latest, before = self.warm[-window:], self.warm[-2 * window : -window]
-        return statistics.median(latest) >= LEAST_FALL * statistics.median(before)
-
-    def _set_size(self) -> None:
-        step = statistics.fmean(self.warm[-max(WARM_UP, self.alternates) :])
-        self.size = max(1, round(BLOCK_SECONDS / max(step, 1e-9)))
-        if self.alternates * step <= MOST_SECONDS_OF_PASS:
-            self.size = -(-self.size // self.alternates) * self.alternates
-
-    def _rest(self) -> bool:
-        """Between two blocks: wait until the next one may begin, or end."""
-        if QUESTIONS:
-            is_over = bool(ask("block") != "go")
-        else:
-            enough = len(self.blocks) >= FEWEST_BLOCKS and self.measuring > LEAST_SECONDS
-            is_over = enough or len(self.blocks) >= MOST_BLOCKS or self.measuring > MOST_SECONDS
-        self.last = time.perf_counter()
-        MEASURED.setdefault("from", time.monotonic())
-        return is_over
-
-    def finish(self, **notes: Any) -> None:
-        """End the program with the times of its blocks."""
-        finish(self.times, blocks=self.blocks, once=self.once, **notes)
-
-    @property
-    def once(self) -> float:
-        """Seconds that the steps before took longer than later ones: tracing, compiling, looking for kernels."""
-        usual = self.samples * statistics.median(self.times) if self.times else statistics.median(self.warm or [0.0])
-        return sum(max(0.0, seconds - usual) for seconds in (*self.warm, *self.dropped))
 
 
 def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Iterator[Any]:
     """Give a loop its elements again and again, and end the program when enough iterations were timed.
 
+    A loop that is left before that, as an episode is when it is over, goes on counting when it is run again.
+
     Arguments:
         samples: how many one iteration handles; times are per sample.
         reads: whether getting the next element is part of what is measured; else a few are kept and repeated.
     """
+    frame = sys._getframe(1)
+    place = frame.f_code, frame.f_lineno
+    if place not in _LOOPS:
+        _LOOPS[place] = Clock(samples), set()
+    return _steps(iterable, reads, *_LOOPS[place])
+
+
+def _steps(iterable: Iterable[Any], reads: bool, clock: Clock, known: set[Any]) -> Iterator[Any]:
     kept = 0
     if not reads:
         iterable = list(itertools.islice(iterable, KEPT))
         kept = len(iterable)
         if not kept:
             raise EmptyData("what the loop runs over has no element")
-    clock = _Clock(samples, kept)
-    known: set[Any] = set()
+    clock.resume(_until_all_shapes(iterable) if kept else 0)
     counts = False
     for element, is_first in _endless(iterable, reads):
         shapes = _shapes(element)
@@ -197,6 +89,7 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
         yield element
 
 
+_LOOPS: dict[Any, tuple[Clock, set[Any]]] = {}
 KEPT = 8
 
 
@@ -206,15 +99,21 @@ def _shapes(element: Any) -> Any:
     return tuple((tuple(part.shape), str(part.dtype)) if hasattr(part, "shape") else type(part) for part in parts)
 
 
+def _until_all_shapes(elements: Iterable[Any]) -> int:
+    """How many elements it takes to see all shapes: slow steps are not repeated for those that show nothing new."""
+    shapes = [_shapes(element) for element in elements]
+    return 1 + max(map(shapes.index, shapes))
+
+
 def iterates(samples: int = 1) -> bool:
     """The condition of a `while` loop whose iterations are timed."""
-    clock = _WHILE.setdefault(samples, _Clock(samples))
+    clock = _WHILE[samples] = _WHILE.get(samples) or Clock(samples)
     if clock.tick():
         clock.finish()
     return True
 
 
-_WHILE: dict[int, _Clock] = {}
+_WHILE: dict[int, Clock] = {}
 
 
 def endless(iterable: Any) -> Any:
@@ -307,15 +206,15 @@ def _must_have_rows(data: Any) -> None:
 
 
 def _clock_of_batches(samples: int, data: Any) -> Any:
-    clock = _Clock(samples, _least(data))
+    clock = Clock(samples, _least(data))
 
-    class Clock(tf.keras.callbacks.Callback):
+    class Batches(tf.keras.callbacks.Callback):
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             count = (self.params or {}).get("steps")
             if clock.tick(counts=batch != 0 or count == 1, cut=batch + 1 == count):
                 clock.finish()
 
-    return Clock()
+    return Batches()
 
 
 def _least(data: Any) -> int:
@@ -358,7 +257,7 @@ def consume(dataset: Any, optimized: bool = True) -> None:
         options = tf.data.Options()
         options.experimental_optimization.apply_default_optimizations = False
         dataset = dataset.with_options(options)
-    clock = _Clock()
+    clock = Clock()
     for element in dataset.repeat():
         keep_first(element)
         if CONSUMER_SECONDS is not None:
@@ -368,18 +267,3 @@ def consume(dataset: Any, optimized: bool = True) -> None:
     if not clock.iterations:
         raise EmptyData("the dataset has no element")
     clock.finish(producer=max(statistics.median(clock.blocks or clock.warm), SHORTEST_CONSUMER))
-
-
-def reached(hold: float = 0.0) -> None:
-    """End the program here: the flagged statement ran without an exception."""
-    synchronize()
-    time.sleep(hold)
-    finish()
-
-
-def unchanged(name: str, before: Any, after: Any, method: Callable[..., Any]) -> None:
-    """End the program after a statement that throws a dataset away: is the variable still the old dataset?"""
-    element = [str(spec) for spec in tf.nest.flatten(after.element_spec)]
-    if after is before:
-        finish(wrong=f"after `{method}`, `{name}` is still the same {type(after).__name__}", elements=element)
-    finish(elements=element)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import random
@@ -16,6 +17,28 @@ from typing import Any, NoReturn
 RESULT = os.environ.get("TFLINT_GPU_RESULT")
 # TensorFlow tells the devices of operations in its log only, and reads the level when it is imported.
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0" if RESULT else os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")
+
+_LIBRARIES = ("keras", "tf_keras", "tensorflow", "numpy")
+
+
+def _import_libraries() -> None:
+    """Import them before anything of the program, which may have a file or folder of the same name."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    own = [path for path in sys.path if os.path.abspath(path or ".").startswith(here)]
+    names = [name for name in _LIBRARIES if any(_has(path, name) for path in own)]
+    if names:
+        whole, sys.path[:] = list(sys.path), [path for path in sys.path if path not in own]
+        for name in ("tensorflow", *names):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        sys.path[:] = whole
+
+
+def _has(folder: str, name: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, each)) for each in (name, f"{name}.py"))
+
+
+_import_libraries()
 
 import numpy
 import tensorflow as tf
@@ -99,6 +122,10 @@ def write(
 
 class EmptyData(ValueError):
     """There is nothing to run over, so nothing can be measured."""
+
+
+class NeverRun(RuntimeError):
+    """What is flagged does not run in what is measured, so nothing can be said of it."""
 
 
 _REPORTED: dict[str, Any] = {}

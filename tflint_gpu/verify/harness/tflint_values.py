@@ -43,8 +43,24 @@ _CATALOGUE: dict[str, tuple[tuple[int, ...], int]] = {
     "beans": ((500, 500, 3), 3),
     "food101": ((512, 512, 3), 101),
     "malaria": ((142, 148, 3), 2),
+    "imagenet2012": ((400, 500, 3), 1000),
+    "imagenette": ((400, 500, 3), 10),
+    "cycle_gan": ((256, 256, 3), 2),
+    "stanford_dogs": ((400, 440, 3), 120),
+    "caltech101": ((200, 300, 3), 102),
+    "cassava": ((500, 600, 3), 5),
+    "citrus_leaves": ((256, 256, 3), 4),
+    "colorectal_histology": ((150, 150, 3), 8),
+    "deep_weeds": ((256, 256, 3), 9),
+    "eurosat": ((64, 64, 3), 10),
+    "patch_camelyon": ((96, 96, 3), 2),
+    "iris": ((4,), 3),
+    "penguins": ((4,), 3),
     "imdb_reviews": ((), 2),
 }
+
+
+_PARTS = {"iris": ("features", "label"), "penguins": ("features", "species")}
 
 
 def catalogued(name: str, split: Any = None, **options: Any) -> Any:
@@ -57,12 +73,15 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     rows = 1024 if numpy.prod(shape) < 4000 else 64
 
     def read(_: Any) -> Any:
-        texts = numpy.array(["a made up text"] * rows)
-        data = _draw.integers(0, 256, (rows, *shape)).astype("uint8") if shape else texts
+        data: Any = numpy.array(["a made up text"] * rows)
+        if len(shape) == 1:
+            data = _draw.random((rows, *shape), dtype="float32")
+        elif shape:
+            data = _draw.integers(0, 256, (rows, *shape)).astype("uint8")
         label = _draw.integers(0, classes, (rows,))
         if name.startswith("celeb_a"):
             return tf.data.Dataset.from_tensor_slices({"image": data})
-        names = ("image" if shape else "text", "label")
+        names = _PARTS.get(known, ("image" if shape else "text", "label"))
         parts = (data, label) if options.get("as_supervised") else dict(zip(names, (data, label)))
         if options.get("batch_size") == -1:
             return tf.nest.map_structure(tf.constant, parts)
@@ -70,20 +89,94 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         return dataset.batch(options["batch_size"]) if options.get("batch_size") else dataset
 
     if split is None:
-        result: Any = {"train": read("train"), "test": read("test")}
+        result: Any = _Splits(read)
     elif isinstance(split, (list, tuple)):
         result = [read(part) for part in split]
     else:
         result = read(split)
     if not options.get("with_info"):
         return result
-    label = SimpleNamespace(num_classes=classes, names=[str(number) for number in range(classes)])
-    splits = {part: SimpleNamespace(num_examples=rows) for part in ("train", "test", "validation")}
-    return result, SimpleNamespace(features={"label": label}, splits=splits)
+    names = [str(number) for number in range(classes)]
+    label = SimpleNamespace(num_classes=classes, names=names, int2str=str, str2int=int)
+    image = SimpleNamespace(shape=shape, dtype=tf.uint8 if len(shape) > 1 else tf.float32)
+    return result, SimpleNamespace(
+        name=known,
+        features={"label": label, "image": image},
+        splits=_Splits(lambda _: SimpleNamespace(num_examples=rows)),
+    )
 
 
-def keras_numbers(name: str) -> Callable[..., Any]:
-    """What `load_data` of Keras' data sets of texts and tables gives, with their shapes and fewer rows."""
+class _Splits(dict[str, Any]):
+    """The parts of a data set, whatever their names are; `train` and `test` there are in any case."""
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        super().__init__(train=read("train"), test=read("test"))
+        self._read = read
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = self._read(name)
+        return self[name]
+
+
+def builder(name: str, *args: Any, **kwargs: Any) -> Any:
+    """What `tensorflow_datasets.builder` gives: it prepares nothing, and its rows are made up."""
+    _, info = catalogued(name, with_info=True)
+
+    def as_dataset(split: Any = None, **options: Any) -> Any:
+        return catalogued(name, split, **options)
+
+    return SimpleNamespace(
+        name=info.name, info=info, as_dataset=as_dataset, download_and_prepare=lambda *args, **kwargs: None
+    )
+
+
+class _Table(dict[str, Any]):
+    """What scikit-learn's functions give: parts by their names, or as attributes."""
+
+    __getattr__ = dict.__getitem__
+
+
+# Rows and columns, and the number of classes, 0 for numbers, of tables that scikit-learn fetches.
+_TABLES = {
+    "california_housing": ((20640, 8), 0),
+    "olivetti_faces": ((400, 4096), 40),
+    "covtype": ((20000, 54), 7),
+    "mnist_784": ((70000, 784), 10),
+    "fashion-mnist": ((70000, 784), 10),
+}
+
+
+def known_table(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `sklearn.datasets.fetch_...`, where the shape of the table is known."""
+
+    def fetch(*args: Any, **kwargs: Any) -> Any:
+        given = str(kwargs.get("name", args[0] if args else function.__name__.removeprefix("fetch_").lower()))
+        if given.lower() not in _TABLES:
+            return function(*args, **kwargs)
+        (rows, columns), classes = _TABLES[given.lower()]
+        tell(f"the table {given}, of {rows}x{columns}")
+        data: Any = _draw.random((rows, columns))
+        target: Any = _draw.integers(0, classes, rows) if classes else _draw.random(rows) * 5
+        names = [f"column_{number}" for number in range(columns)]
+        if columns == 784:
+            data, target = numpy.floor(data * 256), target.astype(str).astype(object)
+        if kwargs.get("as_frame") is True:
+            import pandas
+
+            data, target = pandas.DataFrame(data, columns=names), pandas.Series(target, name="target")
+        if kwargs.get("return_X_y"):
+            return data, target
+        return _Table(data=data, target=target, images=data, feature_names=names, target_names=["target"], DESCR="")
+
+    return fetch
+
+
+def keras_numbers(name: str, cut: int = 0) -> Callable[..., Any]:
+    """What `load_data` of Keras' data sets of texts and tables gives, with their shapes and fewer rows.
+
+    Arguments:
+        cut: see `tflint_data.keras_dataset`.
+    """
 
     def load_data(num_words: Any = None, maxlen: Any = None, **options: Any) -> Any:
         tell(f"the data set keras.datasets.{name}")
@@ -98,7 +191,7 @@ def keras_numbers(name: str) -> Callable[..., Any]:
                 texts[row] = _draw.integers(1, num_words or 10_000, length).tolist()
             return texts, _draw.integers(0, 2 if name == "imdb" else 46, rows)
 
-        return part(1024), part(512)
+        return (part(25_000), part(25_000)) if cut > 512 and not columns else (part(1024), part(512))
 
     return load_data
 

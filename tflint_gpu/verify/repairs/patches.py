@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import FixError, conflict, difference, is_still_there, must_parse, write, written
 from tflint_gpu.diagnostics import Edit
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource

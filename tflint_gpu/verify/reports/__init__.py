@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tflint_gpu.drawing.plots import require_libraries
 from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
 from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Verification

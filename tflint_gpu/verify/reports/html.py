@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
 from tflint_gpu import __version__
 from tflint_gpu.drawing.pages import rendered
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, conditions, figures, plots

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from tflint_gpu.experiment import HARNESS_PREFIX
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.slicing.extract import Pair
 
 

@@ -7,10 +7,8 @@ A program is a folder: the file that is run and the project's files that it impo
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -18,12 +16,21 @@ import libcst as cst
 
 from tflint_gpu.experiment import HARNESS as HARNESS
 from tflint_gpu.experiment import Change, Experiment
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify import harness
-from tflint_gpu.verify.slicing.imports import imported_files, is_relative, package_root
+from tflint_gpu.verify.slicing.conditional import telling
+from tflint_gpu.verify.slicing.imports import (
+    common_root,
+    imported_files,
+    imported_modules,
+    is_relative,
+    package_root,
+    relative,
+)
 from tflint_gpu.verify.slicing.inputs import InputError
 from tflint_gpu.verify.slicing.old_keras import old_names_of_numpy, signs_of_keras_2
 from tflint_gpu.verify.slicing.parts import NotExtractable as NotExtractable
@@ -38,27 +45,32 @@ from tflint_gpu.verify.slicing.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.slicing.routes import Route, Stop, find_roots, find_routes
+from tflint_gpu.verify.slicing.routes import Start, Stop, asked_settings, starts
 from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.stubs.readers import FILES, MODULES
+from tflint_gpu.verify.stubs.readers import BARS, ENVIRONMENT, FILES, MODULES, RECORDERS
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
-_MAX_FILES = 60
-_MEASURING = (HARNESS, "tflint_outcome", "tflint_data", "tflint_devices", "tflint_examine")
+_MAX_FILES = 400
+_MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine")
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The files of one program by their paths, and the one that is run."""
+    """The files of one program by their paths, and the one that is run.
+
+    Arguments:
+        whole: the files that came with all that they have, of which much may never be called.
+    """
 
     entry: str
     files: Mapping[str, str]
+    whole: frozenset[str] = frozenset()
 
     def write(self, folder: Path) -> Path:
         """Write the files below a folder and return the path of the one to run.
@@ -134,7 +146,7 @@ def extract(
     refusals: list[NotExtractable] = []
     readings = readings or Readings()
     try:
-        for entry, start in _starts(experiment, entries):
+        for entry, start in starts(experiment.file, experiment.node, entries):
             try:
                 cut = _Cut(entry, start, experiment, opening, readings, old_keras)
                 return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
@@ -152,34 +164,11 @@ def extract(
     raise NotExtractable(f"nothing in the checked files runs `{name}`")
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """A way to the place.
-
-    Arguments:
-        function: nothing calls it: the program is to.
-    """
-
-    route: Route
-    function: cst.FunctionDef | None = None
-
-
-def _starts(experiment: Experiment, entries: Sequence[Model]) -> Iterator[tuple[Model, _Start]]:
-    """The ways to the place: those that the entries take, then calls of functions that nothing calls."""
-    for entry in entries:
-        for route in find_routes(experiment.file, experiment.node, entry):
-            yield entry, _Start(route)
-    for entry in entries:
-        if entry.file is experiment.file:
-            for function, route in find_roots(experiment.file, experiment.node, entry).items():
-                yield entry, _Start(route, function)
-
-
 class _Cut:
     """The files of one program."""
 
     def __init__(
-        self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings, old_keras: str
+        self, entry: Model, start: Start, experiment: Experiment, opening: str, readings: Readings, old_keras: str
     ) -> None:
         self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
@@ -199,7 +188,7 @@ class _Cut:
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
-        self.root = _common_root(folders)
+        self.root = common_root(folders)
 
     def _call(self, function: cst.FunctionDef | None) -> tuple[set[str], Supplement]:
         """The names that the call of a function needs, and the call itself, at the end of the entry.
@@ -220,29 +209,30 @@ class _Cut:
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
         wanted: dict[Path, set[str]] = {}
-        queue = list({m.source.path: m for m in (self.entry.file, *(stop.file for stop in self.route))}.values())
+        queue = {m.source.path: m for m in (self.entry.file, *(stop.file for stop in self.route))}
         while queue:
-            file = queue.pop(0)
-            path = file.source.path
+            path = next(iter(queue))
+            file = queue.pop(path)
             names = wanted.setdefault(path, set(self.called if file is self.entry.file else ()))
             part = self.files[path] = self._sliced(file, names)
             if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
-            for imported_file in imported_files(self.entry.project, file, part.tree, part.dropped):
+            for imported_file in imported_files(self.entry.project, file, part.tree, part.dropped, names):
                 self.roots |= {imported_file.root} if imported_file.root is not None else set()
                 known = wanted.setdefault(imported_file.file.source.path, set())
                 if imported_file.file.source.path not in self.files or not imported_file.names <= known:
                     known |= imported_file.names
-                    queue.append(imported_file.file)
+                    queue[imported_file.file.source.path] = imported_file.file
 
     def _sliced(self, file: File, names: set[str]) -> Part:
         replaced, tree, effects = self.readings.of(file, is_entry=file is self.entry.file)
         if "*" in names and file is not self.entry.file:
-            return Part(file, tree, frozenset(), replaced)
+            return Part(file, tree, frozenset(), replaced, is_whole=True)
         experiment = self.experiment
+        names = {name.partition(".")[0] for name in names}
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             if change.file is file:
-                names = names | set(_NAME.findall(change.text))
+                names |= set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
         keeps = [file.source.row(file.span(node)[0]) for node in experiment.keeps if file is experiment.file]
         return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced)
@@ -278,10 +268,18 @@ class _Cut:
     @cached_property
     def _makes_up(self) -> bool:
         """Whether something of the program may have to be made up."""
-        if self.call.lines or self.undefined.lines or any(part.readers for part in self.files.values()):
+        has_readers = any(part.readers for part in self.files.values())
+        has_bars = any(BARS.search(part.file.source.code) for part in self.files.values())
+        if self.call.lines or self.undefined.lines or has_readers or self._recorders or has_bars:
             return True
         texts = [stand.text for part in self.files.values() for stand in part.stands]
         return any(module in text for text in texts for module in MODULES)
+
+    @cached_property
+    def _recorders(self) -> tuple[str, ...]:
+        """The modules that would keep a record elsewhere."""
+        parts = self.files.values()
+        return tuple(sorted({name for part in parts for name in imported_modules(part.tree, part.dropped)} & RECORDERS))
 
     @property
     def _modules(self) -> tuple[str, ...]:
@@ -310,9 +308,10 @@ class _Cut:
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
         self._add_packages(texts)
         entry = self._name(self.entry.source.path)
+        whole = frozenset(self._name(path) for path, part in self.files.items() if part.is_whole)
         if self._is_module:
-            return self._run_as_module(texts)
-        return Program(entry, texts)
+            return self._run_as_module(texts, whole)
+        return Program(entry, texts, whole)
 
     def _add_packages(self, texts: dict[str, str]) -> None:
         """Folders that are packages stay packages: an installed one of the same name would come first."""
@@ -321,12 +320,12 @@ class _Cut:
                 if folder != self.root and self.root in folder.parents and (folder / "__init__.py").is_file():
                     texts.setdefault(self._name(folder / "__init__.py"), "")
 
-    def _run_as_module(self, texts: dict[str, str]) -> Program:
+    def _run_as_module(self, texts: dict[str, str], whole: frozenset[str]) -> Program:
         folder = package_root(self.entry.source.path)
         module = ".".join(self.entry.source.path.relative_to(folder).with_suffix("").parts)
         runner = self._name(folder / f"{_RUNNER}.py")
         texts[runner] = f'import runpy\n\nrunpy.run_module("{module}", run_name="__main__")\n'
-        return Program(runner, texts)
+        return Program(runner, texts, whole)
 
     def _opening(self, file: File, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""
@@ -334,13 +333,15 @@ class _Cut:
             return "".join(f"import {module}\n" for module in self._modules if module != OLD_KERAS)
         here = PurePosixPath(name).parent
         folders = [self.root, *sorted(self.roots - {self.root})]
-        paths = [_relative(PurePosixPath(folder.relative_to(self.root)), here) for folder in folders]
+        paths = [relative(PurePosixPath(folder.relative_to(self.root)), here) for folder in folders]
         lines = []
         if outside := [path for path in paths if path != "."]:
             lines = ["import os", "import sys"]
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
         lines += [f"import {OLD_KERAS}"] if self.old_keras else []
-        lines += [f"import {HARNESS}", *self._settings_of_stand_ins(), self.opening, self.experiment.opening]
+        lines += [f"import {HARNESS}", *self._settings_of_stand_ins, self.opening, self.experiment.opening]
+        if told := [number for part in self.files.values() for number in self._told(part)]:
+            lines.append(f"{HARNESS}.expect({', '.join(map(str, sorted(told)))})")
         lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
         if numpy_lines := [line for part in self.files.values() for line in old_names_of_numpy(part.file)]:
             lines += ["import numpy", *dict.fromkeys(numpy_lines)]
@@ -348,12 +349,25 @@ class _Cut:
         lines += [f"{STAND_IN} = None" if STAND_IN in file.source.code else ""]
         return "".join(f"{line}\n" for line in lines if line)
 
-    def _settings_of_stand_ins(self) -> Iterator[str]:
+    @cached_property
+    def _settings_of_stand_ins(self) -> Sequence[str]:
         """What the modules that make something up get: where files may be, and what the code says of them."""
-        if self._makes_up:
-            folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
-            yield from (f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
-            yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
+        if not self._makes_up:
+            return ()
+        files = [part.file for part in self.files.values()]
+        folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
+        lines = [f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}"]
+        lines += hints_of(self.entry, files).settings()
+        asked = dict(asked_settings(self.route))
+        lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
+        lines += [f"{ENVIRONMENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
+        names = ", ".join(map(repr, self._recorders))
+        return [*lines, f"{ENVIRONMENT}.record_nothing({names})"] if names else lines
+
+    def _told(self, part: Part) -> list[int]:
+        """The numbers of the flagged statements of a file, which tells when they ran."""
+        flagged = enumerate(self.experiment.flagged)
+        return [number for number, (file, node) in flagged if file is part.file and part.holds(node)]
 
     def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
@@ -361,17 +375,15 @@ class _Cut:
         pieces = [replacing(stand.start, stand.end, stand.text) for stand in part.stands]
         changed = {change.node for change in (*experiment.probes, *edits)}
         pieces += shortened_fits(self.entry, file, changed)
-        pieces += shortened_loops(file, {*changed, *experiment.keeps, *(stop.node for stop in self.route)})
+        places = {*changed, *experiment.keeps, *(stop.node for stop in self.route)}
+        pieces += shortened_loops(file, places, experiment.node)
         for reader in part.readers:
             pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")
         pieces = [piece for piece in pieces if file.source.row(piece.around[0]) not in part.dropped]
         pieces += [of_change(edit, measures=False) for edit in edits if edit.file is file]
-        probes = [
-            probe
-            for probe in experiment.probes
-            if probe.file is file and (part.holds(probe.node) or not probe.optional)
-        ]
-        pieces += [of_change(probe, measures=True) for probe in probes]
+        probes = [probe for probe in experiment.probes if probe.file is file]
+        pieces += [of_change(probe, measures=True) for probe in probes if part.holds(probe.node) or not probe.optional]
+        pieces += [telling(number, *experiment.flagged[number], edits) for number in self._told(part)]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         if file is self.entry.file and self.call.lines:
             text = "\n".join([text.rstrip(), *self.call.lines, ""])
@@ -385,15 +397,3 @@ class _Cut:
     def _name(self, path: Path) -> str:
         """Of a file in a program's folder; a notebook's code is written as a script."""
         return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
-
-
-def _relative(path: PurePosixPath, start: PurePosixPath) -> str:
-    return PurePosixPath(posixpath.relpath(path, start)).as_posix()
-
-
-def _common_root(folders: Iterable[Path]) -> Path:
-    first, *others = folders
-    root = first
-    while not all(root == folder or root in folder.parents for folder in others):
-        root = root.parent
-    return root

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+import posixpath
+from collections.abc import Collection, Container, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.project.file import File
 
@@ -16,7 +18,7 @@ class Imported:
     """A file that an import loads.
 
     Arguments:
-        names: what is taken from it; "*" for all.
+        names: what is taken from it; "*" for all, "layers.Dense" for what is read of a module that it imports.
         root: the folder that must be in `sys.path` for it; None for a relative import.
     """
 
@@ -25,31 +27,40 @@ class Imported:
     root: Path | None
 
 
-def imported_files(project: Project, file: File, tree: ast.Module, dropped: Container[int]) -> Iterator[Imported]:
+def imported_files(
+    project: Project, file: File, tree: ast.Module, dropped: frozenset[int], wanted: Collection[str] = ()
+) -> Iterator[Imported]:
     """The project's files that the imports of a file load.
 
     Arguments:
         tree: the parsed file.
         dropped: rows that count as absent.
+        wanted: the names that others take from the file.
     """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and node.lineno not in dropped:
-            for alias in node.names:
-                imported = project.imported(file, alias.name)
-                if imported is not None:
-                    names = (
-                        {imported[1]} if imported[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
-                    )
-                    yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
-        elif isinstance(node, ast.ImportFrom) and node.lineno not in dropped:
-            yield from _from_imports(project, file, tree, dropped, node)
+    dropped = dropped | rows_for_types(tree)
+    read = _Read(tree, dropped, wanted)
+    for node in _facts(tree).imports:
+        if node.lineno in dropped:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            yield from _from_imports(project, file, read, node)
+            continue
+        for alias in node.names:
+            imported = project.imported(file, alias.name)
+            if imported is not None:
+                names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
+                yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
 
 
-def _from_imports(
-    project: Project, file: File, tree: ast.Module, dropped: Container[int], node: ast.ImportFrom
-) -> Iterator[Imported]:
+def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFrom) -> Iterator[Imported]:
     package = "." * node.level + (node.module or "")
+    loaded = project.imported(file, package)
+    init = loaded[0] if loaded is not None and not loaded[1] and loaded[0] is not file else None
     for alias in node.names:
+        if init is not None and alias.name in init.tree.root.bindings:  # it comes before a module of the same name
+            after = {f"{alias.name}.{name}" for name in read.of(alias.asname or alias.name) - {"*"}}
+            root = None if node.level else _root(init.source.path, package)
+            yield Imported(init, frozenset(after or {alias.name}), root)
         if alias.name == "*":
             dotted = package
         else:
@@ -57,14 +68,31 @@ def _from_imports(
         imported = project.imported(file, dotted)
         if imported is None:
             continue
-        names = {imported[1]} if imported[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
+        names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
         root = None if node.level else _root(imported[0].source.path, dotted)
         yield Imported(imported[0], frozenset({"*"} if alias.name == "*" else names), root)
 
 
+def rows_for_types(tree: ast.Module) -> frozenset[int]:
+    """The rows below `if TYPE_CHECKING:`, which never run."""
+    return _facts(tree).for_types
+
+
+def imported_modules(tree: ast.Module, dropped: Container[int] = ()) -> Iterator[str]:
+    """The first parts of the names of the modules that a file imports by their full names."""
+    for node in _facts(tree).imports:
+        if node.lineno in dropped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif not node.level and node.module:
+            yield node.module.partition(".")[0]
+
+
 def is_relative(tree: ast.Module, dropped: Container[int]) -> bool:
     """Whether a file has relative imports, which only a module of a package may have."""
-    return any(isinstance(n, ast.ImportFrom) and n.level and n.lineno not in dropped for n in ast.walk(tree))
+    relative_imports = (n for n in _facts(tree).imports if isinstance(n, ast.ImportFrom) and n.level)
+    return any(node.lineno not in dropped for node in relative_imports)
 
 
 def package_root(path: Path) -> Path:
@@ -73,6 +101,20 @@ def package_root(path: Path) -> Path:
     while (folder / "__init__.py").is_file():
         folder = folder.parent
     return folder
+
+
+def relative(path: PurePosixPath, start: PurePosixPath) -> str:
+    """The path as it is written in a folder."""
+    return PurePosixPath(posixpath.relpath(path, start)).as_posix()
+
+
+def common_root(folders: Iterable[Path]) -> Path:
+    """The innermost folder that holds them all."""
+    first, *others = folders
+    root = first
+    while not all(root == folder or root in folder.parents for folder in others):
+        root = root.parent
+    return root
 
 
 def _root(path: Path, dotted: str) -> Path | None:
@@ -86,14 +128,63 @@ def _root(path: Path, dotted: str) -> Path | None:
     return None
 
 
-def _attributes_read(tree: ast.Module, dropped: Container[int], module: str) -> set[str]:
-    """What a file reads of a module that it imports: the names after the dot; "*" where it hands the module on."""
-    read = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Name) and n.lineno not in dropped]
-    names: set[str] = set()
-    after_dots: set[int] = set()
-    for node in read:
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == module:
-            names.add(node.attr)
-            after_dots |= {id(inner) for inner in ast.walk(node.value)}
-    is_handed_on = any(isinstance(n, ast.Name) and n.id == module and id(n) not in after_dots for n in read)
-    return {"*"} if is_handed_on else names
+class _Read:
+    """What is read of the modules that a file imports: by itself, and by those that take them from it.
+
+    Arguments:
+        tree: the parsed file.
+        dropped: rows that count as absent.
+        wanted: the names that others take from the file, "layers.Dense" among them.
+    """
+
+    def __init__(self, tree: ast.Module, dropped: Container[int], wanted: Collection[str]) -> None:
+        self._chains = {chain for row, chain in _facts(tree).chains if row not in dropped} | set(wanted)
+
+    def of(self, module: str) -> set[str]:
+        """The names after the dot, "*" where the module is handed on."""
+        after = {chain[len(module) + 1 :] for chain in self._chains if chain.startswith(f"{module}.")}
+        return {"*"} if module in self._chains else after
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is asked of a file for each program that has it, from one walk of its tree.
+
+    Arguments:
+        imports: its import statements.
+        chains: names with what is read of them, `a.b.c`, and their rows.
+        for_types: the rows below `if TYPE_CHECKING:`.
+    """
+
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    chains: frozenset[tuple[int, str]]
+    for_types: frozenset[int]
+
+
+@lru_cache(maxsize=2000)
+def _facts(tree: ast.Module) -> _Facts:
+    imports: list[ast.Import | ast.ImportFrom] = []
+    chains: set[tuple[int, str]] = set()
+    for_types: set[int] = set()
+    within: set[int] = set()
+    for node in ast.walk(tree):  # outer nodes come first
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for_types |= set(range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1))
+        elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in within:
+            chain, inner = _chain(node)
+            within |= inner
+            chains |= {(node.lineno, chain)} if chain else set()
+    return _Facts(tuple(imports), frozenset(chains), frozenset(for_types))
+
+
+def _chain(node: ast.expr) -> tuple[str, set[int]]:
+    """`a.b.c` as a text, empty where it does not begin with a name, and the nodes within."""
+    parts: list[str] = []
+    inner: set[int] = set()
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+        inner.add(id(node))
+    return (".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""), inner

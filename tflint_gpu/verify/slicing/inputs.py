@@ -11,13 +11,13 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.stubs.readers import replaced_functions
+from tflint_gpu.verify.stubs.readers import cut_of, replaced_functions
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
 _SPEC = re.compile(r"(?P<shape>\((?:\s*\d+\s*(?:,\s*\d+\s*)*,?)?\s*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
@@ -47,7 +47,7 @@ def stands(file: File, harness: str) -> Iterator[Stand]:
     said = list(_commented(file, harness)) if "tflint-gpu:" in file.source.text else []
     yield from said
     replaced = (Stand(*file.span(call.func), text) for call, text in replaced_functions(file))
-    for stub in (*_datasets(file, harness), *replaced, *_weights(file)):
+    for stub in (*_datasets(file, harness), *replaced, *_weights(file), *_bytes_of_arrays(file)):
         if not any(other.start <= stub.start and stub.end <= other.end for other in said):
             yield stub
 
@@ -55,7 +55,7 @@ def stands(file: File, harness: str) -> Iterator[Stand]:
 def _datasets(file: File, harness: str) -> Iterator[Stand]:
     for name in _KERAS_DATASETS:
         for call in file.calls(f"keras.datasets.{name}.load_data"):
-            yield Stand(*file.span(call), f'{harness}.keras_dataset("{name}")')
+            yield Stand(*file.span(call), f'{harness}.keras_dataset("{name}"{cut_of(file)})')
 
 
 def _commented(file: File, harness: str) -> Iterator[Stand]:
@@ -101,6 +101,13 @@ def _weights(file: File) -> Iterator[Stand]:
             yield Stand(end, end, "weights=None" if is_separated else ", weights=None")
         else:
             yield Stand(*file.span(call.args[1].value), "None")
+
+
+def _bytes_of_arrays(file: File) -> Iterator[Stand]:
+    """`array.tostring()`, which newer versions of NumPy only know as `tobytes`."""
+    for call in file.method_calls("tostring"):
+        if not call.args and isinstance(call.func, cst.Attribute):
+            yield Stand(*file.span(call.func), f"{file.code(call.func.value)}.tobytes")
 
 
 def _ends_with_comma(text: str) -> bool:

@@ -7,11 +7,14 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Program
+from tflint_gpu.verify.slicing.imports import imported_modules, rows_for_types
+from tflint_gpu.verify.stubs.readers import RECORDERS
 
 _SECONDS = 60
 # Looks for the modules and runs nothing of them.
@@ -30,9 +33,11 @@ def needed_modules(program: Program) -> frozenset[str]:
     """The first parts of the modules that a program imports from elsewhere, where it has no other way without them."""
     own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
     # What is laid next to the program imports more only for programs that do so, too.
-    texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)]
-    names = {name for text in texts for name in _imported(ast.parse(text))}
-    return frozenset(names - own - set(sys.stdlib_module_names))
+    texts = {
+        name: text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)
+    }
+    names = {module for name, text in texts.items() for module in _imported(text, when_loaded=name in program.whole)}
+    return frozenset(names - own - RECORDERS - set(sys.stdlib_module_names))
 
 
 def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
@@ -58,16 +63,15 @@ def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
             return frozenset()
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    guarded = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in _walk(node.body)}
-    for node in ast.walk(tree):
-        if id(node) in guarded:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            yield node.module.partition(".")[0]
+@lru_cache(maxsize=1000)  # many programs have the same files
+def _imported(text: str, *, when_loaded: bool) -> frozenset[str]:
+    """The first parts of what a file imports, where no `try` guards it.
 
-
-def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    return (inner for node in nodes for inner in ast.walk(node))
+    Arguments:
+        when_loaded: only what is imported when the file is, and not what its functions import when they are called.
+    """
+    tree = ast.parse(text)
+    passing = (ast.Try, ast.FunctionDef, ast.AsyncFunctionDef) if when_loaded else (ast.Try,)
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, passing)]
+    guarded = {row for body in bodies for row in range(body[0].lineno, (body[-1].end_lineno or 0) + 1)}
+    return frozenset(imported_modules(tree, guarded | rows_for_types(tree)))

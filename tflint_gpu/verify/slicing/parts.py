@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.experiment import HARNESS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.verify.slicing.effects import Effects
@@ -31,6 +31,11 @@ _DOWNLOADS = (
     "gdown.*",
     "subprocess.*",
     "os.popen",
+)
+# Of what is named there, what only describes or shows.
+_DESCRIBING = re.compile(
+    r"tensorflow_datasets\.(?:core\.|features\.|decode\.|testing\.|as_|show_|visualization\.|disable_|enable_|even_splits|"
+    r"Split|ReadConfig)|urllib\.request\.(?:Request|quote|pathname2url|url2pathname|build_opener|install_opener)"
 )
 
 
@@ -66,12 +71,17 @@ class Readings:
 
 @dataclass(frozen=True)
 class Part:
-    """One file of a program: the rows that go, and the expressions for which something else stands."""
+    """One file of a program: the rows that go, and the expressions for which something else stands.
+
+    Arguments:
+        is_whole: it is imported with all that it has, so much of it may never be called.
+    """
 
     file: File
     tree: ast.Module
     dropped: frozenset[int]
     stands: tuple[Stand, ...]
+    is_whole: bool = False
 
     def holds(self, node: Node) -> bool:
         """Whether the row in which a node begins stays."""
@@ -80,11 +90,13 @@ class Part:
     @cached_property
     def readers(self) -> tuple[Around, ...]:
         """The calls that stay and read what may not be here."""
-        return tuple(
-            reader
-            for reader in read_elsewhere(self.file)
-            if self.holds(reader.call) and not self.stood_for(reader.call)
-        )
+        readers: dict[cst.Call, Around] = {}
+        for reader in read_elsewhere(self.file):  # a known function comes before a method that is called like it
+            readers.setdefault(reader.call, reader)
+        if self.is_whole:  # whether it is called shows when the program runs
+            within = (call for call in _loading(self.file) if self.file.tree.function(call) is not None)
+            readers |= {call: Around(call, "refused") for call in within if call not in readers}
+        return tuple(reader for call, reader in readers.items() if self.holds(call) and not self.stood_for(call))
 
     def stood_for(self, node: Node) -> bool:
         """Whether something stands for an expression, or for the function that it calls."""
@@ -105,19 +117,24 @@ def check_sources(part: Part, *, is_answered: bool) -> None:
         NotExtractable: naming the place and the remedy.
     """
     file = part.file
-    for call in file.calls(*_DOWNLOADS):
+    for call in _loading(file):
         has_stand_in = part.stood_for(call) or any(reader.call is call for reader in part.readers)
         if part.holds(call) and not has_stand_in:
             if (file.name(call.func) or "").startswith(_STARTING):
                 what = f"starts another program (`{file.code(call.func)}`), which verify does not do"
                 raise _asking(file, file.span(call)[0], what, "what it gives")
             raise _loads_data(file, file.span(call)[0], file.code(call.func))
-    if is_answered:  # what reads an address gets the answer that there is nothing
+    if is_answered or part.is_whole:  # what reads an address gets the answer that there is nothing
         return
     for node in ast.walk(part.tree):
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
         if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
             raise _loads_data(file, file.source.line_starts[node.lineno - 1], text)
+
+
+def _loading(file: File) -> Iterator[cst.Call]:
+    """The calls that load something from the network, or start other programs."""
+    return (call for call in file.calls(*_DOWNLOADS) if not _DESCRIBING.match(file.name(call.func) or ""))
 
 
 def _loads_data(file: File, offset: int, what: str) -> NotExtractable:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tflint_gpu.checking.placement import placed_edit
 from tflint_gpu.diagnostics import Edit
 from tflint_gpu.experiment import Change
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.text.source import SourceFile
 
 _CLOSING, _BELOW, _OPENING, _REPLACING = range(4)
@@ -41,6 +42,11 @@ def wrapping(start: int, end: int, opening: str, closing: str) -> Iterator[Piece
     """Text before and after a stretch, outside of what else is put around it."""
     yield Piece(start, start, opening, (_OPENING, start - end, 0), (start, end))
     yield Piece(end, end, closing, (_CLOSING, end - start, 1), (start, end))
+
+
+def standing_before(place: int, text: str) -> Piece:
+    """Text at one place, which stays whatever becomes of the code there."""
+    return Piece(place, place, text, (_OPENING,), (-1, -1))
 
 
 def of_change(change: Change, *, measures: bool) -> Piece:
@@ -140,6 +146,7 @@ def with_opening(text: str, opening: str) -> str:
     return "".join([*lines[: row - 1], opening, *lines[row - 1 :]])
 
 
+@lru_cache(maxsize=1000)  # many programs have the same files
 def tidy(text: str) -> str:
     """Never more than two empty lines in a row, unless in a string."""
     inside = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
@@ -15,6 +16,7 @@ from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
 
 _LONGEST = 12
 _MOST = 16
+_COMMAND_LINES = frozenset("args arguments opt opts options flags FLAGS hparams parsed".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,29 @@ class Stop:
 
 
 Route = tuple[Stop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A way to the place.
+
+    Arguments:
+        function: nothing calls it: the program is to.
+    """
+
+    route: Route
+    function: cst.FunctionDef | None = None
+
+
+def starts(file: File, node: Node, entries: Sequence[Model]) -> Iterator[tuple[Model, Start]]:
+    """The ways to the place: those that the entries take, then calls of functions that nothing calls."""
+    for entry in entries:
+        for route in find_routes(file, node, entry):
+            yield entry, Start(route)
+    for entry in entries:
+        if entry.file is file:
+            for function, route in find_roots(file, node, entry).items():
+                yield entry, Start(route, function)
 
 
 def find_routes(file: File, node: Node, entry: Model) -> list[Route]:
@@ -141,3 +166,27 @@ def _functions_given(call: cst.Call) -> Iterator[cst.Name | cst.Attribute]:
     for arg in call.args:
         listed = [e.value for e in arg.value.elements] if isinstance(arg.value, cst.List | cst.Tuple) else [arg.value]
         yield from (value for value in listed if isinstance(value, cst.Name | cst.Attribute))
+
+
+def asked_settings(route: Route) -> Iterator[tuple[str, object]]:
+    """What the conditions on a way ask of the command line: `train` as True for `if args.train:`."""
+    for stop in route:
+        inner: Node = stop.node
+        for parent in stop.file.tree.ancestors(stop.node):
+            if isinstance(parent, cst.If) and inner is parent.body:
+                yield from _asked(parent.test)
+            inner = parent
+
+
+def _asked(test: cst.BaseExpression) -> Iterator[tuple[str, object]]:
+    match test:
+        case cst.BooleanOperation(operator=cst.And()):
+            yield from _asked(test.left)
+            yield from _asked(test.right)
+        case cst.Attribute(value=cst.Name(value=owner)) if owner in _COMMAND_LINES:
+            yield test.attr.value, True
+        case cst.Comparison(
+            left=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)),
+            comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.SimpleString() as value)],
+        ) if owner in _COMMAND_LINES:
+            yield name, value.evaluated_value

@@ -22,11 +22,16 @@ def shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterat
             yield from wrapping(*file.span(call.func), f"{HARNESS}.brief(", ")")
 
 
-def shortened_loops(file: File, places: Iterable[Node]) -> Iterator[Piece]:
-    """Loops that train, but for those that hold one of some places: few iterations give weights, too."""
+def shortened_loops(file: File, places: Iterable[Node], measured: Node) -> Iterator[Piece]:
+    """Loops that train, but for those that hold one of some places: few iterations give weights, too.
+
+    Neither is a loop shortened within the one that is measured, nor one over networks that are listed there.
+    """
     within = file.tree.within
     known = [place for place in places if place in file.tree.parents]
     updates = list(file.method_calls(*_UPDATES))
     for loop in dict.fromkeys(parent for call in updates for parent in file.tree.ancestors(call)):
-        if isinstance(loop, cst.For) and not any(within(place, loop) for place in known):
+        if not isinstance(loop, cst.For) or isinstance(loop.iter, cst.Tuple | cst.List) or within(loop, measured):
+            continue
+        if not any(within(place, loop) for place in known):
             yield from wrapping(*file.span(loop.iter), f"{HARNESS}.few(", ")")

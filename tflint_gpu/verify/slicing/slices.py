@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.refactoring.free_names import (
     Block,
     blocks,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 Nested: TypeAlias = float | str | Sequence["Nested"]
 

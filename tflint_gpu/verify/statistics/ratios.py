@@ -20,8 +20,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 FEWEST_FOR_INTERVAL = 3
 _MOST_FOR_STUDENT = 5

@@ -17,8 +17,8 @@ only they are said.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.statistics.statistics import CONFIRMED, Verdict
 
 _WIDEST = 0.5

@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from tflint_gpu.diagnostics import Prediction, PredictionKind
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.statistics.outcomes import Round, Run, landed_as_asked
 from tflint_gpu.verify.statistics.outputs import compare_outputs
 from tflint_gpu.verify.statistics.ratios import (

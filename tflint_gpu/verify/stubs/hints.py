@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
@@ -21,6 +21,7 @@ _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE = 2048
 _ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
 _BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECASE)
+_AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
 _LABELS = {
     "categorical_crossentropy": "one-hot",
     "CategoricalCrossentropy": "one-hot",
@@ -55,6 +56,7 @@ class Hints:
         fields: how many a line has.
         batch: rows of the largest batch.
         has_folders: folders hold one for each class, which the program asks for.
+        has_amounts: actions of environments are numbers of any size, not one of several.
     """
 
     inputs: Shape = ()
@@ -68,6 +70,7 @@ class Hints:
     fields: int = 0
     batch: int = 0
     has_folders: bool = False
+    has_amounts: bool = False
 
     def settings(self) -> Iterator[str]:
         """The statements that tell the modules next to the program."""
@@ -82,6 +85,7 @@ class Hints:
             (FILES, "BATCH", self.batch),
             (FILES, "HAS_FOLDERS", self.has_folders),
             (FILES, "ENDING", self.ending),
+            (FILES, "HAS_AMOUNTS_AS_ACTIONS", self.has_amounts),
             (VALUES, "LABELS", self.labels),
             (VALUES, "VOCABULARY", self.vocabulary),
         ):
@@ -108,6 +112,8 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         fields=fields,
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
         has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
+        has_amounts=any(_AMOUNTS.search(file.source.code) for file in files)
+        and not any("action_space.n" in file.source.code for file in files),
     )
 
 
@@ -185,10 +191,21 @@ def _ending(files: Sequence[File]) -> str:
 
 
 def _columns(file: File) -> Iterator[str]:
-    """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`."""
+    """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`.
+
+    A list of such texts may have a name of its own: `frame[NUMBERS]`.
+    """
+    lists = {
+        node.targets[0].target.value: node.value
+        for node in file.tree.parents
+        if isinstance(node, cst.Assign)
+        and isinstance(node.targets[0].target, cst.Name)
+        and isinstance(node.value, cst.List)
+    }
     for node in file.tree.parents:
         if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-            yield from _texts(node.slice[0].slice.value)
+            index = node.slice[0].slice.value
+            yield from _texts(lists.get(index.value, index) if isinstance(index, cst.Name) else index)
     for call in file.method_calls("pop", "drop"):
         yield from (text for arg in call.args[:1] for text in _texts(arg.value))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.refactoring.free_names import bound, free
 from tflint_gpu.verify.stubs.readers import VALUES
 from tflint_gpu.verify.stubs.roles import Stub, role

@@ -1,42 +1,48 @@
 """Calls that read data from elsewhere, and what is put around them or in their place.
 
-The functions that are put there live in `tflint_files`, `tflint_environment` and `tflint_values`, which are laid
-next to the program. They read what is there, and make up what is not.
+The functions that are put there live in `tflint_files`, `tflint_records`, `tflint_environment` and `tflint_values`,
+which are laid next to the program. They read what is there, and make up what is not.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
-FILES, VALUES, ENVIRONMENT = "tflint_files", "tflint_values", "tflint_environment"
-MODULES = (FILES, ENVIRONMENT, VALUES)
+FILES, VALUES, ENVIRONMENT, RECORDS = "tflint_files", "tflint_values", "tflint_environment", "tflint_records"
+MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS)
+RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
+"""Modules that keep a record of experiments elsewhere, which verify's are none of."""
+
+BARS = re.compile(r"\btqdm(?:\.notebook\b|_notebook\b)|\btnrange\b")
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
-    "reading": (
-        "io.open codecs.open gzip.open tf.io.gfile.GFile cv2.imread PIL.Image.open "
-        "keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread imageio.imread "
-        "matplotlib.image.imread matplotlib.pyplot.imread tf.data.TextLineDataset zipfile.ZipFile "
-        "imageio.v2.imread"
+    "reading": ("io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile"),
+    "picture": (
+        "cv2.imread PIL.Image.open keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread "
+        "imageio.imread imageio.v2.imread matplotlib.image.imread matplotlib.pyplot.imread"
     ),
     "archive": "h5py.File",
     "read_bytes": "tf.io.read_file",
     "writing": (
         "cv2.imwrite skimage.io.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite matplotlib.pyplot.imsave "
         "matplotlib.image.imsave matplotlib.pyplot.savefig keras.utils.save_img keras.preprocessing.image.save_img "
-        "numpy.save numpy.savez numpy.savetxt os.mkdir os.makedirs tf.io.gfile.makedirs"
+        "cv2.VideoWriter numpy.save numpy.savez numpy.savetxt os.mkdir os.makedirs tf.io.gfile.makedirs"
     ),
     "loading": "numpy.load numpy.loadtxt numpy.genfromtxt",
     "table": "pandas.read_csv pandas.read_table pandas.read_excel pandas.read_parquet",
     "fetched": "keras.utils.get_file keras.utils.data_utils.get_file",
     "retrieved": "urllib.request.urlretrieve wget.download gdown.download",
     "left_out": "os.system",
+    "unshown": "cv2.imshow cv2.namedWindow cv2.destroyAllWindows cv2.waitKey",
+    "camera": "cv2.VideoCapture",
     "listing": (
         "os.listdir glob.glob glob.iglob tf.io.gfile.glob tf.io.gfile.listdir tf.data.Dataset.list_files "
         "tf.io.matching_files"
@@ -46,23 +52,42 @@ _AROUND = {
         "keras.preprocessing.image.image_dataset_from_directory"
     ),
     "loaded": "keras.models.load_model keras.saving.load_model",
+    "known_table": (
+        "sklearn.datasets.fetch_california_housing sklearn.datasets.fetch_openml sklearn.datasets.fetch_olivetti_faces "
+        "sklearn.datasets.fetch_covtype"
+    ),
     "records": "tf.data.TFRecordDataset",
     "parsed": "tf.io.parse_single_example tf.io.parse_example",
 }
 _METHODS_AROUND = {
+    "writing_to": ("save", "savefig"),
     "image_folder": ("flow_from_directory",),
     "weights": ("load_weights",),
 }
-_OF_ENVIRONMENT = frozenset(
-    ("left_out", "weights", "loaded", "environment", "old_environment", "arguments", "flags", "old_optimizer")
+_MODULE_OF = (
+    (RECORDS, ("records", "parsed")),
+    (VALUES, ("known_table",)),
+    (
+        ENVIRONMENT,
+        (
+            "left_out unshown camera weights loaded environment old_environment arguments flags old_optimizer refused"
+        ).split(),
+    ),
 )
+# `x[5000:]`, `x[:-5000]`, `x.reshape(60000, 784)`, `data.skip(5000)`
+_CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|\.(?:reshape|take|skip)\(\s*\(?\s*(\d+)\b")
+_LATE = 500
+_READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer".split())
+_BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
 _KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
 CATALOGUE = frozenset(
     (
         "mnist fashion_mnist kmnist emnist cifar10 cifar100 svhn_cropped stl10 celeb_a cats_vs_dogs tf_flowers "
-        "oxford_flowers102 horses_or_humans rock_paper_scissors beans food101 malaria imdb_reviews"
+        "oxford_flowers102 horses_or_humans rock_paper_scissors beans food101 malaria imdb_reviews imagenet2012 "
+        "imagenette cycle_gan stanford_dogs caltech101 cassava citrus_leaves colorectal_histology deep_weeds eurosat "
+        "patch_camelyon iris penguins"
     ).split()
 )
 
@@ -82,12 +107,13 @@ class Around:
     @property
     def opening(self) -> str:
         """What stands before the called function."""
-        return f"{ENVIRONMENT if self.function in _OF_ENVIRONMENT else FILES}.{self.function}("
+        module = next((module for module, functions in _MODULE_OF if self.function in functions), FILES)
+        return f"{module}.{self.function}("
 
     @property
     def reads(self) -> bool:
         """Whether it answers where something is read, and so makes up what an address would give."""
-        return self.function != "writing"
+        return self.function not in _READING_NOTHING
 
 
 def read_elsewhere(file: File) -> Iterator[Around]:
@@ -95,8 +121,9 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     for name, function in _READERS.items():
         yield from (Around(call, function) for call in file.calls(name))
     for call in file.tree.calls:
-        if isinstance(call.func, cst.Name) and call.func.value == "open" and file.name(call.func) in (None, "open"):
-            yield Around(call, "reading")
+        name = call.func.value if isinstance(call.func, cst.Name) else ""
+        if name in _BARE and file.name(call.func) in (None, name):
+            yield Around(call, _BARE[name])
     for function, methods in _METHODS_AROUND.items():
         for method in methods:
             for call in file.method_calls(method):
@@ -110,7 +137,7 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     if any(_is_required_flag(file, call) for call in file.calls("absl.flags.*")):
         for call in file.calls("absl.app.run"):
             yield Around(call, "flags")
-    if any(_must_be_given(call) for call in file.method_calls("add_argument")):
+    if any(_must_be_given(call) or _may_be_asked(call) for call in file.method_calls("add_argument")):
         for call in file.method_calls("parse_args"):
             yield Around(call, "arguments")
 
@@ -152,17 +179,35 @@ def _must_be_given(call: cst.Call) -> bool:
     return (is_positional and not is_optional) or (isinstance(required, cst.Name) and required.value == "True")
 
 
+def _may_be_asked(call: cst.Call) -> bool:
+    """Whether an argument turns something on, or chooses among a few things."""
+    action, choices = argument(call, 9, "action"), argument(call, 9, "choices")
+    return choices is not None or (isinstance(action, cst.SimpleString) and action.evaluated_value == "store_true")
+
+
 def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
     """The calls whose function is replaced, each with what it becomes: nothing of the library is needed for them."""
     for name in _KERAS_TABLES:
         for call in file.calls(f"keras.datasets.{name}.load_data"):
-            yield call, f'{VALUES}.keras_numbers("{name}")'
+            yield call, f'{VALUES}.keras_numbers("{name}"{cut_of(file)})'
     for call in file.calls(*_RECORDERS):
         yield call, f"{ENVIRONMENT}.unrecorded"
-    names = [(call, _literal(argument(call, 0, "name"))) for call in file.calls("tensorflow_datasets.load")]
-    is_known = [name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE for _, name in names]
-    for call, _ in names if any(is_known) else ():  # which of them is reached, and with which name, shows when it runs
-        yield call, f"{VALUES}.catalogued"
+    for name, stand_in in (("load", "catalogued"), ("builder", "builder")):
+        calls = list(file.calls(f"tensorflow_datasets.{name}"))
+        if any(_may_be_known(call) for call in calls):  # which is reached, and with which name, shows when it runs
+            yield from ((call, f"{VALUES}.{stand_in}") for call in calls)
+
+
+def cut_of(file: File) -> str:
+    """The argument of what stands for a data set that says at which row the code takes data apart; none: nowhere."""
+    numbers = [int(number) for match in _CUTS.finditer(file.source.code) for number in match.groups() if number]
+    return f", cut={max(numbers)}" if numbers and max(numbers) >= _LATE else ""
+
+
+def _may_be_known(call: cst.Call) -> bool:
+    """Whether a data set of the catalogue is asked for, or one whose name shows when the program runs."""
+    name = _literal(argument(call, 0, "name"))
+    return name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE
 
 
 def _literal(node: cst.BaseExpression | None) -> str | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
 from tflint_gpu.verify.stubs.readers import VALUES
 
@@ -36,6 +36,7 @@ _LABELS = _made("labels()", "labels")
 _TENSOR = _made("tensor()", "a batch of features")
 _TARGETS = _made("targets()", "a batch of labels")
 _PATH = Stub('"made_up"', "a path")
+_TEXT = Stub('"made up"', "a text")
 _ONCE = Stub("1", "1")
 _BATCH = Stub("32", "32")
 _RATE = Stub("0.001", "0.001")
@@ -97,6 +98,7 @@ _NAMES = (
     (r"^y($|_|[A-Z\d])|label|target|truth|^(y_)?true$", _TARGETS),
     (r"^[xX]($|_|\d)|feature|input|image|img|sample|^data$|tensor|^batch$|observation|state", _TENSOR),
     (r"training|verbose|debug|^is_|^use_", _FALSE),
+    (r"prompt|text$|sentence|question|word$|title|message|_name$", _TEXT),
 )
 
 

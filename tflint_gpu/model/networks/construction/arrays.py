@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External, ListValue, plain
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape
-from tflint_gpu.model.networks.shapes.layer_kinds import broadcast, reshaped
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 
@@ -107,6 +106,8 @@ def method(array: Array, name: str, given: Arguments) -> Any:
         return array
     if name != "reshape":
         return UNKNOWN
+    from tflint_gpu.model.networks.shapes.layer_kinds import reshaped  # Keras's layers, for few arrays
+
     value = given.positional[0] if len(given.positional) == 1 else tuple(given.positional)
     target = plain(value)
     target = (target,) if isinstance(target, int) else target
@@ -123,6 +124,8 @@ def operated(left: Any, right: Any) -> Any:
     shapes = tuple(operand.shape for operand in (left, right) if isinstance(operand, Array))
     if not all(isinstance(operand, Array | int | float) or operand is None for operand in (left, right)):
         return UNKNOWN
+    from tflint_gpu.model.networks.shapes.layer_kinds import broadcast
+
     try:
         return Array(broadcast(shapes))
     except NotKnown:

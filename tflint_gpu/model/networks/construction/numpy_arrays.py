@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External
 from tflint_gpu.model.networks.construction import arrays
 from tflint_gpu.model.networks.construction.arrays import Array

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, plain
 from tflint_gpu.model.networks.shapes.graph import Call, Layer, NotKnown, Precision, Shape, Tensor, Weights
 from tflint_gpu.model.networks.shapes.settings import Settings

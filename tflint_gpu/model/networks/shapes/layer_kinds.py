@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import plain
 from tflint_gpu.model.networks.shapes import windows
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape, Weights, size

@@ -6,9 +6,9 @@ Read in Keras's own source (keras/src/optimizers in Keras 3, keras/src/optimizer
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Site
 from tflint_gpu.model.networks.shapes.graph import Call, Layer, Network, NotKnown, Tensor, Weights, size
 from tflint_gpu.model.networks.shapes.optimizers import Optimizer

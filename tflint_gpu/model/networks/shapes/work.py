@@ -6,8 +6,7 @@ activations, pooling, normalisation) are left out, so what is counted is a lower
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.networks.shapes.graph import Call, Network, NotKnown, Tensor, size
 from tflint_gpu.model.networks.shapes.layer_kinds import KINDS
 from tflint_gpu.model.networks.shapes.layers import Operation

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.bounds import CALLERS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.bounds import WALK_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node

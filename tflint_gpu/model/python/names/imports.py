@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.names.names import Names
 from tflint_gpu.model.python.syntax.syntax import Node, dotted_name
 from tflint_gpu.model.python.syntax.tree import Tree

@@ -9,11 +9,13 @@ from typing import Any
 
 import libcst as cst
 
-from tflint_gpu.model.python.parsing.node_classes import maker
+from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.python.parsing.converted_strings import converted_string
+from tflint_gpu.model.python.parsing.node_classes import maker, of_defaults
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 # One string, and no more: what libcst has as one node.
-_ONE_STRING = re.compile(
+_ONE_STRING = regex(
     r"""[rbuRBU]{0,2}(?:"{3}(?:[^"\\]|\\.|"(?!""))*"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*'{3}"""
     r"""|"(?!"")(?:[^"\\\r\n]|\\.)*"|'(?!'')(?:[^'\\\r\n]|\\.)*'|""|'')""",
     re.DOTALL,
@@ -49,13 +51,15 @@ _parameters = maker(cst.Parameters, "params", "star_arg", "kwonly_params", "star
 make_annotation = maker(cst.Annotation, "annotation")
 
 _OPERATORS: dict[type, Any] = {
-    ast.Add: cst.Add(), ast.Sub: cst.Subtract(), ast.Mult: cst.Multiply(), ast.MatMult: cst.MatrixMultiply(),
-    ast.Div: cst.Divide(), ast.Mod: cst.Modulo(), ast.Pow: cst.Power(), ast.LShift: cst.LeftShift(),
-    ast.RShift: cst.RightShift(), ast.BitOr: cst.BitOr(), ast.BitXor: cst.BitXor(), ast.BitAnd: cst.BitAnd(),
-    ast.FloorDiv: cst.FloorDivide(), ast.Invert: cst.BitInvert(), ast.Not: cst.Not(), ast.UAdd: cst.Plus(),
-    ast.USub: cst.Minus(), ast.Eq: cst.Equal(), ast.NotEq: cst.NotEqual(), ast.Lt: cst.LessThan(),
-    ast.LtE: cst.LessThanEqual(), ast.Gt: cst.GreaterThan(), ast.GtE: cst.GreaterThanEqual(), ast.Is: cst.Is(),
-    ast.IsNot: cst.IsNot(), ast.In: cst.In(), ast.NotIn: cst.NotIn(), ast.And: cst.And(), ast.Or: cst.Or(),
+    python: of_defaults(operator) for python, operator in {
+        ast.Add: cst.Add, ast.Sub: cst.Subtract, ast.Mult: cst.Multiply, ast.MatMult: cst.MatrixMultiply,
+        ast.Div: cst.Divide, ast.Mod: cst.Modulo, ast.Pow: cst.Power, ast.LShift: cst.LeftShift,
+        ast.RShift: cst.RightShift, ast.BitOr: cst.BitOr, ast.BitXor: cst.BitXor, ast.BitAnd: cst.BitAnd,
+        ast.FloorDiv: cst.FloorDivide, ast.Invert: cst.BitInvert, ast.Not: cst.Not, ast.UAdd: cst.Plus,
+        ast.USub: cst.Minus, ast.Eq: cst.Equal, ast.NotEq: cst.NotEqual, ast.Lt: cst.LessThan,
+        ast.LtE: cst.LessThanEqual, ast.Gt: cst.GreaterThan, ast.GtE: cst.GreaterThanEqual, ast.Is: cst.Is,
+        ast.IsNot: cst.IsNot, ast.In: cst.In, ast.NotIn: cst.NotIn, ast.And: cst.And, ast.Or: cst.Or,
+    }.items()
 }  # fmt: skip
 
 
@@ -176,8 +180,12 @@ class Expressions:
 
     def _string(self, node: ast.expr) -> Any:
         """What libcst makes of a string of several parts, or with expressions in it."""
+        text = self.text_of(node)
+        known = converted_string(text)
+        if known is not None:
+            return known
         try:
-            return cst.parse_expression(f"({self.text_of(node)})")
+            return cst.parse_expression(f"({text})")
         except Exception as error:
             raise Unlike from error
 
@@ -215,13 +223,17 @@ class Expressions:
         return _subscript(self.expression(node.value), [_subscript_element(self._index(part)) for part in parts])
 
     def _is_bare(self, node: ast.Tuple) -> bool:
-        """Whether a tuple between the brackets of a subscript has no brackets of its own."""
+        """Whether a tuple between the brackets of a subscript has no brackets of its own: `x[a, b]`, `x[(a), (b)]`."""
         first, last, text = node.elts[0], node.elts[-1], self.text_of(node)
         starts = (first.lineno, first.col_offset) == (node.lineno, node.col_offset)
         ends = (last.end_lineno, last.end_col_offset) == (node.end_lineno, node.end_col_offset)
         if starts or ends or not (text.startswith("(") and text.endswith(")")):
             return True
-        raise Unlike  # `x[(a), (b)]` or `x[(a, b)]`
+        before, _, after = text.partition(self.text_of(first))
+        opened, closed = before.count("("), after.partition(",")[0].count(")")
+        if before.strip("( \t\r\n") or "#" in after.partition(",")[0]:
+            raise Unlike  # a comment: what is in it is no bracket
+        return opened == closed
 
     def _index(self, node: ast.expr) -> Any:
         if node.__class__ is ast.Slice:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-_INDENTATION = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
+from tflint_gpu.lazy_patterns import regex
+
+_INDENTATION = regex(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _TAB_SIZE = 8
 
 

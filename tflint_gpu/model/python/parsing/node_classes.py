@@ -26,15 +26,11 @@ from typing import Any
 
 import libcst as cst
 
-_FREQUENT = (  # all but one node in thirty of user code, blanks apart
-    cst.Name, cst.Newline, cst.TrailingWhitespace, cst.Arg, cst.Dot, cst.Attribute, cst.Comma, cst.SimpleStatementLine,
-    cst.Call, cst.EmptyLine, cst.AssignTarget, cst.Assign, cst.AssignEqual, cst.Element, cst.Integer, cst.Float,
-    cst.ParenthesizedWhitespace, cst.Param, cst.IndentedBlock, cst.SimpleString, cst.LeftSquareBracket,
-    cst.RightSquareBracket, cst.Expr, cst.Comment, cst.BinaryOperation, cst.SubscriptElement, cst.Tuple, cst.Subscript,
-    cst.Index, cst.Parameters, cst.FunctionDef, cst.LeftParen, cst.RightParen, cst.List, cst.Return,
-)  # fmt: skip
+from tflint_gpu.lazy_dataclasses import Method, compiled_at_first_call, constructor
+
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
-_shared: dict[str, Any] = {"checked": True, "factory_is_asked": object()}
+_checks = [True]
+"""Whether a node is checked when it is made: empty if not."""
 
 
 class _PlainMeta(ABCMeta):
@@ -68,32 +64,16 @@ class UntilTheLast(AbstractContextManager[None]):
 
 
 def _leave_out_checks(begins: bool) -> None:
-    _shared["checked"] = not begins
+    _checks[:] = [] if begins else [True]
 
 
 unchecked = UntilTheLast(_leave_out_checks)
 """Nodes are made without checks meanwhile."""
 
 
-def _constructor(kind: type) -> str:
-    """The text of a node's `__init__`, which takes what libcst's takes. Its names are found in `_shared`."""
-    parameters, statements = ["self"], []
-    for field in dataclasses.fields(kind):
-        name, key = field.name, f"{kind.__name__}_{field.name}"
-        _shared[f"set_{key}"] = getattr(kind, name).__set__
-        value = name
-        if field.default is not dataclasses.MISSING:
-            _shared[f"default_{key}"] = field.default
-            parameters.append(f"{name}=default_{key}")
-        elif field.default_factory is not dataclasses.MISSING:
-            _shared[f"make_{key}"] = field.default_factory
-            parameters.append(f"{name}=factory_is_asked")
-            value = f"make_{key}() if {name} is factory_is_asked else {name}"
-        else:
-            parameters.append(name)
-        statements.append(f" set_{key}(self, {value})")
-    head = f"def {kind.__name__}({', '.join(parameters)}):"
-    return "\n".join([head, *statements, " if checked: self.__post_init__()"])
+def constructor_of(kind: type) -> Method:
+    """A node's `__init__`, which takes what libcst's takes."""
+    return constructor(kind, is_frozen=True, last="if checks: self.__post_init__()", checks=_checks)
 
 
 class _Seldom:
@@ -141,6 +121,17 @@ def maker(kind: type[cst.CSTNode], *fields: str) -> Callable[..., Any]:
     return made
 
 
+def of_defaults(kind: Any) -> Any:
+    """A node all of whose fields have their defaults: as calling its class, for which that would compile a method."""
+    node: Any = object.__new__(kind)
+    for field in dataclasses.fields(kind):
+        default = _default_of(field)
+        if default is None:
+            raise TypeError(f"{kind.__name__} needs {field.name}")
+        kind.__dict__[field.name].__set__(node, default())
+    return node
+
+
 def _default_of(field: dataclasses.Field[Any]) -> Callable[[], Any] | None:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory
@@ -154,16 +145,19 @@ def _value(text: str) -> Any:
     return ast.literal_eval(text)
 
 
+def kinds_of_nodes() -> list[type[cst.CSTNode]]:
+    """libcst's classes, the abstract ones, too."""
+    return [kind for kind in vars(cst).values() if isinstance(kind, type) and cst.CSTNode in kind.__mro__]
+
+
 def _quicken() -> None:
-    kinds = [kind for kind in vars(cst).values() if isinstance(kind, type) and issubclass(kind, cst.CSTNode)]
-    for kind in kinds:
+    for kind in kinds_of_nodes():
         kind.__hash__ = object.__hash__  # type: ignore[method-assign]
         kind.__eq__ = object.__eq__  # type: ignore[method-assign]
         if type(kind) is ABCMeta:
             kind.__class__ = _PlainMeta  # type: ignore[assignment]
-    exec("\n".join(map(_constructor, _FREQUENT)), _shared)
-    for kind in _FREQUENT:
-        kind.__init__ = _shared[kind.__name__]  # type: ignore[method-assign]
+        if "__dataclass_params__" in kind.__dict__:
+            kind.__init__ = compiled_at_first_call("__init__", constructor_of)  # type: ignore[method-assign]
     for kind in _LITERALS:
         kind.evaluated_value = property(lambda node: _value(node.value))  # type: ignore[method-assign, assignment]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import warnings
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.diagnostics import Location
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.parsing.parsing import REFUSED
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 

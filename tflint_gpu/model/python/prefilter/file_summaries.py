@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 UNNAMED = "?"
 """The name of something that has no dotted name: `make().fit()` is a call of "?.fit"."""
@@ -135,10 +137,15 @@ class FileSummary:
         return frozenset().union(*(region.called for region in self.regions))
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """All names and attributes of its code, and what its imports are called where they come from."""
-        imported = (target.rpartition(".")[2] for target in self.imports.values())
-        return frozenset(imported).union(self.imports, *(region.words for region in self.regions))
+    def used(self) -> frozenset[str]:
+        """The names that its code calls, reads or hands on, or imports under another name: not what it only defines."""
+        imported = ((name, target.rpartition(".")[2]) for name, target in self.imports.items())
+        return self.called.union(self.values, (last for name, last in imported if last != name))
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """The names that it gives to functions, classes, attributes and variables, and its aliases of imports."""
+        return self.attributes.union(self.bound, self.classes, self.imports, (f.name for f in self.functions))
 
     @cached_property
     def attributes(self) -> frozenset[str]:

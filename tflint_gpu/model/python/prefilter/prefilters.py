@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary, Region
 
 

@@ -5,27 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_IMPORT = re.compile(
+from tflint_gpu.lazy_patterns import regex
+
+_IMPORT = regex(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))",
     re.MULTILINE,
 )
 # `def f`, `class C`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
-_GIVEN = re.compile(
-    rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))"
-)
+_GIVEN = regex(rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))")
 KEEPERS = frozenset("Checkpoint CheckpointManager SimpleNamespace Namespace EasyDict".split())
 """The last parts of the names of what keeps its keyword arguments as attributes."""
-_KEPT = re.compile(
-    rb"\b(?:" + b"|".join(name.encode() for name in sorted(KEEPERS)) + rb")\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
-)
-_KEYWORD = re.compile(rb"(\w+)\s*=(?!=)")
-_BASES = re.compile(rb"\bclass[ \t]+\w+[ \t]*(?:\[[^\]]*\])?\((.{0,400}?)\)[ \t]*:", re.DOTALL)
-_WORD = re.compile(rb"\w+")
-_RENAMED = re.compile(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]{1,60})?=[ \t]*[\w.]+[ \t]*(?:#.*)?\r?$", re.MULTILINE)
-_ALIAS = re.compile(rb"[ \t]as[ \t]+(\w+)")
+_KEPT = regex(rb"\b(?:" + b"|".join(name.encode() for name in sorted(KEEPERS)) + rb")\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_KEYWORD = regex(rb"(\w+)\s*=(?!=)")
+_BASES = regex(rb"\bclass[ \t]+\w+[ \t]*(?:\[[^\]]*\])?\((.{0,400}?)\)[ \t]*:", re.DOTALL)
+_WORD = regex(rb"\w+")
+_RENAMED = regex(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]{1,60})?=[ \t]*[\w.]+[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_ALIAS = regex(rb"[ \t]as[ \t]+(\w+)")
 # How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
 # `keras = tf.keras`.
-_HANDED_ON = re.compile(
+_HANDED_ON = regex(
     rb"^[ \t]*(?:import[ \t]+((?:tensorflow|keras|numpy)[\w.]*)(?:[ \t]+as[ \t]+(\w+))?"
     rb"|from[ \t]+((?:tensorflow|keras)[\w.]*)[ \t]+import[ \t]+([^#\n]*)"
     rb"|(\w+)[ \t]*=[ \t]*tf\.keras\b"

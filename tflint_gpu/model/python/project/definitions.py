@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from tflint_gpu.bounds import REEXPORTS, Meet
+from tflint_gpu.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tflint_gpu.model.python.project.file import File

@@ -2,16 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.project.declarations import renamed, words_of_bases
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.text.bytesearch import Mentioned
-from tflint_gpu.text.source import SourceFile
+from tflint_gpu.text.source import SourceFile, UnreadableSource
+
+_MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
+
+
+class KnownSummaries:
+    """The summaries of the files of a project, each made once while they are small enough together.
+
+    Arguments:
+        files: gives the files' bytes.
+        python: what Python's parser makes of texts.
+
+    Attributes:
+        characters: of the text of which there are summaries.
+    """
+
+    def __init__(self, files: FileBytes, python: PythonTrees) -> None:
+        self._files = files
+        self._python = python
+        self._known: dict[Path, tuple[str, FileSummary | None]] = {}
+        self.characters = 0
+
+    def of(self, path: Path) -> FileSummary | None:
+        """The summary of a file; None of what is no text, or no Python."""
+        if path not in self._known:
+            known = self._files.ask(path, "summary", lambda data: self._read(path, data))
+            if known is None:
+                return None
+            self._known[path] = known
+        return self._known[path][1]
+
+    def known(self, path: Path) -> FileSummary | None:
+        """The same, if it was made."""
+        return self._known.get(path, ("", None))[1]
+
+    def _read(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
+        """The code and the summary of a file's bytes; None where they are no text."""
+        try:
+            code = SourceFile.decode(data, path).code
+        except UnreadableSource:
+            return None
+        return code, self.of_code(path, code)
+
+    def of_code(self, path: Path, code: str) -> FileSummary | None:
+        """The summary of a file's code, which may be newer than its bytes on the disk; None of what is no Python."""
+        known = self._known.get(path)
+        if known is None or known[0] != code:
+            if self.characters > _MOST_SUMMARISED:
+                self._known.clear()
+                self.characters = 0
+            tree = self._python.of(code)
+            known = self._known[path] = (code, None if tree is None else FileSummary(tree))
+            self.characters += len(code)
+        return known[1]
 
 
 class FileSearches:
@@ -20,13 +74,10 @@ class FileSearches:
     Arguments:
         files: gives the files' bytes.
         imports: between the files.
-        summaries: of files, as far as they were made, by their code: one is not made for a search, since it costs as
-            much as it would spare.
+        summaries: of the files.
     """
 
-    def __init__(
-        self, files: FileBytes, imports: ImportGraph, summaries: Mapping[Path, tuple[str, FileSummary | None]]
-    ) -> None:
+    def __init__(self, files: FileBytes, imports: ImportGraph, summaries: KnownSummaries) -> None:
         self._files = files
         self._imports = imports
         self._summaries = summaries
@@ -38,13 +89,14 @@ class FileSearches:
         """The files in which a text is."""
         return self._answered(FileSearches._has, source, text)
 
-    def naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Sequence[Path]:
-        """The same for a name in a file's code, as far as that is known.
+    def using(self, source: SourceFile, name: str, importing: Path | None = None) -> Sequence[Path]:
+        """The same for code that calls a name, reads it or hands it on, as far as that is known.
 
         Arguments:
+            name: it may be dotted; then all of it is in the file's text.
             importing: only those that import this file.
         """
-        return self._answered(FileSearches._names, source, name, importing)
+        return self._answered(FileSearches._uses, source, name, importing)
 
     def deriving(self, source: SourceFile, name: str, importing: Path) -> Sequence[Path]:
         """The same for files that may have a class below one that is called so."""
@@ -61,11 +113,11 @@ class FileSearches:
     def _has(self, path: Path, text: str) -> bool:
         return self.mentioned(path)[text.encode("utf-8", "replace")]
 
-    def _names(self, path: Path, name: str) -> bool:
+    def _uses(self, path: Path, name: str) -> bool:
         if not self._has(path, name):
             return False
-        _, summary = self._summaries.get(path, ("", None))
-        return summary is None or name in summary.names
+        summary = self._summaries.of(path)
+        return summary is None or name.rpartition(".")[2] in summary.used
 
     def _may_derive(self, path: Path, name: str) -> bool:
         if not self._has(path, name):

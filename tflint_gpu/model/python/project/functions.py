@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.bounds import ALIASES, LINEAGE, Bound, Meet
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.decorators import Decorators, function_of, is_decorated
 from tflint_gpu.model.python.project.definitions import definition_of, starred_definition
 from tflint_gpu.model.python.project.file import File

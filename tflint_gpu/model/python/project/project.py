@@ -14,7 +14,7 @@ from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.file_searches import FileSearches
+from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
-_MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
 
 
 class Project:
@@ -62,9 +61,8 @@ class Project:
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
-        self._summaries: dict[Path, tuple[str, FileSummary | None]] = {}
-        self._summarised_characters = 0
         self._python = PythonTrees()
+        self._summaries = KnownSummaries(self._bytes, self._python)
         self._searches = FileSearches(self._bytes, self._imports, self._summaries)
 
     def open(self, source: SourceFile) -> File:
@@ -115,7 +113,7 @@ class Project:
     @property
     def held_characters(self) -> int:
         """How much text is held as trees, or as summaries, which take a tenth of that."""
-        return self._kept_characters + self._summarised_characters // 10
+        return self._kept_characters + self._summaries.characters // 10
 
     def new_dependencies(self) -> Dependencies:
         """What the answers of this project rest on, as far as that was not returned before."""
@@ -132,42 +130,15 @@ class Project:
 
     def prefilter_scope(self, source: SourceFile) -> PrefilterScope | None:
         """What prefilters see of a file, without a parse by libcst; None where Python cannot parse it."""
-        own = self._summary(source.path, source.code)
+        own = self._summaries.of_code(source.path, source.code)
         return None if own is None else PrefilterScope(own, self._imported_summaries(source))
 
     def _imported_summaries(self, source: SourceFile) -> Iterator[FileSummary]:
         """The summaries of the files that a file's imports reach."""
         for path in self.reached(source):
-            summary = self._imported_summary(path)
+            summary = self._summaries.of(path)
             if summary is not None:
                 yield summary
-
-    def _imported_summary(self, path: Path) -> FileSummary | None:
-        if path not in self._summaries:
-            known = self._bytes.ask(path, "summary", lambda data: self._read_summary(path, data))
-            if known is None:
-                return None
-            self._summaries[path] = known
-        return self._summaries[path][1]
-
-    def _read_summary(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
-        """The code and the summary of a file's bytes; None where they are no text."""
-        try:
-            code = SourceFile.decode(data, path).code
-        except UnreadableSource:
-            return None
-        return code, self._summary(path, code)
-
-    def _summary(self, path: Path, code: str) -> FileSummary | None:
-        known = self._summaries.get(path)
-        if known is None or known[0] != code:
-            if self._summarised_characters > _MOST_SUMMARISED:
-                self._summaries.clear()
-                self._summarised_characters = 0
-            tree = self._python.of(code)
-            known = self._summaries[path] = (code, None if tree is None else FileSummary(tree))
-            self._summarised_characters += len(code)
-        return known[1]
 
     def imported(self, file: File, dotted: str) -> tuple[File, str] | None:
         """The project's file from which an imported name comes, and what it is called there; "" for the file itself."""
@@ -253,7 +224,11 @@ class Project:
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
-            self._given[path] = self._bytes.ask(path, "names given", names_given)
+            summary = self._summaries.known(path)
+            if summary is None:
+                self._given[path] = self._bytes.ask(path, "names given", names_given)
+            else:
+                self._given[path] = summary.given
         return self._given[path]
 
     def leads_elsewhere(self, file: File) -> bool:
@@ -264,13 +239,14 @@ class Project:
         """The files that a file's imports reach in which a text is."""
         return self._opened(self._searches.having(source, text))
 
-    def reached_naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Iterator[File]:
-        """The same for a name in a file's code.
+    def reached_using(self, source: SourceFile, name: str, importing: Path | None = None) -> Iterator[File]:
+        """The same for code that calls a name, reads it or hands it on.
 
         Arguments:
+            name: it may be dotted.
             importing: only those that import this file.
         """
-        return self._opened(self._searches.naming(source, name, importing))
+        return self._opened(self._searches.using(source, name, importing))
 
     def reached_deriving(self, source: SourceFile, name: str, importing: Path) -> Iterator[File]:
         """The same for files that may have a class below one that is called so."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.project.file import File
 
-_COMMA = re.compile(r"\s*,")
+_COMMA = regex(r"\s*,")
 
 
 def without_arguments(file: File, call: cst.Call, gone: Collection[cst.Arg], method: str = "") -> str:

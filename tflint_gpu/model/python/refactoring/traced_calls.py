@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from keyword import iskeyword
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.names.imports import Spelling
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.outlines import set_apart

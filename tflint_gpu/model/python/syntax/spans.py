@@ -7,17 +7,18 @@ once more, by libcst; where the two parsers do not agree on the statements, the 
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.parsing.parsing import REFUSED, parse_whole
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
@@ -27,7 +28,7 @@ from tflint_gpu.model.python.syntax.tree import Tree
 from tflint_gpu.text.source import UnreadableSource
 
 Span = tuple[int, int]
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NEWLINE = regex(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=False)

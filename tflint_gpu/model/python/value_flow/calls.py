@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Definitions, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 import libcst as cst
 
 from tflint_gpu.bounds import CONSTANT_DEPTH, CONSTANT_ENTRIES, CONSTANT_SEQUENCE, CONSTANT_STEPS, CONSTANT_TEXT
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import ARITHMETIC, COMPARISONS, UNARY
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
@@ -29,7 +29,7 @@ class Unknown:
 
 UNKNOWN: Final = Unknown()
 _SCALARS = (int, float, str)
-_WIDE = re.compile(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
+_WIDE = regex(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
 """In a template: a width of 10,000 or more, or one that is a value."""
 _LITERAL_NAMES = {"True": True, "False": False, "None": None}
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float}

@@ -311,7 +311,7 @@ class Inference:
         """The files that may use a function or class: its own, the one that is checked, those that import its own."""
         near = dict.fromkeys((used.file, self.entry))
         home = used.file.source.path
-        return dict.fromkeys((*near, *self.project.reached_naming(self.entry.source, name, home)))
+        return dict.fromkeys((*near, *self.project.reached_using(self.entry.source, name, home)))
 
     def deriving(self, cls: Class) -> Iterable[File]:
         """Those of the users of a class that may have classes below it."""
@@ -329,9 +329,9 @@ class Inference:
         """Some files, the one that is checked, and what that imports, as far as a text is in them."""
         return dict.fromkeys((*files, self.entry, *self.project.reached_with(self.entry.source, text)))
 
-    def files_naming(self, name: str, *files: File) -> Iterable[File]:
-        """The same of a name in the files' code."""
-        return dict.fromkeys((*files, self.entry, *self.project.reached_naming(self.entry.source, name)))
+    def files_using(self, name: str, *files: File) -> Iterable[File]:
+        """The same of code that calls a name, reads it or hands it on; a dotted name is in the text as it is."""
+        return dict.fromkeys((*files, self.entry, *self.project.reached_using(self.entry.source, name)))
 
     # What the steps into contents ask.
 

@@ -17,7 +17,8 @@ exception and return False.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 # These raise in every traced call that was tried (tf.function with and without AutoGraph, static and unknown batch
 # size, `Layer.call` through the functional API), in both versions; nearly all with `NotImplementedError: Cannot

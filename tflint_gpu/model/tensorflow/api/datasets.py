@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import NamedTuple
+
+from tflint_gpu.lazy_dataclasses import dataclass
 
 SOURCES = frozenset(
     (

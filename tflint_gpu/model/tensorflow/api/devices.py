@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 
 _TYPES = frozenset(["CPU", "GPU", "TPU", "TPU_SYSTEM", "XLA_CPU", "XLA_GPU", "XLA_CPU_JIT", "XLA_GPU_JIT", "CUSTOM"])
 # Types that plug-ins register: valid where the plug-in is installed.
-_PLUGGABLE = re.compile(r"[xnhimdv]pu|dml|mps|mlu|gcu|sycl|ve|metal|my_device|.*custom.*|opencl", re.IGNORECASE)
+_PLUGGABLE = regex(r"[xnhimdv]pu|dml|mps|mlu|gcu|sycl|ve|metal|my_device|.*custom.*|opencl", re.IGNORECASE)
 _KEYS = frozenset(["job", "replica", "task"])
 
 

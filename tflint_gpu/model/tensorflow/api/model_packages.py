@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from tflint_gpu.lazy_patterns import regex
+
 _PATTERNS = {
     "segmentation_models": r"(?:Unet|PSPNet|Linknet|FPN)",
     "keras_unet_collection": r"models\.[a-z0-9_]*(?:unet|u2net|vnet)[a-z0-9_]*_2d",
@@ -22,7 +24,7 @@ _PATTERNS = {
 }
 _PATTERNS["keras_nlp"] = _PATTERNS["keras_hub"]
 _BUILDERS = {package: re.compile(pattern) for package, pattern in _PATTERNS.items()}
-_MAKERS = re.compile(r"\.(?:from_preset|from_pretrained|from_config)$")
+_MAKERS = regex(r"\.(?:from_preset|from_pretrained|from_config)$")
 
 OPTIMIZING_FUNCTIONS = frozenset(
     f"tensorflow_model_optimization.{name}"

@@ -5,7 +5,7 @@ Each function is a rule's required substring, and true of every file in which wh
 
 from __future__ import annotations
 
-import re
+from tflint_gpu.lazy_patterns import regex
 
 TRACED = (
     b"def call(",
@@ -29,18 +29,16 @@ _ITEM = (
     rb"(?:\"[^\"\n]*\"|'[^'\n]*'|(?:tf\.)?keras\.(?:losses|metrics)\.\w+(?:\([^()]*\))?)"
     rb"(?=\s*[,)\]]|\s*#|\s*\Z)"
 )
-_NAMED = re.compile(
-    rb"\b(loss|(?:weighted_)?metrics)[ \t]*=[ \t]*(?:\[\s*(?:" + _ITEM + rb"\s*,?\s*)*\]|" + _ITEM + rb")?"
-)
-_LOSS = re.compile(rb"\bloss[ \t]*=")
-_UNDER_KEY = re.compile(rb"""["'](?:loss|(?:weighted_)?metrics)["'][ \t]*:""")
-_EQUALS = re.compile(rb"(?<![=!<>])=(?!=)")
-_BRACKET = re.compile(rb"[()\[\]{}]")
-_RANDOM = re.compile(rb"(?<!\w)random\Z")
-_WORD = re.compile(rb"\w+")
+_NAMED = regex(rb"\b(loss|(?:weighted_)?metrics)[ \t]*=[ \t]*(?:\[\s*(?:" + _ITEM + rb"\s*,?\s*)*\]|" + _ITEM + rb")?")
+_LOSS = regex(rb"\bloss[ \t]*=")
+_UNDER_KEY = regex(rb"""["'](?:loss|(?:weighted_)?metrics)["'][ \t]*:""")
+_EQUALS = regex(rb"(?<![=!<>])=(?!=)")
+_BRACKET = regex(rb"[()\[\]{}]")
+_RANDOM = regex(rb"(?<!\w)random\Z")
+_WORD = regex(rb"\w+")
 _PAIRS = ((b"(", b")"), (b"[", b"]"))
-_LEAVES = re.compile(rb"\s*(?:return|yield)\b")
-_LAST_WORD = re.compile(rb"\w+\Z")
+_LEAVES = regex(rb"\s*(?:return|yield)\b")
+_LAST_WORD = regex(rb"\w+\Z")
 _KEYWORDS = frozenset(b"if else and or not in is lambda await yield return".split())
 _BEFORE, _BEHIND = 1000, 3000
 

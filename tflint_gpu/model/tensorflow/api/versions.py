@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from tflint_gpu.bounds import VERSION_NAMES, Meet
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
@@ -14,7 +13,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 
 _VERSIONS = frozenset(["tf.__version__", "tf.version.VERSION", "tf.VERSION", "tf.compat.v1.VERSION"])
 _EAGER = frozenset(["tf.executing_eagerly", "tf.compat.v1.executing_eagerly", "tf.compat.v2.executing_eagerly"])
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = regex(r"\d+")
 
 
 def value_of_test(file: File, test: Expression, version: tuple[int, ...], depth: int = 0, *, meet: Meet) -> bool | None:

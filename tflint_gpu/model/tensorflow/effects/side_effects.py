@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Literal
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -29,7 +30,7 @@ _COLLECTIONS = frozenset(
 )
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 # Words by which code says that it is there to show when Python runs; "trace" in the languages of TensorFlow's guides.
-_ABOUT_TRACING = re.compile(
+_ABOUT_TRACING = regex(
     r"trac(?:e|es|ed|ing|er)(?![a-z])|compil|eager|python|graph|traç|traz|rastre|追踪|跟踪|追蹤|トレース|추적|трасс",
     re.IGNORECASE,
 )

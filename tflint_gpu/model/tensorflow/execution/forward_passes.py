@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File

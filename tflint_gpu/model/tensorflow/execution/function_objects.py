@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeGuard
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.execution.walks import Frame
@@ -32,7 +33,7 @@ from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_SETS_UP = re.compile(r"device|gpu|tpu|host|replica|worker|core|strateg|tower", re.IGNORECASE)
+_SETS_UP = regex(r"device|gpu|tpu|host|replica|worker|core|strateg|tower", re.IGNORECASE)
 _CLEARING = frozenset(["keras.backend.clear_session", "keras.utils.clear_session"])
 _HARMLESS = frozenset(["tensor", "array"])
 
@@ -66,7 +67,7 @@ class FunctionObjects(Analysis):
     def short_lived(self) -> Iterator[ShortLived]:
         """The objects that some loop makes in every iteration."""
         seen: set[Node] = set()
-        for file in self.inference.files_with("tf.function", self.file) if self.file.tree.loops else (self.file,):
+        for file in self.inference.files_using("tf.function", self.file) if self.file.tree.loops else (self.file,):
             for node, name, traced in self._made(file):
                 loop = self._loop(file, node)
                 if loop is not None and file is not self.file:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
@@ -22,9 +23,9 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
-_IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
+_IMPORTS = regex(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
 _RESTORING = frozenset(["load_weights", "load_model", "restore", "load"])
-_MADE_UP = re.compile(r"(?:tf|numpy)\.(?:random\.\w+|ones|zeros|ones_like|zeros_like)|numpy\.random\.\w+\.\w+")
+_MADE_UP = regex(r"(?:tf|numpy)\.(?:random\.\w+|ones|zeros|ones_like|zeros_like)|numpy\.random\.\w+\.\w+")
 _UPDATING = ("apply_gradients", "minimize")
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
@@ -32,8 +33,8 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
 _SHAPING = frozenset("expand_dims reshape array asarray constant convert_to_tensor astype".split())
 # A loop that waits for something to come in: nobody can hand its inputs over in one piece.
 _WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
-_UPLOADS = re.compile(r"(?:file_?|files\.)upload(?:er)?\b|\brequest\.files\b", re.IGNORECASE)
-_WAITED_FOR = re.compile(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
+_UPLOADS = regex(r"(?:file_?|files\.)upload(?:er)?\b|\brequest\.files\b", re.IGNORECASE)
+_WAITED_FOR = regex(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
 
 
 class Repetitions(Analysis):

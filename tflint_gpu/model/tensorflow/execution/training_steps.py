@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
@@ -25,7 +26,7 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
 
-_GRADIENT = re.compile(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
+_GRADIENT = regex(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

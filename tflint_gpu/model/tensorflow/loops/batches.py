@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.project.file import File
@@ -33,7 +34,7 @@ from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_nex
 
 FEW = 10
 """A loop of so many iterations only inspects data."""
-_GIVES_BATCH = re.compile(
+_GIVES_BATCH = regex(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
 _COPIES = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor"])

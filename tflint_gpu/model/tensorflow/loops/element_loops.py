@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.bounds import ELEMENT_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
@@ -41,7 +42,7 @@ _METHODS = frozenset(
 _BUILTINS = ("float", "int", "abs", "min", "max", "sum", "len", "range", "enumerate", "zip", "round", "tuple", "list")
 _MANY = 10**6
 _STACKING = frozenset("numpy.stack numpy.array numpy.asarray tf.stack tf.convert_to_tensor keras.ops.stack".split())
-_PARTS_OF_MODELS = re.compile(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
+_PARTS_OF_MODELS = regex(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
 _FLOW = (cst.Break, cst.Continue, cst.Return, cst.Raise, cst.Yield, cst.Await, cst.Del, cst.Global, cst.Nonlocal)
 _BLOCKS = (cst.With, cst.Try, cst.While, cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.IfExp, cst.NamedExpr)
 

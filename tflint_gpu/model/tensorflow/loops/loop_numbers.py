@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import libcst as cst
 
 from tflint_gpu.bounds import NUMBER_CALLS, NUMBER_SITES, NUMBER_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Frame

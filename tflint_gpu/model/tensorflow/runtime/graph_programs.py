@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Collection
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 
 # API of TensorFlow 1 that works in graphs only.
@@ -31,10 +32,10 @@ _ALIVE = frozenset(["GradientTape", "function", "compat.v1.wrap_function"])
 _LAST_OF_ALIVE = frozenset(name.rpartition(".")[2] for name in _ALIVE)
 # Where they occur, some calls may be come to with some versions only.
 _TESTED = frozenset(["executing_eagerly", "__version__", "VERSION"])
-_OLD_COLAB = re.compile(r"%tensorflow_version 1\b")
+_OLD_COLAB = regex(r"%tensorflow_version 1\b")
 _CALL = "|".join(re.escape(name) for name in sorted(_GRAPH_CALLS | _GONE))
 _FOLDER = "|".join(re.escape(folder) for folder in sorted((*GRAPH_FOLDERS, "logging.")))
-_PERHAPS = re.compile(rf"\btf\.(?:(?:{_CALL})\s*\(|{_FOLDER})")
+_PERHAPS = regex(rf"\btf\.(?:(?:{_CALL})\s*\(|{_FOLDER})")
 
 
 def runs_in_graphs(called: Collection[str], reached: Collection[str], text: str) -> bool:

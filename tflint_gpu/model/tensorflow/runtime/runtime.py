@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.bounds import INITIALISER_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.project.file import File
@@ -50,10 +50,10 @@ _MEMORY_SETTINGS = tuple(
     b"gpu_options device_count".split()
 )
 _VISIBILITY_SETTINGS = (b"set_visible_devices", b"CUDA_VISIBLE_DEVICES", b"HIP_VISIBLE_DEVICES")
-_NO_GPUS = re.compile(
+_NO_GPUS = regex(
     r"""CUDA_VISIBLE_DEVICES["']\]?\s*[=,:]\s*["'](?:-1)?["']|set_visible_devices\(\s*(?:devices=)?\[\s*\]"""
 )
-_OTHER_BACKEND = re.compile(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
+_OTHER_BACKEND = regex(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
 _SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
 # They raise where code runs eagerly, so what is next to them does not.
 _BUILDING = frozenset(
@@ -202,7 +202,7 @@ class Runtime(Analysis):
         """The calls that set devices up: in this file, and in functions of other files of the program."""
         names = sorted(GROWTH | LOGICAL | VISIBLE)
         words = dict.fromkeys(name.rpartition(".")[2] for name in names)
-        for file in dict.fromkeys(file for word in words for file in self.inference.files_naming(word)):
+        for file in dict.fromkeys(file for word in words for file in self.inference.files_using(word)):
             for call in file.calls(*names):
                 if file is self._file or file.tree.function(call) is not None:
                     yield file, call

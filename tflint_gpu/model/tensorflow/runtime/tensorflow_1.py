@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.mentions import Mentions
@@ -27,9 +28,9 @@ OLD_NAMES = frozenset(
         "invert_permutation matrix_band_part lin_space sparse_reduce_sum floordiv substr sparse_to_dense mul"
     ).split()
 )
-_AS_TF = re.compile(rb"^[ \t]*import tensorflow as tf[ \t]*(?:#.*)?\r?$", re.MULTILINE)
-_OLD = re.compile(rb"\btf\.(?:" + b"|".join(name.encode() for name in sorted(OLD_NAMES)) + rb")\b")
-_NEW = re.compile(rb"\btf\.(?:GradientTape|function)\b")
+_AS_TF = regex(rb"^[ \t]*import tensorflow as tf[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_OLD = regex(rb"\btf\.(?:" + b"|".join(name.encode() for name in sorted(OLD_NAMES)) + rb")\b")
+_NEW = regex(rb"\btf\.(?:GradientTape|function)\b")
 
 
 def is_for_tensorflow_1(model: Model) -> bool:

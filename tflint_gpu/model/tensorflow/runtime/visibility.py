@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling
@@ -20,10 +21,10 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 _BYTES = VARIABLE.encode()
 _HIDING = frozenset(["-1", ""])
 # What starts other processes, which the variable may be meant for, and other libraries that look at it later.
-_ELSEWHERE = re.compile(
+_ELSEWHERE = regex(
     r"\b(?:subprocess|multiprocessing|joblib|torch|jax|cupy|ray|dask|popen|system|fork|exec\w*|Process|Pool)\b"
 )
-_EXPLAINS = re.compile(r"#.*(?:cpu|gpu|cuda|device|debug)", re.IGNORECASE)
+_EXPLAINS = regex(r"#.*(?:cpu|gpu|cuda|device|debug)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Literal
 
 import libcst as cst
 
 from tflint_gpu.bounds import ITERATOR_STEPS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
@@ -25,7 +25,7 @@ _PASSING = ("enumerate", "iter", "list", "next")
 _WRITING = frozenset(["tf.io.write_file", "numpy.save", "numpy.savez", "numpy.savez_compressed"])
 _WRITERS = frozenset(["tf.io.TFRecordWriter", "tf.compat.v1.python_io.TFRecordWriter", "tf.python_io.TFRecordWriter"])
 # A batch size that is one, or not written out.
-_PERHAPS_ONE = re.compile(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
+_PERHAPS_ONE = regex(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +62,33 @@ class Consumers(Analysis):
     @cached_property
     def consumptions(self) -> list[Consumption]:
         """Every chain that some code consumes and that is certainly tf.data."""
+        return list(self._consumed(only_trainings=False))
+
+    @cached_property
+    def trainings(self) -> list[Consumption]:
+        """Those whose consumer trains: what other loops go over is not followed."""
+        return list(self._consumed(only_trainings=True))
+
+    def _consumed(self, only_trainings: bool) -> Iterable[Consumption]:
         consumptions: dict[tuple[Any, ...], Consumption] = {}
-        for file, kind, expr, node in self._all_consumers():
-            iterates = isinstance(node, cst.For | cst.BaseComp)
-            chains = self.pipelines.iterated(file, expr) if iterates else self.pipelines.chains(file, expr)
+        for file, given_kind, expr, node in self._all_consumers():
+            is_loop = isinstance(node, cst.For | cst.BaseComp)
+            if only_trainings and not (self.training.takes_gradients(file, node) if is_loop else given_kind == "train"):
+                continue
+            chains = self.pipelines.iterated(file, expr) if is_loop else self.pipelines.chains(file, expr)
             if not any(chain.certain for chain in chains):
                 continue
-            if isinstance(node, cst.For | cst.BaseComp):
-                known = self.training.loop_kind(file, node)
-                kind = known if known != "other" else "write" if self._writes(file, node) else "iterate"
+            kind = self._kind_of_loop(file, node) if isinstance(node, cst.For | cst.BaseComp) else given_kind
             loop = self.training.loop_of(file, node)
             for chain in chains:
                 if chain.certain:
                     key = (kind, node, tuple(o.call for o in chain.operations))
                     consumptions.setdefault(key, Consumption(kind, chain, node, file, expr, loop))
-        return list(consumptions.values())
+        return consumptions.values()
+
+    def _kind_of_loop(self, file: File, loop: LoopNode) -> ConsumerKind:
+        kind = self.training.loop_kind(file, loop)
+        return kind if kind != "other" else "write" if self._writes(file, loop) else "iterate"
 
     def _writes(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop writes what it gets into files: a data set is made, which is done once."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.bounds import LISTED_FUNCTIONS
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.bounds import TRACED_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -28,8 +29,8 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 _BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
 _CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
-_DEBUGGING = re.compile("debug", re.IGNORECASE)
-_ASKS_FOR_TRACING = re.compile(r"tf_function|inside_function|eager|graph_mode|symbolic|is_tracing")
+_DEBUGGING = regex("debug", re.IGNORECASE)
+_ASKS_FOR_TRACING = regex(r"tf_function|inside_function|eager|graph_mode|symbolic|is_tracing")
 _UNTRACED = frozenset(["tf.init_scope", "tf.py_function", "tf.numpy_function"])
 
 
@@ -213,7 +214,7 @@ class TracedCode(Analysis):
             self.constants.of(file, argument(call, 0, "run_eagerly")) is True
             and self._is_in_force(file, call)
             and (file is self.file or self._runs_when_imported(file, call))
-            for file in self.inference.files_naming("run_functions_eagerly", self.file)
+            for file in self.inference.files_using("run_functions_eagerly", self.file)
             for call in file.calls(*_EAGER_SWITCHES)
         )
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.bounds import DEVICE_STEPS
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.names.branches import DEFINING
@@ -31,14 +32,14 @@ GPU_QUERIES = frozenset(
     ).split()
 )
 # A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
-_SUGGESTS_DEVICE = re.compile(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
-_SUGGESTS_GPU = re.compile(r"gpu|cuda|device", re.IGNORECASE)
-_SUGGESTS_DEBUGGING = re.compile(r"eager|debug|graph", re.IGNORECASE)
-_SUGGESTS_VERSION = re.compile(
+_SUGGESTS_DEVICE = regex(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
+_SUGGESTS_GPU = regex(r"gpu|cuda|device", re.IGNORECASE)
+_SUGGESTS_DEBUGGING = regex(r"eager|debug|graph", re.IGNORECASE)
+_SUGGESTS_VERSION = regex(
     r"version|hasattr|getattr|compat(?!ib)|legacy|(?<![a-z])(?:tf|v|keras)_?[123](?!\d)", re.IGNORECASE
 )
 # Says that it is TensorFlow 2, and not which.
-_IS_TENSORFLOW_2 = re.compile(r"""[\w.]+\.startswith\((["'])2\.?\1\)""")
+_IS_TENSORFLOW_2 = regex(r"""[\w.]+\.startswith\((["'])2\.?\1\)""")
 _TENSORFLOW = frozenset(["tf", "tensorflow"])
 _OTHER_FRAMEWORKS = frozenset(["torch", "pytorch", "jax", "mxnet", "paddle"])
 _EAGER_TESTS = frozenset(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Attribute, Class
@@ -62,7 +62,7 @@ _KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
     ("keras.losses.", "loss"),
 )
 # Sonnet 2's classes are modules; those that count what they see compute nothing that is trained.
-_MODULE = re.compile(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metric|Mean|Sum|Exponential)[A-Z]\w*")
+_MODULE = regex(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metric|Mean|Sum|Exponential)[A-Z]\w*")
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
 _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]

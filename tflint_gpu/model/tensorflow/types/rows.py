@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -53,12 +53,12 @@ _SAME_ROWS_METHODS = frozenset(["astype", "copy", "numpy", "to_numpy", "toarray"
 _TOKENIZING = frozenset(["texts_to_sequences", "texts_to_matrix", "sequences_to_matrix"])
 _TRANSFORMING = frozenset(["transform", "fit_transform"])
 _PICKLED = frozenset(["joblib.load", "pickle.load", "sklearn.externals.joblib.load"])
-_VECTORIZERS = re.compile(r"keras\.layers\.(?:experimental\.preprocessing\.)?(?:TextVectorization|StringLookup)")
+_VECTORIZERS = regex(r"keras\.layers\.(?:experimental\.preprocessing\.)?(?:TextVectorization|StringLookup)")
 _SCALARS_SINCE = (2, 2)
 """The first TensorFlow whose `predict` takes a list of numbers or texts; with Keras 3 none does."""
-_PREPROCESSING = re.compile(r"keras[._]applications\..*\.preprocess_input")
+_PREPROCESSING = regex(r"keras[._]applications\..*\.preprocess_input")
 # Facts of segmentation-models 1.0.1: what it returns scales and shifts what it gets.
-_PREPROCESSORS = re.compile(r"segmentation_models(?:_3D)?\.get_preprocessing")
+_PREPROCESSORS = regex(r"segmentation_models(?:_3D)?\.get_preprocessing")
 _ELEMENTWISE = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 _ELEMENTWISE_IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.names.branches import always_raises
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
@@ -24,7 +24,7 @@ _GENERATOR_KEYWORDS = _FIT_KEYWORDS - {"validation_split"} | frozenset(
 _COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])
 _MODEL_CLASSES = frozenset("keras.Model keras.models.Model keras.Sequential keras.models.Sequential".split())
 # Methods that hand `training` on: a model is called by a noun.
-_VERB = re.compile(
+_VERB = regex(
     r"_*(?:(?:call|tokeni[sz]e|(?:pre|post)?process|augment|transform|encode|decode|embed|apply|forward|run|"
     r"predict|sample|generate|parse|load|read|get|make|create|build|compute|calculate)(?:_|$))"
 )

@@ -1,0 +1,48 @@
+"""Expressions that are compiled when they are first used are those of `re`."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import importlib
+import pickle
+import pkgutil
+import re
+
+import pytest
+
+import tflint_gpu.rules
+from tflint_gpu.lazy_patterns import regex
+
+
+def test_an_expression_does_what_that_of_re_does() -> None:
+    lazy, eager = regex(r"(\w+)=(\d+)", re.IGNORECASE), re.compile(r"(\w+)=(\d+)", re.IGNORECASE)
+    text = "a=1, b=22"
+    assert lazy.findall(text) == eager.findall(text)
+    assert lazy.sub("x", text) == eager.sub("x", text)
+    assert [match.span() for match in lazy.finditer(text, 2)] == [match.span() for match in eager.finditer(text, 2)]
+    assert (lazy.pattern, lazy.flags, lazy.groups) == (eager.pattern, eager.flags, eager.groups)
+    assert regex(rb"\w").fullmatch(b"a") is not None and regex(rb"\w").search(b"-") is None
+
+
+def test_a_wrong_expression_is_told_where_it_is_used() -> None:
+    wrong = regex("(")
+    with pytest.raises(re.error):
+        wrong.search("")
+
+
+def test_an_expression_can_be_copied_and_sent() -> None:
+    for again in (copy.deepcopy(regex("a+")), pickle.loads(pickle.dumps(regex("a+")))):
+        assert again.match("aab")[0] == "aa"
+
+
+def test_every_expression_of_ours_compiles() -> None:
+    """Protects what is compiled only where it is used from an expression that is none."""
+    for module in pkgutil.walk_packages(tflint_gpu.__path__, "tflint_gpu."):
+        if not module.name.rpartition(".")[2].startswith(("tflint_", "__main__")) and ".probes" not in module.name:
+            importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(tflint_gpu.rules.__path__, "tflint_gpu.rules."):
+        importlib.import_module(module.name)
+    ours = [known for known in gc.get_objects() if type(known) is regex]
+    assert len(ours) > 100
+    assert all(known.pattern for known in ours)
