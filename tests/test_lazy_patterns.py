@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-import gc
 import importlib
 import pickle
 import pkgutil
 import re
+import sys
 
 import pytest
-
 import tflint_gpu.rules
+
 from tflint_gpu.lazy_patterns import regex
 
 
@@ -43,6 +43,7 @@ def test_every_expression_of_ours_compiles() -> None:
             importlib.import_module(module.name)
     for module in pkgutil.walk_packages(tflint_gpu.rules.__path__, "tflint_gpu.rules."):
         importlib.import_module(module.name)
-    ours = [known for known in gc.get_objects() if type(known) is regex]
+    modules = [module for name, module in sys.modules.items() if name.startswith("tflint_gpu.")]
+    ours = [known for module in modules for known in vars(module).values() if type(known) is regex]
     assert len(ours) > 100
     assert all(known.pattern for known in ours)

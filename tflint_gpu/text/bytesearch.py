@@ -10,15 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from tflint_gpu.lazy_patterns import regex
-
 NOTEBOOK_ENDING = ".ipynb"
 QUARTO_ENDING = ".qmd"
 JUPYTEXT_ENDING = ".md"
 ENDINGS = (".py", NOTEBOOK_ENDING, QUARTO_ENDING, JUPYTEXT_ENDING)
 """Of the files that are checked."""
-_JUPYTEXT = regex(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
-_FIRST_CALL = regex(rb"^(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()", re.MULTILINE)
+_JUPYTEXT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
+_FIRST_CALL = re.compile(rb"^(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()", re.MULTILINE)
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
