@@ -166,6 +166,14 @@ class Upper(libcst.CSTTransformer):
     def leave_Name(self, original_node, updated_node):
         return updated_node.with_changes(value=updated_node.value.upper())
 print(module.visit(Upper()).code)
+@dataclasses.dataclass(frozen=True)
+class Renamed(libcst.Name):
+    former: str = ""
+print(Renamed("a", former="b"))
+try:
+    dataclasses.dataclass(type("Loose", (libcst.Name,), {}))
+except TypeError as error:
+    print(error)
 """
 
 

@@ -10,8 +10,8 @@ import re
 import sys
 
 import pytest
-import tflint_gpu.rules
 
+import tflint_gpu.rules
 from tflint_gpu.lazy_patterns import regex
 
 

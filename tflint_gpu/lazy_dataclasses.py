@@ -64,17 +64,24 @@ def lazily_compiled(package: str) -> Iterator[None]:
         package: one that has no `InitVar`.
     """
 
+    frozen: list[Any] = []
+
     def either(kind: Any = None, /, **options: Any) -> Any:
         if kind is None:
             return lambda kind: either(kind, **options)
-        is_of_package = kind.__module__.partition(".")[0] == package
-        return (_lazy if is_of_package else _eager)(kind, **options)
+        if kind.__module__.partition(".")[0] != package:
+            return _eager(kind, **options)
+        made = _lazy(kind, **options)
+        frozen.extend([made] if options.get("frozen") else [])
+        return made
 
     dataclasses.dataclass = either
     try:
         yield
     finally:
         dataclasses.dataclass = _eager
+        for made in frozen:  # only now: `dataclasses` itself takes those that derive from each other for not frozen
+            made.__dataclass_params__.frozen = True
 
 
 def _add(kind: type, name: str, method: Method | None) -> None:
