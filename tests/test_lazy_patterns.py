@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import importlib
 import pickle
-import pkgutil
 import re
 import sys
 
 import pytest
+from checkout import ROOT
+from import_graph import module_files
 
-import tflint_gpu.rules
 from tflint_gpu.lazy_patterns import regex
 
 
@@ -38,11 +38,9 @@ def test_an_expression_can_be_copied_and_sent() -> None:
 
 def test_every_expression_of_ours_compiles() -> None:
     """Protects what is compiled only where it is used from an expression that is none."""
-    for module in pkgutil.walk_packages(tflint_gpu.__path__, "tflint_gpu."):
-        if not module.name.rpartition(".")[2].startswith(("tflint_", "__main__")) and ".probes" not in module.name:
-            importlib.import_module(module.name)
-    for module in pkgutil.walk_packages(tflint_gpu.rules.__path__, "tflint_gpu.rules."):
-        importlib.import_module(module.name)
+    for name in module_files(ROOT):
+        if not name.rpartition(".")[2].startswith(("tflint_", "__main__")) and ".probes" not in name:
+            importlib.import_module(name)
     modules = [module for name, module in sys.modules.items() if name.startswith("tflint_gpu.")]
     ours = [known for module in modules for known in vars(module).values() if type(known) is regex]
     assert len(ours) > 100

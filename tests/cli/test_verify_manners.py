@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import git
 from click.testing import CliRunner
 from verified import EAGER_STEP, MODEL_AND_DATA
 
@@ -84,7 +85,7 @@ def test_diff_shows_the_patch_and_its_commit_message_and_changes_nothing(train: 
 
 
 def test_the_printed_patch_applies_and_gives_what_fix_writes(train: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=train.parent, check=True)
+    git(train.parent, "init", "-q")
     shown = run(train.parent, "--diff", "train.py").stdout
     subprocess.run(["git", "apply", "-p0"], cwd=train.parent, input=shown, text=True, check=True)
     by_hand = train.read_text()

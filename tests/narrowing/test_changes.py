@@ -6,11 +6,12 @@ Each test makes real repositories and asks the real git.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import checkout
 import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Location
@@ -23,12 +24,7 @@ Git = Callable[..., str]
 def git_in(directory: Path) -> Git:
     """Git in a directory, as nobody in particular."""
 
-    def run(*arguments: str) -> str:
-        identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "protocol.file.allow=always")
-        command = ["git", *identity, *arguments]
-        return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True, timeout=600).stdout
-
-    return run
+    return partial(checkout.git, directory)
 
 
 @pytest.fixture

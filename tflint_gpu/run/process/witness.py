@@ -12,9 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection
-from dataclasses import field
-
-from tflint_gpu.lazy_dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
