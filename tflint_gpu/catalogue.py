@@ -48,9 +48,8 @@ def entries() -> tuple[RuleEntry, ...]:
                 code, name = match[1].upper(), match[2].replace("_", "-")
                 entries.append(RuleEntry(code, name, theme.name, dotted, match[3] is not None))
             elif file.name.endswith(".toml"):
-                rows = _ROW.findall(
-                    Path(file.path).read_text("utf-8")
-                )  # a TOML parser is imported for a rule of it only
+                # A TOML parser is imported for a rule of the table only.
+                rows = _ROW.findall(Path(file.path).read_text("utf-8"))
                 entries += (RuleEntry(code, name, theme.name, dotted) for code, name in rows)
     entries += (RuleEntry(rule.code, rule.name, rule.package, rule.module, rule.opt_in) for rule in installed_rules())
     return tuple(sorted(entries, key=lambda entry: entry.code))
