@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.catalogue import with_package
 from tflint_gpu.diagnostics import InternalError
-from tflint_gpu.plugins import WrongPlugin, wrong_names
+from tflint_gpu.plugins import WrongName, WrongPlugin, wrong_names
 from tflint_gpu.requirements import Requirements, known_requirements
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
@@ -46,8 +47,7 @@ class LoadedRules:
     def candidates(self, path: Path, name: str, errors: list[InternalError]) -> list[Requirements | Rule]:
         """What the rules that are selected for a file require of it, which is mostly known without them."""
         known = {} if self.rules is not None else known_requirements()
-        if self.rules is None:
-            errors += [InternalError(name, f"the package {wrong.package}", wrong.mistake) for wrong in wrong_names()]
+        errors += [InternalError(name, f"the package {wrong.package}", wrong.mistake) for wrong in self._wrong_names]
         selected = self.selected(path)
         candidates: list[Requirements | Rule] = []
         for code in sorted(selected.codes - _NO_RULES):
@@ -75,6 +75,10 @@ class LoadedRules:
     def all_of(self, path: Path, name: str) -> list[Rule]:
         """All rules that are selected for a file, but those that fail on import."""
         return self.of(sorted(self.selected(path).codes - _NO_RULES), path, name, [])
+
+    @cached_property
+    def _wrong_names(self) -> tuple[WrongName, ...]:
+        return tuple(wrong_names()) if self.rules is None else ()
 
     def _load(self, code: str, name: str) -> Rule | InternalError:
         try:
