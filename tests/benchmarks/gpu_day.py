@@ -237,7 +237,11 @@ class Bench:
         """`verify` on two programs of which one takes a known factor of the time of the other."""
         setup = Setup(gpu=self.gpu, python=self.python, sandbox=self.sandbox)
         result = list(verify(known(factor, "slowdown"), setup, self.budget))[-1].verdict
-        return {"fault": "", **{name: getattr(result, name) for name in ("verdict", "ratio", "low", "high", "reason")}}
+        fault = "" if result.ratio is not None else result.reason
+        return {
+            "fault": fault,
+            **{name: getattr(result, name) for name in ("verdict", "ratio", "low", "high", "reason")},
+        }
 
     def verify(self, piece: Piece) -> Found:
         """`tflint-gpu verify` on a program, as a user runs it."""

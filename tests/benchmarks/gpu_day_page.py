@@ -118,7 +118,7 @@ def _judged(known: Sequence[Found]) -> Iterator[str]:
     rows = [
         [one["what"], found["verdict"], f"{found['ratio']:.3g} ({found['low']:.3g} to {found['high']:.3g})"]
         for one in _of(known, "known")
-        if (found := one["found"]).get("ratio") is not None
+        if not (found := one["found"])["fault"]
     ]
     if rows:
         yield "## Programs with known factors under verify"
