@@ -174,14 +174,13 @@ def blocker(case: Case, setup: Setup) -> str:
 
 def rounds_for(case: Case, setup: Setup) -> int:
     """How many rounds a case gets if there is time: at most, where its verdict may be there before."""
-    if ends_when_decided(case, setup):
-        return MOST_ROUNDS
-    return setup.runs or (ROUNDS_OF_MEMORY if case.prediction.kind == "memory" else MINIMUM_REPEATS)
+    most = {"memory": ROUNDS_OF_MEMORY} | dict.fromkeys(_OF_STEPS, MOST_ROUNDS)
+    return setup.runs or most.get(case.prediction.kind, MINIMUM_REPEATS)
 
 
 def ends_when_decided(case: Case, setup: Setup) -> bool:
     """Whether a case gets no more rounds once it has a verdict."""
-    return setup.runs is None and case.prediction.kind in _OF_STEPS
+    return setup.runs is None and case.prediction.kind in (*_OF_STEPS, "memory")
 
 
 def alternates(case: Case, setup: Setup) -> bool:
