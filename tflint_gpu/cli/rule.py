@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from tflint_gpu.cli import tell
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, tell
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.plugins import WrongPlugin, wrong_names
