@@ -12,8 +12,8 @@ from tflint_gpu.reports.estimates import Frequency, Key, estimated
 
 if TYPE_CHECKING:
     from tflint_gpu.cli.check.reporting import Outcome
-    from tflint_gpu.finding import Finding
     from tflint_gpu.model import Model
+    from tflint_gpu.rule.finding import Finding
     from tflint_gpu.settings.config import SettingsResolver
     from tflint_gpu.settings.files import FileToCheck
 
