@@ -7,11 +7,11 @@ from dataclasses import field
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Prediction
-from tflint_gpu.experiment import Experiment, Requirement
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
+from tflint_gpu.rule.experiment import Experiment, Requirement
 from tflint_gpu.verify.execution.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.slicing.extract import Pair
 from tflint_gpu.verify.statistics import outcomes

@@ -13,8 +13,7 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable_lines
 from tflint_gpu.reports.locations import place
-from tflint_gpu.reports.severities import worst_first
-from tflint_gpu.reports.summary import plural
+from tflint_gpu.reports.summary import plural, worst_first
 
 _COMMANDS = {"error": "error", "warning": "warning", "advice": "notice"}
 _SHOWN = 10  # annotations of each kind that the runner takes from one step

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
-from tflint_gpu.reports.json import as_object
+from tflint_gpu.reports.formats.json import as_object
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:

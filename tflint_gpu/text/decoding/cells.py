@@ -12,7 +12,7 @@ from typing import TypeAlias
 from tflint_gpu.diagnostics import Edit, Location
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.text.json_strings import Place
+from tflint_gpu.text.decoding.json_strings import Place
 from tflint_gpu.text.lexical import string_spans
 from tflint_gpu.text.magics import comment_out, parse, python_of, python_start
 from tflint_gpu.text.nesting import check_nesting

@@ -1,4 +1,4 @@
-"""What all commands share: options under headings in the help, and `--color`.
+"""What all commands share: options under headings in the help, `--color`, messages and exit codes.
 
 cloup and rich-click do the same; importing them would cost every check a sixth of `import click` and more, for a page
 that is read now and then.
@@ -6,14 +6,19 @@ that is read now and then.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
 import click
 
-from tflint_gpu.reports.display import styled
+from tflint_gpu.reports.display import printable_lines, styled
 
+FOUND, FAILED = 1, 2
+CTRL_C = "Ctrl-C"
+INTERRUPTED = {CTRL_C: 130, "SIGTERM": 143, "SIGHUP": 129}
+"""What ends a run early, and the exit code that says so, as shells have it."""
 _REST = "Options"
 _HEADING, _NAME = "bold", "cyan"
 _LINE_STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -87,3 +92,28 @@ def _coloured(line: str) -> str:
     style = "bold" if line.startswith(("+++", "---")) else _LINE_STYLES.get(line[:1])
     content = line.rstrip("\r\n")
     return styled(content, style, True) + line[len(content) :] if style else line
+
+
+def tell(text: str) -> None:
+    """Print a message that is no finding; control characters in names and texts of checked files do not reach the
+    terminal."""
+    print(printable_lines(text), file=sys.stderr)
+
+
+def described(error: click.ClickException) -> str:
+    """An error of the command line in the form of all others, after the usage that click shows with it.
+
+    Where no command is named click's error is the help.
+    """
+    shown = io.StringIO()
+    error.show(shown)
+    message = error.format_message()
+    if message.startswith("Usage: "):
+        return message
+    return f"{shown.getvalue().rstrip().removesuffix(message).removesuffix('Error: ')}error: {message}"
+
+
+def interruption(error: BaseException) -> str:
+    """What interrupted the work, as `INTERRUPTED` has it."""
+    said = str(error.__cause__ or error)  # click turns it into an error of its own
+    return said if said in INTERRUPTED else CTRL_C

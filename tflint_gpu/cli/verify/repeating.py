@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import click
 from click.core import ParameterSource
 
+_NOT_REPEATED = (
+    "select",
+    "ignore",
+    "extend_select",
+    "at",
+    "order",
+    "measured",
+    "output_format",
+    "output",
+    "keep",
+    "fix",
+    "diff",
+)
 
-def given_options(context: click.Context | None, without: Collection[str]) -> tuple[str, ...]:
-    """The options that were typed, as words of a command line.
+
+def given_options(context: click.Context | None) -> tuple[str, ...]:
+    """The options that were typed and hold for a repetition, too, as words of a command line.
 
     Arguments:
         context: of the command; None: it was called as a function.
-        without: names of parameters that are left out.
     """
     if context is None:
         return ()
     words: list[str] = []
     for option in context.command.params:
         typed = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if not isinstance(option, click.Option) or not typed or option.name in without:
+        if not isinstance(option, click.Option) or not typed or option.name in _NOT_REPEATED:
             continue
         value = context.params[option.name or ""]
         if option.is_flag:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from tflint_gpu.checking.cache import DIRECTORY
-from tflint_gpu.cli import described, tell
+from tflint_gpu.cli.commands import described, tell
 from tflint_gpu.settings.config import OWN_FILE
 from tflint_gpu.settings.files import ROOT_MARKERS, NoSuchPath
 from tflint_gpu.settings.options import SettingsError

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.catalogue import rule_words, with_package
-from tflint_gpu.checking.collector import collector_held_off
-from tflint_gpu.checking.loaded_rules import LoadedRules, trace_of
-from tflint_gpu.checking.placement import noted, placed
-from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
-from tflint_gpu.checking.projects import Projects
+from tflint_gpu.checking.engine.collector import collector_held_off
+from tflint_gpu.checking.engine.loaded_rules import LoadedRules, trace_of
+from tflint_gpu.checking.engine.placement import noted, placed
+from tflint_gpu.checking.engine.prefilter import rules_that_apply, rules_that_may_fire
+from tflint_gpu.checking.engine.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
 from tflint_gpu.lazy_dataclasses import dataclass

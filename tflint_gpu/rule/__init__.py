@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of, with_package
 from tflint_gpu.diagnostics import Applicability, OnCpu, Prediction
-from tflint_gpu.evidence import PLACEHOLDER, measured
-from tflint_gpu.experiment import (
+from tflint_gpu.lazy_dataclasses import dataclass, lazily_compiled
+from tflint_gpu.plugins import OURS, WrongPlugin
+from tflint_gpu.rule.evidence import PLACEHOLDER, measured
+from tflint_gpu.rule.experiment import (
     HARNESS,
     Change,
     Experiment,
@@ -22,8 +24,8 @@ from tflint_gpu.experiment import (
     next_statement,
     wrap,
 )
-from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
-from tflint_gpu.fixes import (
+from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.rule.fixes import (
     call_under_function,
     draw_in_graph,
     leave_out,
@@ -31,9 +33,7 @@ from tflint_gpu.fixes import (
     predict_on_batch,
     with_keyword,
 )
-from tflint_gpu.lazy_dataclasses import dataclass, lazily_compiled
-from tflint_gpu.plugins import OURS, WrongPlugin
-from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
+from tflint_gpu.rule.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import RequiredSubstring
 

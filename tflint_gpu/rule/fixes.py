@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Applicability
-from tflint_gpu.finding import Edit, Fix, importing
+from tflint_gpu.rule.finding import Edit, Fix, importing
 
 if TYPE_CHECKING:
     from libcst import Arg, Call, CSTNode

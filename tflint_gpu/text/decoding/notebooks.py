@@ -13,8 +13,8 @@ from typing import Any
 
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.text.cells import Cell, CellSource, joined
-from tflint_gpu.text.json_strings import Place, WrittenText, find_texts
+from tflint_gpu.text.decoding.cells import Cell, CellSource, joined
+from tflint_gpu.text.decoding.json_strings import Place, WrittenText, find_texts
 from tflint_gpu.text.magics import python_start
 from tflint_gpu.text.source import UnreadableSource
 

@@ -11,16 +11,16 @@ import inspect
 from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Prediction
-from tflint_gpu.finding import span_of
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.rule.finding import span_of
 
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
 
-    from tflint_gpu.finding import Finding, Fix
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.syntax.syntax import LoopNode
+    from tflint_gpu.rule.finding import Finding, Fix
 
 HARNESS = "tflint_measure"
 HARNESS_PREFIX = "tflint_"

@@ -15,15 +15,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
-from tflint_gpu.cli.clusters import choice_on, cluster_asked_for
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
-from tflint_gpu.cli.consent import announce
-from tflint_gpu.cli.flagged import findings
-from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
-from tflint_gpu.cli.option_values import environment, seconds, size
-from tflint_gpu.cli.outputs import try_outputs, write_output
-from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.cli.commands import (
+    FAILED,
+    FOUND,
+    INTERRUPTED,
+    GroupedCommand,
+    interruption,
+    is_coloured,
+    refuse_windows,
+    tell,
+)
+from tflint_gpu.cli.commands.flagged import findings
+from tflint_gpu.cli.commands.option_values import environment, seconds, size
+from tflint_gpu.cli.commands.settings_options import (
+    config_option,
+    list_option,
+    overrides,
+    refuse_isolated_config,
+    settings_file,
+)
+from tflint_gpu.cli.verify.clusters import choice_on, cluster_asked_for
+from tflint_gpu.cli.verify.consent import announce
+from tflint_gpu.cli.verify.interpreters import version_of_tensorflow, why_unused
+from tflint_gpu.cli.verify.outputs import try_outputs, write_output
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
@@ -31,7 +45,7 @@ from tflint_gpu.severity import WORST_FIRST
 from tflint_gpu.verify.execution.interrupts import deferred
 
 if TYPE_CHECKING:
-    from tflint_gpu.cli.flagged import Found
+    from tflint_gpu.cli.commands.flagged import Found
     from tflint_gpu.gpu.cards import Choice
     from tflint_gpu.model import Model
     from tflint_gpu.verify.experiments.cluster import Cluster
@@ -43,19 +57,6 @@ NOTHING_RUN = 3
 _NOT_STARTED = "it was not started"
 RUN_REPORT = "tflint-gpu-run.json"
 _MOST_PLACES = 10
-_NOT_REPEATED = (
-    "select",
-    "ignore",
-    "extend_select",
-    "at",
-    "order",
-    "measured",
-    "output_format",
-    "output",
-    "keep",
-    "fix",
-    "diff",
-)
 
 
 _GROUPS = {
@@ -283,7 +284,7 @@ class Verify:
     def _measure(
         self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str, cluster: Cluster | None
     ) -> Report:
-        from tflint_gpu.cli.repeating import given_options
+        from tflint_gpu.cli.verify.repeating import given_options
         from tflint_gpu.verify.execution.host import describe, load
         from tflint_gpu.verify.experiments.scheduling import measure
         from tflint_gpu.verify.experiments.verification import unmeasured
@@ -319,7 +320,7 @@ class Verify:
             command=shlex.join(["tflint-gpu", "verify", *sys.argv[2:]]),
             date=date.today().isoformat(),
             host=describe(load_before),
-            options=given_options(click.get_current_context(silent=True), _NOT_REPEATED),
+            options=given_options(click.get_current_context(silent=True)),
         )
 
     def _on_cluster(self, cluster: Cluster, cases: Sequence[Case], setup: Setup) -> Iterator[Known]:
@@ -372,7 +373,7 @@ class Verify:
             return True
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.stack import with_large_stack
-        from tflint_gpu.cli.repairing import show_repairs
+        from tflint_gpu.cli.verify.repairing import show_repairs
 
         apply = self.given["fix"] and report.interrupted not in INTERRUPTED
         if not self.given["output"]:

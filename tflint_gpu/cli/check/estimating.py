@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.cli.flagged import findings
+from tflint_gpu.cli.commands.flagged import findings
 from tflint_gpu.reports.estimates import Frequency, Key, estimated
 
 if TYPE_CHECKING:
-    from tflint_gpu.cli.reporting import Outcome
-    from tflint_gpu.finding import Finding
+    from tflint_gpu.cli.check.reporting import Outcome
     from tflint_gpu.model import Model
+    from tflint_gpu.rule.finding import Finding
     from tflint_gpu.settings.config import SettingsResolver
     from tflint_gpu.settings.files import FileToCheck
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tflint_gpu.reports.advice import fold
-from tflint_gpu.reports.display import Marked, printable, styled
+from tflint_gpu.reports.display import SEVERITY_STYLES, Marked, printable, styled
 from tflint_gpu.reports.locations import place
-from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.reports.summary import plural
 
 if TYPE_CHECKING:

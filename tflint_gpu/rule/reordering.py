@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.finding import Edit
+from tflint_gpu.rule.finding import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

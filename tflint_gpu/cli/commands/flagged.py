@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tflint_gpu.cli import tell
+from tflint_gpu.cli.commands import tell
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic

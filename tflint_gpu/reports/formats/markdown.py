@@ -9,10 +9,9 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
-from tflint_gpu.reports.full import predicted
+from tflint_gpu.reports.formats.full import predicted
 from tflint_gpu.reports.locations import portable
-from tflint_gpu.reports.severities import worst_first
-from tflint_gpu.reports.summary import Fixable, by_severity, plural
+from tflint_gpu.reports.summary import Fixable, by_severity, plural, worst_first
 
 _LONGEST = 60_000  # GitHub refuses comments with more than 65,536 characters
 _HEAD = "| | file | place | rule | finding | predicted |\n|---|---|---|---|---|---|\n"

@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import tell
-from tflint_gpu.cli.commands import GroupedCommand
-from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.cli.commands import GroupedCommand, tell
+from tflint_gpu.cli.commands.settings_options import (
+    config_option,
+    list_option,
+    overrides,
+    refuse_isolated_config,
+    settings_file,
+)
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
@@ -26,8 +31,8 @@ from tflint_gpu.severity import WORST_FIRST
 if TYPE_CHECKING:
     from tflint_gpu.checking.engine import Batch, Engine
     from tflint_gpu.checking.workers import Elsewhere
-    from tflint_gpu.cli.narrowing import Narrowing
-    from tflint_gpu.cli.reporting import Outcome
+    from tflint_gpu.cli.check.narrowing import Narrowing
+    from tflint_gpu.cli.check.reporting import Outcome
     from tflint_gpu.text.source import SourceFile
 
 _GROUPS = {
@@ -120,7 +125,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     if not given["watch"]:
         gc.disable()  # for a process that ends soon; the engine sweeps now and then
     if given["watch"]:
-        from tflint_gpu.cli.watching import refuse_other_work, watch
+        from tflint_gpu.cli.check.watching import refuse_other_work, watch
 
         refuse_other_work(paths, given)
         given["jobs"] = 1  # no process should be forked while threads watch; what is unchanged is in the cache
@@ -173,7 +178,14 @@ class Check:
 
     def _check(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> int:
         # Only now: `--help` and wrong options should not wait for these.
-        from tflint_gpu.cli.reporting import ReportOptions, add_noqa, report, report_to_file, show_diffs, tell_baseline
+        from tflint_gpu.cli.check.reporting import (
+            ReportOptions,
+            add_noqa,
+            report,
+            report_to_file,
+            show_diffs,
+            tell_baseline,
+        )
 
         given, here = self.given, resolver.working_directory
         stdin = files[0] if files and files[0].content is not None else None
@@ -202,7 +214,7 @@ class Check:
             return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.diagnostics))
         outcome = outcome.of_projects(files)
         if given["estimate"]:
-            from tflint_gpu.cli.estimating import in_order
+            from tflint_gpu.cli.check.estimating import in_order
 
             outcome = in_order(outcome, resolver, files, here, self.paths)
         # With fixes, standard output is for the fixed text of standard input.
@@ -257,7 +269,7 @@ class Check:
         return path
 
     def _narrowing(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> Narrowing:
-        from tflint_gpu.cli.narrowing import Narrowing
+        from tflint_gpu.cli.check.narrowing import Narrowing
 
         here = resolver.working_directory
         stdin = any(file.content is not None for file in files)
@@ -280,14 +292,14 @@ class Check:
         narrowing: Narrowing,
         is_fixing: bool,
     ) -> Outcome:
-        from tflint_gpu.cli.reporting import Outcome, each_once
+        from tflint_gpu.cli.check.reporting import Outcome, each_once
 
         if _have_nothing(files):
             return Outcome(narrowing.narrow((), {}), (), is_fixing, gone=narrowing.gone((), {}))
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.importers import importing
         from tflint_gpu.checking.workers import check_files
-        from tflint_gpu.cli.progress import Progress, may_show_progress
+        from tflint_gpu.cli.check.progress import Progress, may_show_progress
 
         # What came of standard input is not kept.
         use_cache = not self.given["no_cache"] and any(file.content is None for file in files)
@@ -318,7 +330,7 @@ class Check:
                 sources=sources,
                 gone=narrowing.gone(diagnostics, sources),
             )
-        from tflint_gpu.cli.fixing import Fixing
+        from tflint_gpu.cli.check.fixing import Fixing
 
         fixing = Fixing(
             make_engine,

@@ -9,8 +9,8 @@ from tflint_gpu.diagnostics import Edit, Fix, Related
 from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
-    from tflint_gpu import finding
     from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.rule import finding
 
 
 def placed(fix: finding.Fix, file: File) -> Fix | None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND, tell
-from tflint_gpu.cli.commands import coloured_patch, is_coloured
+from tflint_gpu.cli.commands import FAILED, FOUND, coloured_patch, is_coloured, tell
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.reports import View, renderer
+from tflint_gpu.reports import View
 from tflint_gpu.reports.advice import once_a_project
 from tflint_gpu.reports.display import printable, printable_lines
+from tflint_gpu.reports.formats import renderer
 from tflint_gpu.reports.summary import fix_summary, fixed_problems, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.advice import fold
-from tflint_gpu.reports.display import printable, styled
+from tflint_gpu.reports.display import SEVERITY_STYLES, printable, styled
 from tflint_gpu.reports.locations import place
-from tflint_gpu.reports.severities import SEVERITY_STYLES
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:

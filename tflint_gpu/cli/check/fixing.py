@@ -9,7 +9,7 @@ from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, fix_source, wanted, write
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.checking.workers import Elsewhere, check_files
-from tflint_gpu.cli.reporting import each_once
+from tflint_gpu.cli.check.reporting import each_once
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.files import FileToCheck

@@ -15,7 +15,7 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable_lines
-from tflint_gpu.reports.full import predicted
+from tflint_gpu.reports.formats.full import predicted
 from tflint_gpu.reports.locations import place, portable
 
 _NOT_XML = regex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
