@@ -265,6 +265,27 @@ def test_stubs_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
     assert outcome.result.notes["types"] == ["float32", "int64", "uint8", "uint8"]
 
 
+def test_numbers_that_are_handed_to_a_traced_function(measure: Measure) -> None:
+    """Protects repairs from traces for each number, and from types that eager TensorFlow does not mind."""
+    outcome = measure(
+        "traces, kept = [], [tf.Variable(1.0)]\n"
+        "@tf.function\ndef step(gain, over, action, flags, state, kept):\n"
+        "    traces.append((over, type(action)))\n"
+        "    return kept[0] * gain * flags + state + tf.one_hot(action, 3) * (1 - over)\n"
+        "for k in range(40):\n"
+        "    given = k / 40, np.bool_(k % 2), np.int64(k % 3), np.arange(3) < 2, np.ones(3), kept\n"
+        "    gain, over, action, flags, state, _ = given\n"
+        "    eager = kept[0] * gain * flags + state + tf.one_hot(action, 3) * (1 - int(over))\n"
+        "    flags = tflint_measure.number(flags)\n"
+        "    np.testing.assert_allclose(eager, step(*tflint_measure.handed(gain, over, action, flags, state, kept)))\n"
+        "assert len(traces) == 6, traces\n"
+        "few = [type(tflint_measure.handed(k)[0]) is int for k in range(30)]\n"
+        "tflint_measure.finish(few=[few[0], few[-1]])\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.result.notes["few"] == [True, False]
+
+
 def test_episodes_are_one_loop(measure: Measure) -> None:
     """Protects loops that are left when an episode is over; what is done between two of them counts for no step."""
     outcome = measure(

@@ -166,6 +166,37 @@ def traced(function: Callable[..., Any]) -> Any:
 _TRACED: dict[Any, Any] = {}
 
 
+def handed(*values: Any) -> Any:
+    """What a traced function is to get for values of Python's: it would be traced again for each new number.
+
+    So numbers with a point, and arrays of twice their precision, become tensors of the type that they take in a
+    calculation with weights. What is true or false, and whole numbers as long as they are few, are what they were.
+    """
+    return tf.nest.map_structure(_handed, values)
+
+
+def number(value: Any) -> Any:
+    """What is only calculated with, as TensorFlow takes it eagerly: an array has the type of what it meets there."""
+    is_other = isinstance(value, numpy.ndarray) and value.dtype.kind in "biu"
+    return tf.constant(value, tf.keras.backend.floatx()) if is_other else value
+
+
+_WHOLE: set[int] = set()
+_FEW = 16
+
+
+def _handed(value: Any) -> Any:
+    if isinstance(value, (bool, numpy.bool_)):
+        return bool(value)
+    if isinstance(value, (float, numpy.floating)):
+        return tf.constant(value, tf.keras.backend.floatx())
+    if isinstance(value, (int, numpy.integer)):
+        _WHOLE.add(int(value))
+        return int(value) if len(_WHOLE) <= _FEW else tf.constant(value)
+    is_double = isinstance(value, numpy.ndarray) and value.dtype == numpy.float64
+    return tf.constant(value, tf.keras.backend.floatx()) if is_double else value
+
+
 def fit(method: Callable[..., Any], samples: int = 1) -> Callable[..., Any]:
     """Stand for `model.fit`: the same training, long enough to be measured, without validation or output."""
 
