@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy
 import tensorflow as tf
+import tflint_archives
 import tflint_measure
 
 FOLDERS: tuple[str, ...] = ()
@@ -165,7 +166,9 @@ def _made(path: Any) -> str | None:
     place = place_of(path)
     if ending in _IMAGES:
         return _made_image(path)
-    if ending == ".gz" and "-idx" in os.path.basename(place):
+    if known := tflint_archives.written(place):
+        tell(known)
+    elif ending == ".gz" and "-idx" in os.path.basename(place):
         _write_idx(place)
     elif ending in _TABLES and COLUMNS:
         _write_table(place)

@@ -21,6 +21,9 @@ _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE = 2048
 _ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
 _BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECASE)
+# `w = tf.shape(picture)[1]`, `half = w // 2`, `picture[:, :half]`, `picture[:, half:]`
+_WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[1\]")
+_HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
 _LABELS = {
     "categorical_crossentropy": "one-hot",
@@ -74,9 +77,8 @@ class Hints:
 
     def settings(self) -> Iterator[str]:
         """The statements that tell the modules next to the program."""
-        image = self.image or (self.inputs if len(self.inputs) == 3 and self.inputs[2] in (1, 3, 4) else ())
         for module, name, value in (
-            (FILES, "IMAGE", image),
+            (FILES, "IMAGE", self.image),
             (FILES, "INPUT", self.inputs),
             (FILES, "CLASSES", self.classes),
             (FILES, "COLUMNS", self.columns),
@@ -99,9 +101,14 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
     separator, fields = next((field for file in files for field in _fields(file)), ("", 0))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
+    inputs = next((shape for file in files for shape in reader.input_shapes(file)), ())
+    image = next((shape for file in files for shape in reader.image_shapes(file)), ())
+    image = image or (inputs if len(inputs) == 3 and inputs[2] in (1, 3, 4) else ())
+    if image and any(map(_holds_two, files)):
+        image = (image[0], 2 * image[1], *image[2:])
     return Hints(
-        inputs=next((shape for file in files for shape in reader.input_shapes(file)), ()),
-        image=next((shape for file in files for shape in reader.image_shapes(file)), ()),
+        inputs=inputs,
+        image=image,
         classes=dense[-1] if dense else 0,
         columns=tuple(dict.fromkeys(name for file in files for name in _columns(file))),
         labels=next((label for file in files for label in reader.labels(file)), ""),
@@ -182,6 +189,13 @@ class _Reader:
 
     def _value(self, file: File, expr: Any) -> Any:
         return None if expr is None else self._entry.value(expr, file)
+
+
+def _holds_two(file: File) -> bool:
+    """Whether each picture holds two of the size that is wanted, one next to the other, and is cut in the middle."""
+    code = file.source.code
+    halves = (half for match in _WIDTHS.finditer(code) for half in re.findall(_HALVES.format(match[1]), code))
+    return any(f"[:, :{half}" in code and f"[:, {half}:" in code for half in halves)
 
 
 def _ending(files: Sequence[File]) -> str:

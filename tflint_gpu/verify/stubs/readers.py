@@ -16,7 +16,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
 FILES, VALUES, ENVIRONMENT, RECORDS = "tflint_files", "tflint_values", "tflint_environment", "tflint_records"
-MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS)
+MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS, "tflint_archives")
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
@@ -62,8 +62,8 @@ _AROUND = {
 _METHODS_AROUND = {
     "writing_to": ("save", "savefig"),
     "image_folder": ("flow_from_directory",),
-    "weights": ("load_weights",),
 }
+_LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
     (RECORDS, ("records", "parsed")),
     (VALUES, ("known_table",)),
@@ -128,6 +128,10 @@ def read_elsewhere(file: File) -> Iterator[Around]:
         for method in methods:
             for call in file.method_calls(method):
                 yield Around(call, function)
+    for call in file.tree.calls:  # of the project's own functions, one whose result is not used fills a model
+        is_own = isinstance(file.tree.parents[call], cst.Expr) and _LOADS_WEIGHTS.fullmatch(_last_name(call.func))
+        if is_own or method_name(call) == "load_weights":
+            yield Around(call, "weights")
     for call in file.calls("keras.optimizers.*"):
         if any(arg.keyword is not None and arg.keyword.value in ("lr", "decay") for arg in call.args):
             yield Around(call, "old_optimizer")
@@ -140,6 +144,11 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     if any(_must_be_given(call) or _may_be_asked(call) for call in file.method_calls("add_argument")):
         for call in file.method_calls("parse_args"):
             yield Around(call, "arguments")
+
+
+def _last_name(called: cst.BaseExpression) -> str:
+    called = called.attr if isinstance(called, cst.Attribute) else called
+    return called.value if isinstance(called, cst.Name) else ""
 
 
 def _is_step_of_four(node: cst.CSTNode) -> bool:
