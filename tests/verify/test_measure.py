@@ -309,6 +309,18 @@ def test_slow_steps_are_not_repeated_for_shapes_that_were_seen(measure: Measure)
     assert outcome.status == "finished", outcome.stderr
 
 
+def test_a_range_goes_on_to_its_end(measure: Measure) -> None:
+    """Protects loops whose condition is on their own number: an agent that learns from the fiftieth episode on."""
+    outcome = measure(
+        "tflint_measure.expect(0)\nseen = []\n"
+        "for episode in tflint_measure.steps(range(100)):\n"
+        "    time.sleep(0.002)\n    seen.append(episode)\n"
+        "    if episode > 50:\n        tflint_measure.passed(0)\n"
+        "    assert seen == [n % 100 for n in range(len(seen))]\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+
+
 NEVER = """
 import tflint_clock
 tflint_clock.MOST_SECONDS_OF_SHAPES = 2.0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import pickle
@@ -46,10 +47,22 @@ def written(place: str) -> str:
             return f"{_ROWS} images of 32x32x3 ({folder}/{name})"
     if name == "imdb.pkl":
         texts = [_draw.integers(1, _WORDS, int(_draw.integers(20, 300))).tolist() for _ in range(_TEXTS)]
-        with open(place, "wb") as file:
-            pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), file)
+        with open(place, "wb") as known:
+            pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), known)
         return f"{_TEXTS} texts of word numbers, and labels (imdb.pkl)"
-    return ""
+    return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
+
+
+def _idx(place: str) -> str:
+    """A file of MNIST's format, packed: a header, and the bytes of images or of labels."""
+    name = os.path.basename(place)
+    rows, is_image = (60_000 if "train" in name else 10_000), "idx3" in name
+    sides = (28, 28) if is_image else ()
+    repeated = _draw.integers(0, 256 if is_image else 10, (100, *sides)).astype("uint8").tobytes() * (rows // 100)
+    header = numpy.array([2051 if is_image else 2049, rows, *sides], ">i4").tobytes()
+    with gzip.open(place, "wb", compresslevel=1) as file:
+        file.write(header + repeated)
+    return f"{rows} {'images of 28x28' if is_image else 'labels'} ({name})"
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -59,7 +59,8 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
 
     Arguments:
         samples: how many one iteration handles; times are per sample.
-        reads: whether getting the next element is part of what is measured; else a few are kept and repeated.
+        reads: whether getting the next element is part of what is measured; else a few are kept and repeated, but all
+            of a range, whose numbers say how far the program is.
     """
     frame = sys._getframe(1)
     place = frame.f_code, frame.f_lineno
@@ -71,11 +72,11 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
 def _steps(iterable: Iterable[Any], reads: bool, clock: Clock, known: set[Any]) -> Iterator[Any]:
     kept = 0
     if not reads:
-        iterable = list(itertools.islice(iterable, KEPT))
-        kept = len(iterable)
+        iterable = iterable if isinstance(iterable, range) else list(itertools.islice(iterable, KEPT))
+        kept = min(len(iterable), KEPT)
         if not kept:
             raise EmptyData("what the loop runs over has no element")
-    clock.resume(_until_all_shapes(iterable) if kept else 0)
+    clock.resume(_until_all_shapes(itertools.islice(iterable, kept)) if kept else 0)
     counts = False
     for element, is_first in _endless(iterable, reads):
         shapes = _shapes(element)
@@ -143,7 +144,7 @@ def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]
             if index < 0:
                 raise EmptyData("what the loop runs over has no element")
     else:
-        kept = list(itertools.islice(iterable, KEPT))
+        kept = iterable if isinstance(iterable, range) else list(itertools.islice(iterable, KEPT))
         if not kept:
             raise EmptyData("what the loop runs over has no element")
         for index in itertools.count():
