@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -54,16 +55,35 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
     above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
     if not _may_be_traced(model, above, made, is_run=True):
         return ()
+    return Change(file, above, made.definition, "above"), Change(file, made.first, _handing(made), last=made.last)
+
+
+def moved_statements(step: EagerStep) -> tuple[Change, ...]:
+    """What moves a step among the statements of a loop into a function; what the host makes of its data stays.
+
+    Raises:
+        NotMovable: it cannot be moved.
+    """
+    file, loop = step.loop_file, outermost_loop(step)
+    made = outline(file, loop, step.tape, UPDATES)
+    prepared = outline(file, loop, step.tape, UPDATES, hoists=True)
+    if prepared.arguments == made.arguments:
+        return Change(file, loop, made.definition, "above"), Change(file, made.first, made.call, last=made.last)
+    call = _handing(prepared)
+    return Change(file, loop, prepared.definition, "above"), Change(file, prepared.first, call, last=prepared.last)
+
+
+def _handing(made: Outline) -> str:
+    """The call, with numbers of Python's as tensors."""
     operands = _operands(made)
     given = [f"tflint_measure.number({text})" if text in operands else text for text in made.arguments]
     old, new = (", ".join(arguments) for arguments in (made.arguments, given))
-    call = made.call.replace(f"{made.name}({old})", f"{made.name}(*tflint_measure.handed({new}))")
-    return Change(file, above, made.definition, "above"), Change(file, made.first, call, last=made.last)
+    return made.call.replace(f"{made.name}({old})", f"{made.name}(*tflint_measure.handed({new}))")
 
 
 def _operands(made: Outline) -> set[str]:
     """The names with which a function only calculates: what is no number of the others' type becomes one there."""
-    nodes = list(ast.walk(ast.parse(made.definition.strip())))
+    nodes = list(ast.walk(ast.parse(dedent(made.definition))))
     operands = {id(side) for node in nodes if isinstance(node, ast.BinOp) for side in (node.left, node.right)}
     reads = [node for node in nodes if isinstance(node, ast.Name)]
     return {node.id for node in reads} - {node.id for node in reads if id(node) not in operands}

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import (
-    UPDATES,
     EagerStep,
     ExecutionContexts,
     NotMovable,
     TracedCode,
     TrainingSteps,
-    outline,
     takes_gradients_again,
 )
 from tflint_gpu.rule import (
@@ -33,7 +31,7 @@ from tflint_gpu.rule import (
     measured_loop,
 )
 
-from .moved_steps import moved_block, moved_step, outermost_loop
+from .moved_steps import moved_block, moved_statements, moved_step
 from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
@@ -193,15 +191,10 @@ def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
             return moved
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
-    loop = outermost_loop(step)
     try:
-        made = outline(step.loop_file, loop, step.tape, UPDATES)
+        return moved_statements(step)
     except NotMovable as error:
         raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
-    return (
-        Change(step.loop_file, loop, made.definition, "above"),
-        Change(step.loop_file, made.first, made.call, last=made.last),
-    )
 
 
 _WORKLOAD = Workload(

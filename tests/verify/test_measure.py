@@ -279,6 +279,8 @@ def test_numbers_that_are_handed_to_a_traced_function(measure: Measure) -> None:
         "    flags = tflint_measure.number(flags)\n"
         "    np.testing.assert_allclose(eager, step(*tflint_measure.handed(gain, over, action, flags, state, kept)))\n"
         "assert len(traces) == 6, traces\n"
+        "rows, pair = tflint_measure.handed([[k] * 20 for k in range(3)], [1, 2])\n"
+        "assert rows.shape == (3, 20) and rows.dtype == tf.int32 and pair == [1, 2]\n"
         "few = [type(tflint_measure.handed(k)[0]) is int for k in range(30)]\n"
         "tflint_measure.finish(few=[few[0], few[-1]])\n"
     )
@@ -319,6 +321,16 @@ def test_a_range_goes_on_to_its_end(measure: Measure) -> None:
         "    assert seen == [n % 100 for n in range(len(seen))]\n"
     )
     assert outcome.status == "finished", outcome.stderr
+
+
+def test_an_error_ends_a_program_whose_threads_do_not(tmp_path: Path) -> None:
+    """Protects the reason and the budget: a pipeline's thread went on after the error, until the time was over."""
+    code = (
+        "import threading, time\nimport tflint_measure\nthreading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "raise ValueError('it is broken')\n"
+    )
+    outcome = run_program(Program("run.py", {"run.py": code, **harness_modules()}).write(tmp_path))
+    assert (outcome.status, outcome.exception, outcome.text) == ("raised", "ValueError", "it is broken")
 
 
 NEVER = """

@@ -50,6 +50,9 @@ def planned(code: str, folder: Path) -> tuple[str, str, list[Path]]:
     (folder / "learn.py").write_text(MODEL_AND_DATA + code)
     (case,) = [case for case in cases_of(folder / "learn.py") if case.diagnostic.code == "TFG202"]
     assert case.pair is not None, case.reason
+    assert any("gets the program's numbers as tensors" in text for text in case.pair.remarks) == (
+        "handed(" in case.pair.after.files["learn.py"]
+    )
     pair = (case.pair.before, case.pair.after)
     paths = [program.write(folder / name) for name, program in zip(("before", "after"), pair, strict=True)]
     return pair[0].files["learn.py"], pair[1].files["learn.py"], paths
@@ -100,3 +103,29 @@ def test_a_block_that_would_do_another_thing_stays(old: str, new: str, tmp_path:
     assert old in code
     _, text, _ = planned(code.replace(old, new), tmp_path)
     assert "handed(" not in text
+
+
+PADDED = """
+import numpy as np
+
+texts = [[[0.25] * (4 - n), [0.5] * 4] for n in (0, 0, 0)] * 20
+for text in texts:
+    with tf.GradientTape() as recorded:
+        value = model(np.expand_dims(text[0], axis=0))
+        error = tf.reduce_mean(tf.square(value - float(len(text)))) if value is not None else np.sum(text)
+    slopes = recorded.gradient(error, model.trainable_variables)
+    optimizer.apply_gradients(zip(slopes, model.trainable_variables))
+    print(error)
+"""
+
+
+def test_what_numpy_makes_of_the_data_stays_outside(tmp_path: Path, forks: ForkedPrograms) -> None:
+    """Protects steps that prepare their batch under the tape: NumPy takes no tensor while a function is traced."""
+    _, after, paths = planned(PADDED, tmp_path)
+    assert "handed(" in after and "np.expand_dims(text[0], axis=0)" in after[after.index("handed(") :]
+    moved = after[after.index("def train_step") : after.index("for text in")]
+    assert "expand_dims_1)" in moved and "np.expand_dims" not in moved
+    assert "np.sum(text)" in moved, "it may not run"
+    flagged, repaired = (finished(forks.outcome(path)) for path in paths)
+    assert flagged.result is not None and repaired.result is not None
+    np.testing.assert_allclose(flagged.result.outputs, repaired.result.outputs, rtol=1e-3, atol=1e-5)

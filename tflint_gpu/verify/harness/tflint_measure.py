@@ -171,9 +171,17 @@ def handed(*values: Any) -> Any:
     """What a traced function is to get for values of Python's: it would be traced again for each new number.
 
     So numbers with a point, and arrays of twice their precision, become tensors of the type that they take in a
-    calculation with weights. What is true or false, and whole numbers as long as they are few, are what they were.
+    calculation with weights, and so do lists of many numbers. What is true or false, and whole numbers as long as they
+    are few, are what they were.
     """
-    return tf.nest.map_structure(_handed, values)
+    return tf.nest.map_structure(_handed, tuple(map(_rows, values)))
+
+
+def _rows(value: Any) -> Any:
+    """A list of many numbers as an array."""
+    numbers = tf.nest.flatten(value) if isinstance(value, list) else []
+    is_long = len(numbers) > _FEW and all(isinstance(n, (int, float, numpy.number)) for n in numbers)
+    return tf.constant(value) if is_long else value
 
 
 def number(value: Any) -> Any:

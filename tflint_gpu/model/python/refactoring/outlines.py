@@ -52,26 +52,29 @@ class NotMovable(Exception):
     """A step that cannot become a function; the text says why, as part of a sentence."""
 
 
-def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline:
+def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str], *, hoists: bool = False) -> Outline:
     """The statements from a tape to the update of the weights as a function.
 
     Arguments:
         updates: the methods that update weights.
+        hoists: what Python and NumPy make of an argument alone (`int(done)`, `np.array(rows)`) stays with the call.
 
     Raises:
         NotMovable: they are not in one block, or something among them leaves it.
     """
     if not file.tree.within(file.tree.block(file.tree.statement(tape)), loop):
         raise NotMovable("the tape is in another function than the loop")
-    return _written(file, loop, _region(file, loop, tape, updates), bound_in(file.python_statements(loop)))
+    return _written(
+        file, loop, _region(file, loop, tape, updates), bound_in(file.python_statements(loop)), hoists=hoists
+    )
 
 
 def outline_of_function(file: File, function: cst.FunctionDef, tape: cst.Call, updates: frozenset[str]) -> Outline:
     """The statements from a tape to the update of the weights as a function next to the one that holds them.
 
     It lies among the statements of the module, above the function or the class around it: one that is made whenever a
-    method runs would be traced as often. What it reads of the functions around it are its arguments. A number that
-    Python makes of one of these (`int(done)`) stays with the call.
+    method runs would be traced as often. What it reads of the functions around it are its arguments. What Python and
+    NumPy make of these alone (`int(done)`, `np.array(rows)`) stays with the call.
 
     Arguments:
         function: the innermost around the tape.
@@ -137,7 +140,7 @@ def _written(file: File, above: Node, region: Sequence[Node], local: set[str], *
 
     Arguments:
         local: the names that only the code around the region knows: what it reads of them are its arguments.
-        hoists: what `int`, `float` and `bool` make of an argument is one itself.
+        hoists: what Python and NumPy make of an argument is one itself.
     """
     tree = file.python_tree
     moved = [statement for line in region for statement in file.python_statements(line)]
@@ -177,16 +180,34 @@ def _written(file: File, above: Node, region: Sequence[Node], local: set[str], *
 
 
 def _hoisted(file: File, body: str, moved: list[ast.stmt], known: set[str]) -> tuple[str, dict[str, str]]:
-    """A body with parameters for the numbers that Python makes of names that are known before, and what they are."""
-    numbers: dict[str, str] = {}
-    for node in (node for statement in moved for node in ast.walk(statement)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _OF_PYTHON:
-            text = ast.get_source_segment(file.source.code, node)
-            if text is not None and node.args and free(node) - {node.func.id} <= known and text not in numbers.values():
-                numbers[file.names.free(*(f"{node.func.id}_{number}" for number in range(len(numbers) + 1, 99)))] = text
-    for name, text in numbers.items():
+    """A body with parameters for what the host makes of names that are known before, and what they are."""
+    texts: dict[str, str] = {}
+    for statement in moved:
+        for call in _on_host(file, statement, known):
+            text = ast.get_source_segment(file.source.code, call)
+            if text is not None:
+                texts.setdefault(text, ast.unparse(call.func).rpartition(".")[2])
+    parameters: dict[str, str] = {}
+    for number, (text, made_by) in enumerate(sorted(texts.items(), key=lambda item: -len(item[0])), start=1):
+        name = file.names.free(f"{made_by}_{number}", f"{made_by}_{number}_before")
+        parameters[name] = text
         body = re.sub(rf"(?<![\w.]){re.escape(text)}", name, body)
-    return body, numbers
+    return body, parameters
+
+
+def _on_host(file: File, node: ast.AST, known: set[str]) -> Iterator[ast.Call]:
+    """The calls that surely run, and that Python or NumPy make of known names alone."""
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        root, _, last = called.partition(".")
+        is_numpy = any(binding.target == "numpy" for binding in file.tree.root.bindings.get(root, ()))
+        is_host = called in _OF_PYTHON or (is_numpy and last) or called.rpartition(".")[2] in _OF_LISTS
+        if is_host and node.args and {name for arg in node.args for name in free(arg)} <= known:
+            yield node
+            return
+    if not isinstance(node, _SOMETIMES):
+        for child in ast.iter_child_nodes(node):
+            yield from _on_host(file, child, known)
 
 
 def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
@@ -288,6 +309,11 @@ def _end(block: list[ast.stmt]) -> int:
 
 
 _OF_PYTHON = ("int", "float", "bool")
+_OF_LISTS = ("pad_sequences",)
+_SOMETIMES = (
+    ast.If, ast.IfExp, ast.BoolOp, ast.For, ast.While, ast.Try, ast.Lambda, ast.FunctionDef, ast.ListComp,
+    ast.GeneratorExp, ast.DictComp, ast.SetComp,
+)  # fmt: skip
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OF_A_LOOP = (ast.Break, ast.Continue)
