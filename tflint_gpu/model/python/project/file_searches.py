@@ -162,12 +162,12 @@ class FileSearches:
     def _uses(self, path: Path, name: str) -> bool:
         last = name.rpartition(".")[2]
         summary = self._summaries.known(path)
-        if summary is not None and last not in summary.used:
-            return False
-        if not self._has(path, name):
-            return False
-        summary = self._summaries.of(path)
-        return summary is None or last in summary.used
+        if summary is None:
+            if not self._has(path, name):
+                return False
+            summary = self._summaries.of(path)
+            return summary is None or last in summary.used
+        return last in summary.used and (last == name or self._has(path, name))
 
     def _may_derive(self, path: Path, name: str) -> bool:
         if not self._has(path, name):
