@@ -6,8 +6,8 @@ import json
 import textwrap
 from pathlib import Path
 
-from tflint_gpu.checking.placement import placed
-from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
+from tflint_gpu.checking.engine.placement import placed
+from tflint_gpu.checking.engine.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.model import Model, Project
 from tflint_gpu.rule import Finding, Rule, entries, load
 from tflint_gpu.targets import Target

@@ -49,10 +49,10 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="session")
 def commands() -> Iterator[Warm]:
     """What `python -m tflint_gpu` imports to check, in one process for all tests."""
-    modules = ("check", "fixing", "narrowing", "reporting", "rule")
     running = Warm(
         "from tflint_gpu.checking import added_suppressions, cache, engine, fixes, workers\n"
-        f"from tflint_gpu.cli import {', '.join(modules)}\n"
+        "from tflint_gpu.cli import check, rule\n"
+        "from tflint_gpu.cli.check import fixing, narrowing, reporting\n"
         f"{WITH_ALL_RULES}"
     )
     yield running

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.cli.fixing import Fixing
+from tflint_gpu.cli.check.fixing import Fixing
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 

@@ -38,20 +38,22 @@ def imports(root: Path) -> Graph:
 
 
 def rooms(root: Path) -> dict[str, str]:
-    """The folder of each module; a face is a room of its own."""
+    """The folder of each module; a face is a room of its own, and so is each module right in `tflint_gpu`."""
+    own = root / "tflint_gpu"
     return {
-        name: f"{name} (face)" if name in FACES else ".".join(path.parent.relative_to(root).parts)
+        name: f"{name} (face)" if name in FACES else name if path.parent == own else _folder(root, path)
         for name, path in module_files(root).items()
     }
 
 
+def _folder(root: Path, path: Path) -> str:
+    """The folder of a module's file, with dots."""
+    return ".".join(path.parent.relative_to(root).parts)
+
+
 def modules_per_room(root: Path) -> Counter[str]:
     """How many modules each folder has, without its `__init__`."""
-    return Counter(
-        ".".join(path.parent.relative_to(root).parts)
-        for path in module_files(root).values()
-        if path.name != "__init__.py"
-    )
+    return Counter(_folder(root, path) for path in module_files(root).values() if path.name != "__init__.py")
 
 
 def arrows_between_rooms(root: Path) -> Counter[tuple[str, str]]:
@@ -69,3 +71,21 @@ def two_way_rooms(root: Path) -> list[tuple[str, str]]:
     """The pairs of folders that import each other."""
     arrows = arrows_between_rooms(root)
     return sorted((one, other) for one, other in arrows if one < other and (other, one) in arrows)
+
+
+def graph_of_rooms(root: Path) -> Graph:
+    """For each room the other rooms that it imports."""
+    result: Graph = {room: set() for room in rooms(root).values()}
+    for importer, imported in arrows_between_rooms(root):
+        if importer != imported:
+            result[importer].add(imported)
+    return result
+
+
+def circles(graph: Graph) -> list[str]:
+    """What imports itself in a circle or leads into one, each with what it imports there."""
+    left = dict(graph)
+    while leaves := [name for name, found in left.items() if not found & left.keys() - {name}]:
+        for name in leaves:
+            del left[name]
+    return [f"{name}: {' '.join(sorted(found & left.keys()))}" for name, found in left.items()]

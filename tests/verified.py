@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.experiment import Experiment
+from tflint_gpu.rule.experiment import Experiment
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
-from tflint_gpu.evidence import recorded
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.rule import Rule, RuleEntry, entries, load
+from tflint_gpu.rule.evidence import recorded
 from tflint_gpu.text.toml import loads
 
 DIAGNOSES = "machine"

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/arrows.py [CHECKOUT] [--pairs]
 
-A room is a folder. CHECKOUT is the root of a checkout, this one if none is named; it is read and not imported.
+A room is a folder, or a module right in `tflint_gpu`. CHECKOUT is the root of a checkout, this one if none is named; it
+is read and not imported.
 """
 
 from __future__ import annotations

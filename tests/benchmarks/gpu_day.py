@@ -1,8 +1,9 @@
 """All that needs a GPU, for the day one is at hand: run it again until it says that nothing is left.
 
-    python tests/benchmarks/gpu_day.py [--minutes 8] [--device gpu:0] [--only memory|verify|evidence] [--retry] [--list]
+    python tests/benchmarks/gpu_day.py [--minutes 8] [--device gpu:0] [--only KIND] [--first NAME ...] [--retry] [--list]
 
-It checks NVML's figures against TensorFlow's own, runs `verify` on each program of `fixtures/`, and each workload of
+It checks NVML's figures against TensorFlow's own, asks `doctor`, lets `run` watch a program with planted waits and
+`verify` judge programs with known factors, runs `verify` on each program of `fixtures/`, and each workload of
 `rules/EVIDENCE.md`. Each piece of it is kept in `--results` as soon as it is done, so that a call which ends, or is
 ended, loses at most the piece that it was at, and the next one goes on from there. No call takes longer than
 `--minutes`: no piece begins that might not end in time. `tests/GPU.md` is written at the end of each.
@@ -18,6 +19,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,18 +29,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from gpu_day_page import page
+from verdicts import known
 
 from tflint_gpu.gpu.cards import Gpu, choose, shown_devices, survey
 from tflint_gpu.gpu.watch import Watch
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, choose_sandbox
 from tflint_gpu.verify.execution.worker import Place, run_program
+from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.verification import Setup
 from tflint_gpu.verify.slicing.extract import HARNESS, Program, harness_modules
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +54,12 @@ _GIB = 1 << 30
 _SLACK = 20.0  # seconds that ending a piece and writing the page may take
 _OF_FIXTURES = "4GiB"  # the card of those who ask in `fixtures/`
 
-Kind = Literal["memory", "verify", "evidence"]
+_COMMAND = (sys.executable, "-m", "tflint_gpu")
+_EXAMINED = ("verdict", "exit_code", "next_step", "diagnoses")  # of doctor's report
+_WATCHED = ("seconds", "idle", "utilisation")  # of run's
+_KNOWN = ("1", "1.2", "1.5")  # factors between two programs
+
+Kind = Literal["memory", "doctor", "run", "known", "verify", "evidence"]
 Found = dict[str, Any]
 
 
@@ -58,7 +68,7 @@ class Piece:
     """What is run at a time.
 
     Arguments:
-        what: bytes, a path below the repository, or a file of workloads.
+        what: bytes, a path below the repository, a factor, or a file of workloads.
         limit: seconds that it may take.
     """
 
@@ -82,6 +92,8 @@ def pieces(budget: float, only: str | None = None) -> list[Piece]:
         budget: seconds of `verify` for each program.
     """
     checks = [Piece("memory", str(size), 60.0) for size in (_GIB, 4 * _GIB, 16 * _GIB)]
+    checks += [Piece("doctor", "tests/run/planted.py", 120.0), Piece("run", "tests/run/planted.py", 120.0)]
+    checks += [Piece("known", factor, budget + 60.0) for factor in _KNOWN]
     folders = ("fails_on_gpu", "not_used", "idle_in_validation", "validation_only", "no_faster", "no_longer_runs")
     fixtures = [
         Piece("verify", path.relative_to(ROOT).as_posix(), budget + 60.0)
@@ -158,7 +170,10 @@ class Bench:
         """What came of a piece; never an exception of its own making."""
         if piece.kind == "memory":
             return self.hold(int(piece.what), piece.limit)
-        return self.verify(piece) if piece.kind == "verify" else self.measure(piece)
+        if piece.kind == "known":
+            return self.judge(piece.what)
+        ways = {"doctor": self.examine, "run": self.watch, "verify": self.verify, "evidence": self.measure}
+        return ways[piece.kind](piece)
 
     def hold(self, size: int, limit: float) -> Found:
         """Let a program hold so many bytes in one tensor: what TensorFlow says of it, and NVML."""
@@ -186,11 +201,53 @@ class Bench:
             "fault": "" if peaks else f"{outcome.status}: {outcome.text or 'TensorFlow lists no GPU'}",
         }
 
+    def examine(self, piece: Piece) -> Found:
+        """`tflint-gpu doctor` on a program."""
+        with tempfile.TemporaryDirectory(prefix="tflint-gpu-day-") as folder:
+            output = Path(folder) / "report.json"
+            command = [*_COMMAND, "doctor", "--python", self.python, "--output-format", "json", piece.what]
+            printed, fault = _run(command, piece.limit, {"PYTHONPATH": _with(ROOT)})
+            output.write_text(printed, "utf-8")
+            return _kept(output, fault, _EXAMINED)
+
+    def watch(self, piece: Piece) -> Found:
+        """`tflint-gpu run` on a program with planted waits: what it says of each, and what the program says itself."""
+        with tempfile.TemporaryDirectory(prefix="tflint-gpu-day-") as name:
+            folder, installed = Path(name), Path(name) / "site-packages"
+            installed.mkdir()
+            program = Path(shutil.copy(ROOT / piece.what, folder))
+            shutil.copy((ROOT / piece.what).with_name("waits.py"), installed)
+            (folder / "card").write_bytes(bytes(24))  # three numbers that a made-up card would read
+            output, truth = folder / "report.json", folder / "truth.json"
+            variables = {"WAITS_CARD": str(folder / "card"), "WAITS_TRUTH": str(truth)}
+            variables["PYTHONPATH"] = _with(ROOT, installed)
+            command = [*_COMMAND, "run", "--python", self.python, "--isolated", "--output-format", "json"]
+            fault = _run([*command, "-o", str(output), str(program)], piece.limit, variables)[1]
+            found = _kept(output, fault, (*_WATCHED, "lines"))
+            if found["fault"]:
+                return found
+            waits, text = json.loads(truth.read_text("utf-8")), program.read_text("utf-8").splitlines()
+        lines = [
+            (text[line["row"] - 1], line["idle"]) for line in found.pop("lines") if line["filename"] == str(program)
+        ]
+        charged = {wait: sum(idle for code, idle in lines if f"# planted: {wait}" in code) for wait in waits}
+        return {**found, "waits": waits, "charged": charged}
+
+    def judge(self, factor: str) -> Found:
+        """`verify` on two programs of which one takes a known factor of the time of the other."""
+        setup = Setup(gpu=self.gpu, python=self.python, sandbox=self.sandbox)
+        result = list(verify(known(factor, "slowdown"), setup, self.budget))[-1].verdict
+        fault = "" if result.ratio is not None else result.reason
+        return {
+            "fault": fault,
+            **{name: getattr(result, name) for name in ("verdict", "ratio", "low", "high", "reason")},
+        }
+
     def verify(self, piece: Piece) -> Found:
         """`tflint-gpu verify` on a program, as a user runs it."""
         with tempfile.TemporaryDirectory(prefix="tflint-gpu-day-") as folder:
             output = Path(folder) / "report.json"
-            command = [sys.executable, "-m", "tflint_gpu", "verify", "--yes", "--isolated", "--device", self.device]
+            command = [*_COMMAND, "verify", "--yes", "--isolated", "--device", self.device]
             command += ["--python", self.python, "--budget", f"{self.budget:.0f}s", "--gpu-memory", _OF_FIXTURES]
             command += ["--output-format", "json", "-o", str(output), piece.what]
             fault = _run(command, piece.limit, {"PYTHONPATH": _with(ROOT)})[1]
@@ -212,6 +269,15 @@ class Bench:
             return {"fault": fault or "it printed no result"}
 
 
+def _kept(output: Path, fault: str, names: Sequence[str]) -> Found:
+    """Of a report in JSON what the page shows."""
+    try:
+        report = json.loads(output.read_text("utf-8"))
+        return {"fault": "", **{name: report[name] for name in names}}
+    except (OSError, ValueError, KeyError):
+        return {"fault": fault or "it wrote no report"}
+
+
 def _run(command: Sequence[str], limit: float, variables: Mapping[str, str]) -> tuple[str, str]:
     """What a command printed, and why it is of no use, empty where it is."""
     environment = {**os.environ, **variables}
@@ -225,8 +291,8 @@ def _run(command: Sequence[str], limit: float, variables: Mapping[str, str]) -> 
     return done.stdout, f"exit code {done.returncode}: {said[-1] if said else 'nothing was said'}"
 
 
-def _with(folder: Path) -> str:
-    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+def _with(*folders: Path) -> str:
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _short(one: Found) -> Found:
@@ -262,13 +328,19 @@ def interpreter(results: Path) -> str:
     return str(python)
 
 
+def _turn(piece: Piece, first: Sequence[str]) -> int:
+    """The place in the order: that of the first word that is in the name."""
+    return next((place for place, word in enumerate(first) if word in piece.name), len(first))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Go on for some minutes, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=8.0, help="that this call may take")
     parser.add_argument("--budget", type=float, default=90.0, help="seconds of verify for each program")
     parser.add_argument("--device", default="gpu", help="as for verify")
-    parser.add_argument("--only", choices=["memory", "verify", "evidence"])
+    parser.add_argument("--only", choices=get_args(Kind))
+    parser.add_argument("--first", nargs="+", default=[], metavar="NAME", help="what is done first: words in names")
     parser.add_argument("--results", type=Path, default=ROOT / "tests" / "gpu_day", help="where results are kept")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     parser.add_argument("--retry", action="store_true", help="do again what failed, too")
@@ -278,7 +350,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     card = "no GPU" if choice.gpu is None else choice.gpu.name
     results = given.results.resolve() / re.sub(r"\W+", "-", card)  # another card is another day
     everything = Day(pieces(given.budget), results)
-    day = Day(pieces(given.budget, given.only), results, retries=given.retry)
+    chosen = sorted(pieces(given.budget, given.only), key=lambda piece: _turn(piece, given.first))
+    day = Day(chosen, results, retries=given.retry)
     if given.list:
         print("".join(f"{piece.kind} {piece.what}\n" for piece in day.left()), end="")
         return LEFT if day.left() else DONE

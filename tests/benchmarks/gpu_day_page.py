@@ -32,12 +32,26 @@ def page(known: Sequence[Found], gpu: Gpu, count: int) -> str:
     when = f"{dates[0]} to {dates[-1]}" if len(dates) > 1 else "".join(dates)
     memory = "" if gpu.total_memory is None else f", {gpu.total_memory / (1 << 30):.1f} GiB"
     facts = [f"- card: {gpu.name}{memory}, driver {gpu.driver}", f"- done: {len(known)} of {count} pieces, {when}"]
-    parts = [HEAD, "\n".join(facts), *_memory(known), *_verify(known), *_evidence(known), *_faults(known)]
+    parts = [
+        HEAD,
+        "\n".join(facts),
+        *_memory(known),
+        *_doctor(known),
+        *_run(known),
+        *_judged(known),
+        *_verify(known),
+        *_evidence(known),
+        *_faults(known),
+    ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 def _of(known: Sequence[Found], kind: str) -> list[Found]:
     return [one for one in known if one["kind"] == kind]
+
+
+def _without_faults(known: Sequence[Found], kind: str) -> list[Found]:
+    return [one["found"] for one in _of(known, kind) if not one["found"]["fault"]]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -46,7 +60,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _memory(known: Sequence[Found]) -> Iterator[str]:
-    found = [one["found"] for one in _of(known, "memory") if not one["found"]["fault"]]
+    found = _without_faults(known, "memory")
     if not found:
         return
     yield "## NVML's figures beside TensorFlow's own"
@@ -74,6 +88,41 @@ def _agreement(found: Sequence[Found]) -> str:
     agrees = apart <= _MOST_APART * largest and min(shares) >= 0
     word = "They agree" if agrees else "**They do not agree**"
     return f"{word}: CUDA's own share differs by {apart / _MIB:,.0f} MiB over {len(told)} sizes up to {largest / _MIB:,.0f} MiB."
+
+
+def _doctor(known: Sequence[Found]) -> Iterator[str]:
+    for one in _without_faults(known, "doctor"):
+        yield "## What `doctor` says"
+        yield f"{one['verdict']} Exit code {one['exit_code']}; next: {one['next_step']}"
+        rows = [[each["code"], each["severity"], each["seen"]] for each in one["diagnoses"]]
+        if rows:
+            yield _table(["diagnosis", "", "seen"], rows)
+
+
+def _run(known: Sequence[Found]) -> Iterator[str]:
+    for one in _without_faults(known, "run"):
+        yield "## What `run` says of planted waits"
+        idle, seconds = one["idle"], one["seconds"]
+        yield (
+            f"`tests/run/planted.py` ran for {seconds:.1f} s; idle by {idle['measured_by']}: {idle['share']:.0%}. "
+            "`sync` waits for the card, which works meanwhile."
+        )
+        rows = []
+        for wait, planted in one["waits"].items():
+            charged = one["charged"][wait]
+            rows.append([wait, f"{planted:.2f}", f"{charged:.2f}", f"{abs(charged - planted) / seconds:.1%}"])
+        yield _table(["wait", "planted, s", "charged to its line, s", "apart, of the run"], rows)
+
+
+def _judged(known: Sequence[Found]) -> Iterator[str]:
+    rows = [
+        [one["what"], found["verdict"], f"{found['ratio']:.3g} ({found['low']:.3g} to {found['high']:.3g})"]
+        for one in _of(known, "known")
+        if not (found := one["found"])["fault"]
+    ]
+    if rows:
+        yield "## Programs with known factors under verify"
+        yield _table(["true factor", "verdict on a predicted slowdown", "measured"], rows)
 
 
 def _verify(known: Sequence[Found]) -> Iterator[str]:

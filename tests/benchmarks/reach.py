@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.checking.workers import with_large_stack
-from tflint_gpu.cli.flagged import findings
+from tflint_gpu.cli.commands.flagged import findings
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from verified import cases_of, verified
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.experiment import Experiment, Workload
+from tflint_gpu.rule.experiment import Experiment, Workload
 from tflint_gpu.verify.experiments.verification import Case, Verification
 from tflint_gpu.verify.slicing.extract import workload_pair
 

@@ -12,8 +12,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from tflint_gpu.checking import projects
-from tflint_gpu.checking.engine import Engine, FileResult
+from tflint_gpu.checking.engine import Engine, FileResult, projects
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary

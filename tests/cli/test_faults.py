@@ -21,8 +21,9 @@ from fixing import fix
 from tflint_gpu.checking.added_suppressions import add_suppressions
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
-from tflint_gpu.cli.fixing import Fixing
-from tflint_gpu.reports import View, renderer
+from tflint_gpu.cli.check.fixing import Fixing
+from tflint_gpu.reports import View
+from tflint_gpu.reports.formats import renderer
 from tflint_gpu.rule import Finding
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery

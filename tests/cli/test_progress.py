@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.cli.progress import PATIENCE, Progress, may_show_progress
+from tflint_gpu.cli.check.progress import PATIENCE, Progress, may_show_progress
 
 pty = pytest.importorskip("pty")
-SCRIPT = "import tflint_gpu.cli.progress as p; p.PATIENCE = 0; from tflint_gpu.cli import main; main({!r})"
+SCRIPT = "import tflint_gpu.cli.check.progress as p; p.PATIENCE = 0; from tflint_gpu.cli import main; main({!r})"
 PROGRAM = 'import tensorflow as tf\nwith tf.device("/GUP:0"):\n    pass\n'
 
 

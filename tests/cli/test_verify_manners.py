@@ -28,7 +28,7 @@ from tflint_gpu.verify.experiments import scheduling
 from tflint_gpu.verify.experiments import verification
 from tflint_gpu.verify.statistics.outcomes import Run
 from tflint_gpu.verify.statistics.statistics import Verdict
-from tflint_gpu.cli import consent
+from tflint_gpu.cli.verify import consent
 
 def measure(cases, setup, seconds):
     Path("began").touch()

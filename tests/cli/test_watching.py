@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.cli.watching import has_a_say
+from tflint_gpu.cli.check.watching import has_a_say
 
 BROKEN = 'import tensorflow as tf\n\nwith tf.device("/GUP:0"):\n    pass\n'
 WHOLE = BROKEN.replace("GUP", "GPU")

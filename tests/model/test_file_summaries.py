@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from checks import ALL_RULES, NEWEST, codes, findings
 
-from tflint_gpu.checking.prefilter import rules_that_may_fire
+from tflint_gpu.checking.engine.prefilter import rules_that_may_fire
 from tflint_gpu.model import Model, Project
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees, python_tree
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary

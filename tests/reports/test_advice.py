@@ -10,8 +10,9 @@ import pytest
 from findings import finding
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location
-from tflint_gpu.reports import View, concise, full
+from tflint_gpu.reports import View
 from tflint_gpu.reports.advice import fold
+from tflint_gpu.reports.formats import concise, full
 from tflint_gpu.reports.summary import summary
 
 VIEW = View(Path("/p"))

@@ -6,8 +6,8 @@ import re
 
 from findings import ODD_NAME, Hard, finding
 
-from tflint_gpu.reports.azure import render
 from tflint_gpu.reports.display import printable_lines
+from tflint_gpu.reports.formats.azure import render
 
 
 def decoded(line: str) -> tuple[dict[str, str], str]:

@@ -15,7 +15,8 @@ from markdown_it import MarkdownIt
 from warm import Warm, as_text
 
 from tflint_gpu.diagnostics import Location, Prediction, Related
-from tflint_gpu.reports import View, renderer
+from tflint_gpu.reports import View
+from tflint_gpu.reports.formats import renderer
 from tflint_gpu.settings.options import OUTPUT_FORMATS
 from tflint_gpu.text.source import SourceFile
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
-from tflint_gpu.reports import View, renderer
+from tflint_gpu.reports import View
 from tflint_gpu.reports.display import colour_of
+from tflint_gpu.reports.formats import renderer
 from tflint_gpu.reports.summary import statistics, summary
 from tflint_gpu.severity import WORST_FIRST
 

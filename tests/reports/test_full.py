@@ -8,7 +8,7 @@ import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, OnCpu, Prediction, Related
 from tflint_gpu.reports import View
-from tflint_gpu.reports.full import predicted, render
+from tflint_gpu.reports.formats.full import predicted, render
 from tflint_gpu.text.source import SourceFile
 
 

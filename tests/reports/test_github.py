@@ -11,7 +11,7 @@ from findings import Hard, finding
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable_lines
-from tflint_gpu.reports.github import render
+from tflint_gpu.reports.formats.github import render
 
 VIEW = View(Path("/p"))
 

@@ -11,7 +11,7 @@ from findings import ODD_NAME, Hard, finding, schema
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.reports import View
-from tflint_gpu.reports.gitlab import render
+from tflint_gpu.reports.formats.gitlab import render
 from tflint_gpu.text.source import SourceFile
 
 

@@ -11,7 +11,7 @@ from junitparser import JUnitXml, TestCase, TestSuite
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable_lines
-from tflint_gpu.reports.junit import render
+from tflint_gpu.reports.formats.junit import render
 
 TestCase.__test__ = TestSuite.__test__ = False  # these are no tests of ours
 

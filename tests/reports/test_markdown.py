@@ -13,7 +13,7 @@ from markdown_it.token import Token
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.reports import View
-from tflint_gpu.reports.markdown import render
+from tflint_gpu.reports.formats.markdown import render
 
 VIEW = View(Path("/p"))
 

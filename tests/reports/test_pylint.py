@@ -5,7 +5,7 @@ from __future__ import annotations
 from diff_cover.violationsreporters.violations_reporter import PylintDriver
 from findings import Hard, finding
 
-from tflint_gpu.reports.pylint import render
+from tflint_gpu.reports.formats.pylint import render
 
 
 def test_the_form_that_ruff_and_flake8_print(hard: Hard) -> None:

@@ -13,7 +13,7 @@ from findings import ODD_FIXED, ODD_NAME, ODD_TEXT, Hard, edit, finding, schema
 
 from tflint_gpu.diagnostics import Diagnostic, Fix, Location
 from tflint_gpu.reports import View
-from tflint_gpu.reports.rdjson import render
+from tflint_gpu.reports.formats.rdjson import render
 from tflint_gpu.text.source import SourceFile
 
 

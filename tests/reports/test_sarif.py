@@ -17,7 +17,7 @@ from findings import ODD_FIXED, ODD_NAME, ODD_TEXT, Hard, finding, schema
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.reports import View
-from tflint_gpu.reports.sarif import render
+from tflint_gpu.reports.formats.sarif import render
 from tflint_gpu.reports.summary import summary
 from tflint_gpu.rule import entries, load
 from tflint_gpu.text.source import SourceFile

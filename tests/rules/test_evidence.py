@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.evidence import PLACEHOLDER, measured, recorded
 from tflint_gpu.rule import entries, load
+from tflint_gpu.rule.evidence import PLACEHOLDER, measured, recorded
 
 ROOT = Path(__file__).parent.parent.parent
 WORKLOADS = sorted((ROOT / "tests" / "benchmarks" / "evidence").glob("tfg*.py"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from checks import findings, fixed, notebook
 
-from tflint_gpu.checking.placement import placed
+from tflint_gpu.checking.engine.placement import placed
 
 LAYER = "\n\nclass Wave({base}):\n    def call(self, inputs):\n        return np.sin(inputs) + np.cos(inputs)\n"
 IMPORTS = {

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tflint_gpu.doctor.diagnosis import known
-from tflint_gpu.evidence import recorded
 from tflint_gpu.rule import entries, load
+from tflint_gpu.rule.evidence import recorded
 from tflint_gpu.text.toml import loads
 
 ENTRIES = [entry for entry in entries() if entry.module.startswith("tflint_gpu.")]

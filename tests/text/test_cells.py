@@ -14,8 +14,8 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
-from tflint_gpu.text.cells import DocumentCells
 from tflint_gpu.text.decoding import decode_source
+from tflint_gpu.text.decoding.cells import DocumentCells
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 MARIMO = '''\

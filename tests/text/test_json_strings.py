@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflint_gpu.text.json_strings import find_texts
+from tflint_gpu.text.decoding.json_strings import find_texts
 
 LINES = ["x = 1\n", "é = '\\'\n", "\n", "y = \U0001f600"]
 

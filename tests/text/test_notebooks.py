@@ -22,7 +22,7 @@ from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
 from tflint_gpu.text.decoding import decode_source
-from tflint_gpu.text.notebooks import Notebook
+from tflint_gpu.text.decoding.notebooks import Notebook
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 Make = Callable[..., Rule]

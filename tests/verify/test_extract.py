@@ -15,10 +15,10 @@ import pytest
 from checks import NEWEST
 from verified import cases_of
 
-from tflint_gpu.experiment import Change, Experiment, Workload, next_statement, wrap
 from tflint_gpu.model import Model, Project
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.text.notebooks import Notebook
+from tflint_gpu.rule.experiment import Change, Experiment, Workload, next_statement, wrap
+from tflint_gpu.text.decoding.notebooks import Notebook
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.slicing.extract import HARNESS, NotExtractable, Pair, Program, extract, workload_pair
 from tflint_gpu.verify.slicing.inputs import InputError

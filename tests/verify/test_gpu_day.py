@@ -22,6 +22,7 @@ from tflint_gpu.gpu import watch as gpu_module
 from tflint_gpu.gpu.cards import Survey, survey
 from tflint_gpu.gpu.processes import descendants
 from tflint_gpu.verify.execution.sandbox import NO_SANDBOX
+from tflint_gpu.verify.statistics.statistics import Verdict
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))
@@ -179,6 +180,57 @@ def test_the_page_has_a_line_for_each_result() -> None:
     assert "| no_faster/x.py | 3:5 TFG202 | confirmed | 20 (18.5 to 22.2) | 12% | - | GPU:0 | a &#124; b; while" in text
     assert "| TFG202 | a dense network | 2.21.0, 3.15.1 | 20.00 | 1.00 | 20.00 |" in text
     assert "2026-01-02 to 2026-01-03" in text and "1 confirmed." in text
+
+
+def test_what_run_and_doctor_say_of_a_program_with_a_planted_wait(tmp_path: Path) -> None:
+    """Protects the figures that stand beside each other: what the program says of its wait, and what `run` charges."""
+    program = tmp_path / "naps.py"
+    program.write_text("""import json, os, time
+from waits import LENGTH
+def nap():
+    time.sleep(LENGTH)  # planted: nap
+began = time.monotonic()
+nap()
+json.dump({"nap": time.monotonic() - began}, open(os.environ["WAITS_TRUTH"], "w"))
+""")
+    (tmp_path / "waits.py").write_text("LENGTH = 0.7\n")
+    bench = Bench(CARD, sys.executable, "gpu:0", 9.0, NO_SANDBOX, {})
+    seen = bench.do(Piece("run", str(program), 600.0))
+    assert seen["fault"] == "" and list(seen["waits"]) == list(seen["charged"]) == ["nap"]
+    assert seen["waits"]["nap"] >= 0.7 and 0.0 < seen["charged"]["nap"] <= seen["seconds"]
+    said = bench.do(Piece("doctor", str(program), 600.0))
+    assert said["fault"] == "" and said["exit_code"] in (0, 1, 3)
+    known = [{"kind": kind, "what": "naps.py", "date": "2026-01-02", "found": found} for kind, found in
+             (("run", seen), ("doctor", said))]  # fmt: skip
+    text = page(known, CARD, 2)
+    assert f"| nap | {seen['waits']['nap']:.2f} | {seen['charged']['nap']:.2f} |" in text
+    assert f"{said['verdict']} Exit code {said['exit_code']}" in text
+
+
+def test_a_known_factor_stands_beside_what_verify_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the page from a verdict without its figure: one that measured nothing has no line."""
+    verdicts = {"1.5": Verdict("confirmed", "as predicted", 1.49, 1.4, 1.6), "1": Verdict("not run", "it failed")}
+    monkeypatch.setattr(gpu_day, "verify", lambda case, *_: [SimpleNamespace(verdict=verdicts[case])])
+    monkeypatch.setattr(gpu_day, "known", lambda factor, kind: factor)
+    bench = Bench(CARD, sys.executable, "gpu:0", 9.0, NO_SANDBOX, {})
+    known = [
+        {"kind": "known", "what": factor, "date": "2026-01-02", "found": bench.do(Piece("known", factor, 9.0))}
+        for factor in verdicts
+    ]
+    text = page(known, CARD, 2)
+    assert "| 1.5 | confirmed | 1.49 (1.4 to 1.6) |" in text and "\n| 1 |" not in text
+    assert "| known | 1 | it failed |" in text
+
+
+def test_what_is_named_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects short hours: what matters most is asked for by words, the rest keeps its order."""
+    done: list[str] = []
+    monkeypatch.setattr(gpu_day, "survey", lambda: survey(FakeNvml()))
+    monkeypatch.setattr(Bench, "do", lambda self, piece: done.append(piece.name) or {"fault": "none"})
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    kept = ["--results", str(tmp_path / "r"), "--page", str(tmp_path / "GPU.md")]
+    assert gpu_day.main([*kept, "--only", "memory", "--first", "17179869184", "4294967296"]) == 0
+    assert done == ["memory-17179869184", "memory-4294967296", "memory-1073741824"]
 
 
 def test_without_a_gpu_nothing_is_run_or_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

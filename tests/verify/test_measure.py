@@ -57,6 +57,17 @@ def test_a_loop_is_timed_and_the_program_ends_there(measure: Measure) -> None:
     )
 
 
+def test_what_the_allocator_gave_out_is_told_of_each_card(measure: Measure) -> None:
+    """Protects the figures beside NVML's: TensorFlow names a card in one way and wants another one in the question."""
+    outcome = measure(
+        "listed = tf.config.list_logical_devices\n"
+        "tf.config.list_logical_devices = lambda kind=None: listed('CPU' if kind == 'GPU' else kind)\n"
+        "for x in tflint_measure.steps([1, 2]):\n    time.sleep(0.01)\n"
+    )
+    assert outcome.result is not None, outcome.stderr
+    assert outcome.result.notes["memory"] == {"/device:CPU:0": {"current": 0, "peak": 0}}
+
+
 def test_steps_that_trace_a_new_shape_are_not_timed(measure: Measure) -> None:
     """Protects ratios of traced steps over batches of several shapes: tracing costs once, and is told apart."""
     outcome = measure(

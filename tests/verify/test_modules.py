@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.experiment import Experiment
+from tflint_gpu.rule.experiment import Experiment
 from tflint_gpu.verify.experiments.planning import without_missing_modules
 from tflint_gpu.verify.experiments.verification import Case
 from tflint_gpu.verify.slicing.extract import Pair, Program

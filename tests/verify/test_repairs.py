@@ -15,7 +15,7 @@ from checks import findings, fixed
 from verified import EAGER_STEP, MODEL_AND_DATA, cases_of
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.experiment import changes_of
+from tflint_gpu.rule.experiment import changes_of
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options

@@ -14,12 +14,12 @@ import pytest
 from browsers import browser, cut_off, scrolled
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.experiment import Experiment
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.narrowing.measurements import read_measurements
 from tflint_gpu.reports import View
+from tflint_gpu.rule.experiment import Experiment
 from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Case, Sample, Verification
 from tflint_gpu.verify.reports import FORMATS, Report, renderer

@@ -195,6 +195,16 @@ def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(mon
     assert result.before[0].recording is not None and result.before[0].recording.utilisation is not None
 
 
+def test_memory_that_is_clear_gets_no_more_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the budget on a card, where each program takes seconds to start: three rounds decide, not five."""
+    nvml = Growing(processes=())
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    card = Gpu(0, "Fake", "GPU-000-abc", "580", 80 * GIB, 70 * GIB)
+    one = case(program(), program(), Prediction("memory"), unit="bytes", requires="a GPU")
+    result = verdict(one, Setup(gpu=card))
+    assert (result.verdict.verdict, len(result.before)) == ("memory confirmed", 3)
+
+
 @pytest.mark.parametrize("cards", [0, 1])
 @pytest.mark.parametrize(("applies", "is_told"), [(("host",), True), ((), False)])
 def test_memory_of_the_machine_is_judged_where_a_prediction_is_of_it(
@@ -241,6 +251,23 @@ def test_a_card_that_tensorflow_does_not_use_confirms_nothing(monkeypatch: pytes
     seen = program(step=0.1, notes={"gpus": ["/device:GPU:0"]})
     result = verdict(case(seen, program(notes={"gpus": ["/device:GPU:0"]})), Setup(gpu=survey(nvml).gpus[0], runs=3))
     assert (result.device, result.gpu_unused) == ("gpu:0", False)
+
+
+@pytest.mark.parametrize("is_repaired", [True, False])
+def test_code_that_hides_the_card_from_itself_is_what_was_predicted(
+    is_repaired: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects TFG503 on a machine with a card: its flagged program lists none, that is the finding."""
+    nvml = FakeNvml()
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    placed = {kind: f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU", "GPU")}
+    hidden = program(devices=[placed["CPU"]], notes={"gpus": [], "asked": "/GPU:0"})
+    shown = program(devices=[placed["GPU"]], notes={"gpus": ["/device:GPU:0"], "asked": "/GPU:0"})
+    one = case(hidden, shown if is_repaired else hidden, Prediction("wrong-device"), requires="a GPU")
+    result = verdict(one, Setup(gpu=survey(nvml).gpus[0]))
+    assert (result.verdict.verdict, result.gpu_unused) == (
+        ("confirmed", False) if is_repaired else ("not run", True)
+    ), result.verdict.reason
 
 
 @pytest.mark.parametrize(

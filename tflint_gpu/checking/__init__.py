@@ -1,1 +1,1 @@
-"""Files x rules: the engine, its workers and cache, and what fixes files."""
+"""A run over files: its workers and cache, importers, suppressions and fixes. What checks one file is the engine."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.engine import Batch, Engine
+from tflint_gpu.checking.engine.collector import collector_held_off
 from tflint_gpu.checking.processes import crashed
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.settings.files import FileToCheck

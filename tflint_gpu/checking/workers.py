@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflint_gpu.catalogue import UNUSED_SUPPRESSION
-from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.engine import Batch, Engine, FileResult
+from tflint_gpu.checking.engine.collector import collector_held_off
 from tflint_gpu.checking.known import Known
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.diagnostics import Diagnostic

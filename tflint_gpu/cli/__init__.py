@@ -1,10 +1,9 @@
-"""The command line: one module a command, imported when it is called."""
+"""The command line: a module or a room a command, imported when it is called; `commands` is what they share."""
 
 from __future__ import annotations
 
 import errno
 import importlib
-import io
 import os
 import signal
 import sys
@@ -17,18 +16,15 @@ from typing import NoReturn, TextIO
 import click
 
 from tflint_gpu import __version__
+from tflint_gpu.cli.commands import FAILED, INTERRUPTED, described, interruption, tell
 from tflint_gpu.plugins import WrongPlugin
-from tflint_gpu.reports.display import colour_of, printable_lines
+from tflint_gpu.reports.display import colour_of
 from tflint_gpu.settings.files import NoSuchPath
 from tflint_gpu.settings.options import SettingsError, nearest
 from tflint_gpu.text.replacement import no_file_half_replaced
 
 __all__ = ["main"]
 
-FOUND, FAILED = 1, 2
-CTRL_C = "Ctrl-C"
-INTERRUPTED = {CTRL_C: 130, "SIGTERM": 143, "SIGHUP": 129}
-"""What ends a run early, and the exit code that says so, as shells have it."""
 _SECONDS_FOR_A_FILE = 10.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _COMMANDS = {
@@ -74,12 +70,6 @@ def _commands() -> None:
     """Finds TensorFlow and Keras code that leaves the GPU idle or breaks on it."""
 
 
-def interruption(error: BaseException) -> str:
-    """What interrupted the work, as `INTERRUPTED` has it."""
-    said = str(error.__cause__ or error)  # click turns it into an error of its own
-    return said if said in INTERRUPTED else CTRL_C
-
-
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit: 0 nothing to fail for, 1 findings, 2 the work could not be done."""
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
@@ -112,25 +102,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.flush()
         _leave(code if isinstance(code, int) else 0)  # taking down all that was imported takes a tenth of the time
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def described(error: click.ClickException) -> str:
-    """An error of the command line in the form of all others, after the usage that click shows with it.
-
-    Where no command is named click's error is the help.
-    """
-    shown = io.StringIO()
-    error.show(shown)
-    message = error.format_message()
-    if message.startswith("Usage: "):
-        return message
-    return f"{shown.getvalue().rstrip().removesuffix(message).removesuffix('Error: ')}error: {message}"
-
-
-def tell(text: str) -> None:
-    """Print a message that is no finding; control characters in names and texts of checked files do not reach the
-    terminal."""
-    print(printable_lines(text), file=sys.stderr)
 
 
 def _never_fail_to_print(stream: TextIO) -> None:

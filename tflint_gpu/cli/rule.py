@@ -9,14 +9,12 @@ from typing import Any
 
 import click
 
-from tflint_gpu.cli import tell
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, tell
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.plugins import WrongPlugin, wrong_names
-from tflint_gpu.reports.display import styled
+from tflint_gpu.reports.display import SEVERITY_STYLES, styled
 from tflint_gpu.reports.documentation import as_markdown
-from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.rule import RuleEntry, entries, load
 from tflint_gpu.settings.options import SettingsError, hint_for_rule
 

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
-from tflint_gpu.cli.option_values import seconds
-from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.cli.commands.option_values import seconds
+from tflint_gpu.cli.commands.settings_options import (
+    config_option,
+    list_option,
+    overrides,
+    refuse_isolated_config,
+    settings_file,
+)
 from tflint_gpu.cli.verify import RUN_REPORT
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import SettingsResolver

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from tflint_gpu.cli import FAILED
-from tflint_gpu.cli.commands import GroupedCommand
+from tflint_gpu.cli.commands import FAILED, GroupedCommand
 from tflint_gpu.integrations import NEEDED
 
 

@@ -11,8 +11,8 @@ from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
-from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.engine import Engine, FileResult
+from tflint_gpu.checking.engine.collector import collector_held_off
 from tflint_gpu.checking.importers import Importers
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.lazy_dataclasses import dataclass

@@ -15,7 +15,7 @@ from tflint_gpu.integrations.editor import Checked
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.reports.documentation import as_markdown
-from tflint_gpu.reports.full import predicted
+from tflint_gpu.reports.formats.full import predicted
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile
 

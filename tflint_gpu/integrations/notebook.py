@@ -27,7 +27,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.reports import View
 from tflint_gpu.run import Decoder, Place, Recording, ThisProcess, checkable, inspect, renderer
-from tflint_gpu.text.notebooks import written_notebook
+from tflint_gpu.text.decoding.notebooks import written_notebook
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile
 

@@ -13,7 +13,7 @@ from tflint_gpu.integrations.editor import Document, OpenText
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.bytesearch import JUPYTEXT_ENDING, NOTEBOOK_ENDING, QUARTO_ENDING, is_jupytext
 from tflint_gpu.text.decoding import program_of
-from tflint_gpu.text.notebooks import Notebook, written_notebook
+from tflint_gpu.text.decoding.notebooks import Notebook, written_notebook
 from tflint_gpu.text.source import SourceFile
 
 _LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")

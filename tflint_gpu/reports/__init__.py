@@ -1,30 +1,17 @@
-"""How diagnostics are shown: one module a format, each with a function `render`.
-
-A format gets diagnostics in the order in which they are to be shown, and a `View` of the world around
-them; it returns text and touches no stream.
-"""
+"""What reports of all kinds are made of: places, summaries, advice, estimates; `formats` has the formats of `check`."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.lazy_patterns import regex
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
     from tflint_gpu.text.source import SourceFile
-
-# A document may be printed to a log in which Azure's agent and GitHub's runner look for commands, anywhere in a line.
-# Such a bracket stands in a string, where it can be written so that only a reader of the document sees it.
-_COMMAND = regex(r"(##(?:vso)?)\[")
-_DOCUMENTS = ("json", "json-lines", "sarif", "gitlab", "rdjson")
-
-__all__ = ["Render", "View", "renderer"]
 
 
 @dataclass(slots=True)
@@ -84,22 +71,3 @@ class View:
         if fix is None or not fix.edits:
             return ""
         return "[*] " if fix.applicability == "safe" or self.unsafe_fixes else ""
-
-
-class Render(Protocol):
-    """What each format's module offers as `render`."""
-
-    def __call__(self, diagnostics: Sequence[Diagnostic], view: View) -> str:
-        """The diagnostics as text; empty, or ending with a newline."""
-
-
-def renderer(output_format: str) -> Render:
-    """The function of a format, which is imported now."""
-    render: Render = importlib.import_module(f"{__name__}.{output_format.replace('-', '_')}").render
-    if output_format not in _DOCUMENTS:
-        return render
-
-    def without_commands(diagnostics: Sequence[Diagnostic], view: View) -> str:
-        return _COMMAND.sub(r"\1\\u005b", render(diagnostics, view))
-
-    return without_commands

@@ -15,6 +15,7 @@ _CONTEXT = 50
 _COMMAND = regex(r"(##(?:vso)?)\[")
 _NO_BRACKET = "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}"
 _STYLES = {"bold": "1", "red": "1;31", "blue": "1;34", "cyan": "1;36", "green": "1;32", "yellow": "1;33"}
+SEVERITY_STYLES = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
 def colour_of(environment: Mapping[str, str]) -> bool | None:

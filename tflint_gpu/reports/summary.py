@@ -123,3 +123,8 @@ def statistics(diagnostics: Sequence[Diagnostic], view: View, output_format: str
     return "".join(
         f"{count:>{width}}\t{code}\t[{'*' if fixable[code] else ' '}] {name}\n" for (code, name), count in ordered
     )
+
+
+def worst_first(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Errors, then warnings, then advice, for formats that cannot show everything; within each in the given order."""
+    return sorted(diagnostics, key=lambda diagnostic: WORST_FIRST.index(diagnostic.severity))

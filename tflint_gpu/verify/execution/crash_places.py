@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.experiment import HARNESS_PREFIX
+from tflint_gpu.rule.experiment import HARNESS_PREFIX
 from tflint_gpu.text.source import SourceFile
 
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line \d+[^\n]*\n[ |]*(?P<code>\S[^\n]*)')

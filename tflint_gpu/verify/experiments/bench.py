@@ -222,7 +222,8 @@ class Bench:
     def _fault(self, before: Sample, after: Sample) -> Verification | None:
         """A program that fails where no failure was predicted will fail again: no need to go on."""
         assert self.case.experiment is not None
-        if self.device != "cpu" and [] in (before.notes.get("gpus"), after.notes.get("gpus")):
+        is_hidden = before.notes.get("gpus") == [] and self.case.prediction.kind != "wrong-device"
+        if self.device != "cpu" and (is_hidden or after.notes.get("gpus") == []):
             reason = "a GPU was chosen, but TensorFlow lists none in the program: what ran, ran on the CPU"
             return Verification(self.case, Verdict("not run", reason), "cpu", (before,), (after,), gpu_unused=True)
         expected = self.case.prediction.kind == "crash"

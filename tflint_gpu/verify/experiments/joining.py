@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tflint_gpu.checking.fixes import conflict
 from tflint_gpu.diagnostics import Diagnostic, Edit, Prediction
-from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.reports.locations import place
+from tflint_gpu.rule.experiment import Change, Experiment
 from tflint_gpu.verify.experiments.planning import pair_of
 from tflint_gpu.verify.experiments.verification import Case, Verification
 from tflint_gpu.verify.slicing.extract import NotExtractable, Readings

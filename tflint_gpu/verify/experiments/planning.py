@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.experiment import Experiment, NoExperiment
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
+from tflint_gpu.rule.experiment import Experiment, NoExperiment
 from tflint_gpu.verify.experiments.verification import Case
 from tflint_gpu.verify.slicing.conditional import flagged_statement
 from tflint_gpu.verify.slicing.extract import NotExtractable, Pair, Readings, extract, workload_pair

@@ -7,11 +7,11 @@ from dataclasses import field
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Prediction
-from tflint_gpu.experiment import Experiment, Requirement
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
+from tflint_gpu.rule.experiment import Experiment, Requirement
 from tflint_gpu.verify.execution.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.slicing.extract import Pair
 from tflint_gpu.verify.statistics import outcomes
@@ -174,14 +174,13 @@ def blocker(case: Case, setup: Setup) -> str:
 
 def rounds_for(case: Case, setup: Setup) -> int:
     """How many rounds a case gets if there is time: at most, where its verdict may be there before."""
-    if ends_when_decided(case, setup):
-        return MOST_ROUNDS
-    return setup.runs or (ROUNDS_OF_MEMORY if case.prediction.kind == "memory" else MINIMUM_REPEATS)
+    most = {"memory": ROUNDS_OF_MEMORY} | dict.fromkeys(_OF_STEPS, MOST_ROUNDS)
+    return setup.runs or most.get(case.prediction.kind, MINIMUM_REPEATS)
 
 
 def ends_when_decided(case: Case, setup: Setup) -> bool:
     """Whether a case gets no more rounds once it has a verdict."""
-    return setup.runs is None and case.prediction.kind in _OF_STEPS
+    return setup.runs is None and case.prediction.kind in (*_OF_STEPS, "memory")
 
 
 def alternates(case: Case, setup: Setup) -> bool:

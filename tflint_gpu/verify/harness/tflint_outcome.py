@@ -232,7 +232,8 @@ def _used_devices() -> dict[str, int]:
 def _allocated(name: str) -> dict[str, int] | None:
     """Bytes of a card that TensorFlow's allocator has given out, now and at most."""
     try:
-        return {key: int(held) for key, held in tf.config.experimental.get_memory_info(name.lstrip("/")).items()}
+        short = name.rpartition("device:")[2]
+        return {key: int(held) for key, held in tf.config.experimental.get_memory_info(short).items()}
     except Exception:  # before 2.5, and for some allocators
         return None
 

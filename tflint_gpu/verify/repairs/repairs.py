@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tflint_gpu.experiment import Experiment
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.rule.experiment import Experiment
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.slicing.pieces import FileEdits, placed
 from tflint_gpu.verify.statistics.outputs import Difference, compare_outputs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.rule.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Pair
 
 

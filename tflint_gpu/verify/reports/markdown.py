@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tflint_gpu.reports import View
+from tflint_gpu.reports.formats.markdown import code_span, prose
 from tflint_gpu.reports.locations import portable
-from tflint_gpu.reports.markdown import code_span, prose
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, figures

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.rule.experiment import Change, Experiment
 from tflint_gpu.verify.slicing.pieces import Piece, standing_before
 
 _CONDITIONS = (cst.If, cst.Match, cst.Try, cst.For, cst.While)

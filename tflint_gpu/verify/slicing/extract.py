@@ -14,11 +14,11 @@ from pathlib import Path, PurePosixPath
 
 import libcst as cst
 
-from tflint_gpu.experiment import HARNESS as HARNESS
-from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.rule.experiment import HARNESS as HARNESS
+from tflint_gpu.rule.experiment import Change, Experiment
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify import harness

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from tflint_gpu.experiment import HARNESS_PREFIX
+from tflint_gpu.rule.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Program
 from tflint_gpu.verify.slicing.imports import imported_modules, rows_for_types
 from tflint_gpu.verify.stubs.readers import RECORDERS

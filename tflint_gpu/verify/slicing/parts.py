@@ -9,10 +9,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.experiment import HARNESS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.rule.experiment import HARNESS
 from tflint_gpu.verify.slicing.effects import Effects
 from tflint_gpu.verify.slicing.inputs import Stand, stands
 from tflint_gpu.verify.slicing.pieces import masked

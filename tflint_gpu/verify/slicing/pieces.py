@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tflint_gpu.checking.placement import placed_edit
+from tflint_gpu.checking.engine.placement import placed_edit
 from tflint_gpu.diagnostics import Edit
-from tflint_gpu.experiment import Change
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.rule.experiment import Change
 from tflint_gpu.text.source import SourceFile
 
 _CLOSING, _BELOW, _OPENING, _REPLACING = range(4)

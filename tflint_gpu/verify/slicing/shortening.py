@@ -6,10 +6,10 @@ from collections.abc import Container, Iterable, Iterator
 
 import libcst as cst
 
-from tflint_gpu.experiment import HARNESS
 from tflint_gpu.model import Kinds, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.rule.experiment import HARNESS
 from tflint_gpu.verify.slicing.pieces import Piece, wrapping
 
 _UPDATES = ("apply_gradients", "minimize", "train_on_batch")

@@ -45,7 +45,6 @@ from tflint_gpu.verify.statistics.ratios import (
     drift,
     fixed_interval,
     is_positive,
-    paired_ratio,
     round_ratio,
     sequential_interval,
 )
@@ -111,6 +110,8 @@ def judge(
         return Verdict("not run", "no round was run")
     if prediction.kind in ("slowdown", "no-effect"):
         return _judge_times(prediction, rounds, until_decided)
+    if prediction.kind == "memory":
+        return _judge_memory(prediction, rounds, until_decided)
     return _JUDGES[prediction.kind](prediction, rounds, exceptions)
 
 
@@ -147,11 +148,12 @@ def _judge_no_effect(prediction: Prediction, interval: Interval) -> tuple[Verdic
     return "inconclusive", f", partly outside {bounds}"
 
 
-def _judge_memory(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
+def _judge_memory(prediction: Prediction, rounds: Sequence[Round], until_decided: bool) -> Verdict:
     pairs = [pair for item in rounds if (pair := _bytes(item)) is not None]
     if (verdict := _too_few(pairs, rounds, "bytes held")) is not None:
         return verdict
-    interval = paired_ratio(pairs)
+    ratios = [Ratio(math.log(before) - math.log(after)) for before, after in pairs]
+    interval = sequential_interval(ratios) if until_decided else fixed_interval(ratios)
     before, after = (sorted(column)[len(pairs) // 2] / SMALLEST_MEMORY for column in zip(*pairs, strict=True))
     text = f"the flagged code holds {before:.0f} MiB, the repair {after:.0f} MiB: {interval} times as much"
     if interval.low > SAME:
@@ -231,7 +233,6 @@ def _judge_wrong_device(prediction: Prediction, rounds: Sequence[Round], excepti
 
 
 _JUDGES: dict[PredictionKind, Callable[[Prediction, Sequence[Round], Collection[str]], Verdict]] = {
-    "memory": _judge_memory,
     "crash": _judge_crash,
     "wrong-result": _judge_wrong_result,
     "wrong-device": _judge_wrong_device,

@@ -1,0 +1,61 @@
+"""Fixes and notes with offsets in a file's text, where rules speak of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tflint_gpu.diagnostics import Edit, Fix, Related
+from tflint_gpu.text.source import SourceFile
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.rule import finding
+
+
+def placed(fix: finding.Fix, file: File) -> Fix | None:
+    """A fix with offsets instead of nodes; None if it spans cells of a notebook, or cannot stand in an f-string."""
+    source = file.source
+    texts = [file.fitted(edit.node, edit.text) for edit in fix.edits]
+    edits = [
+        placed_edit(source, edit.span_in(file), text, edit.where)
+        for edit, text in zip(fix.edits, texts, strict=True)
+        if text is not None
+    ]
+    if len(edits) < len(texts):
+        return None
+    if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
+        return None
+    edits.sort(key=lambda edit: (edit.start, edit.end))
+    return Fix(fix.message, fix.applicability, tuple(edits), fix.defines)
+
+
+def noted(note: finding.Note, name: Callable[[SourceFile], str]) -> Related:
+    """A note with a place instead of a node.
+
+    Arguments:
+        name: how reports call a file.
+    """
+    source = note.file.source
+    start, end = map(source.locate, note.file.span(note.node))
+    return Related(name(source), start, end, note.message)
+
+
+def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str) -> Edit:
+    """An edit with offsets: a text for a stretch, `before` or `after` it, `below` or `above` its lines, or for them."""
+    start, end = span
+    if where == "below":
+        start = end = source.end_of_line(end)
+        if source.text[start - 1] not in "\r\n":  # the last line, without an end
+            text = "\n" + text.rstrip("\n")
+    elif where == "above":
+        start = end = source.above(start)
+    elif where == "lines":
+        start, end = source.whole_lines(start, end)
+    elif where == "commented lines":
+        start, end = source.commented_lines(start, end)
+    elif where == "after":
+        start = end
+    elif where == "before":
+        end = start
+    return Edit(start, end, source.locate(start), source.locate(end), text)

@@ -1,0 +1,237 @@
+"""What a rule is, and what it yields."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of, with_package
+from tflint_gpu.diagnostics import Applicability, OnCpu, Prediction
+from tflint_gpu.lazy_dataclasses import dataclass, lazily_compiled
+from tflint_gpu.plugins import OURS, WrongPlugin
+from tflint_gpu.rule.evidence import PLACEHOLDER, measured
+from tflint_gpu.rule.experiment import (
+    HARNESS,
+    Change,
+    Experiment,
+    NoExperiment,
+    Workload,
+    eager_against_traced,
+    fix_changes,
+    measured_loop,
+    next_statement,
+    wrap,
+)
+from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.rule.fixes import (
+    call_under_function,
+    draw_in_graph,
+    leave_out,
+    moved_statements,
+    predict_on_batch,
+    with_keyword,
+)
+from tflint_gpu.rule.reordering import method_text, moved_after, moved_before, removed
+from tflint_gpu.severity import Severity
+from tflint_gpu.text.bytesearch import RequiredSubstring
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.prefilter.prefilters import Prefilter
+
+__all__ = [
+    "HARNESS",
+    "UNREADABLE_FILE",
+    "UNUSED_SUPPRESSION",
+    "Applicability",
+    "Change",
+    "Edit",
+    "Experiment",
+    "Finding",
+    "Fix",
+    "NameChange",
+    "NoExperiment",
+    "Note",
+    "OnCpu",
+    "Prediction",
+    "Rule",
+    "RuleEntry",
+    "Workload",
+    "call_under_function",
+    "draw_in_graph",
+    "eager_against_traced",
+    "entries",
+    "fix_changes",
+    "importing",
+    "leave_out",
+    "load",
+    "measured_loop",
+    "method_text",
+    "moved_after",
+    "moved_before",
+    "moved_statements",
+    "next_statement",
+    "predict_on_batch",
+    "removed",
+    "table_of",
+    "with_keyword",
+    "wrap",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NameChange:
+    """An old name and what became of it, as users write it; versions are empty where nothing happened."""
+
+    old: str
+    new: str
+    since: str
+    deprecated: str = ""
+    removed: str = ""
+
+
+class Rule:
+    """Base class of all rules. A rule is stateless; its docstring is its documentation.
+
+    Class attributes:
+        code, name: what users write in settings and suppressions.
+        severity: of its findings, unless a finding says otherwise.
+        least_tensorflow: the oldest release that it is about; code meant for an older one is not parsed for it.
+        required_substrings: groups of byte strings; a file in which some group has no member cannot
+            hold a finding of this rule and is not parsed for it. Where the words alone say too little, a member
+            may be a function of the file's bytes instead: whether what the rule looks for can be in them.
+        nearby_substrings: one more group, of which a member may also be in a file of the project
+            that the file imports: `train.py` consumes what `data.py` builds.
+        prefilters: asked of the file summary; where one of them says "no", the rule finds nothing
+            there, and the file is not parsed for it.
+        skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
+        skips_graphs: is about code that runs eagerly, so programs for TensorFlow 1 are not checked.
+        skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
+            checked.
+        once_a_project: what it finds in one program holds for the others of its project, so that a report of several
+            files says it once.
+        needs_gpu_memory: compares with the setting `gpu-memory`, and finds nothing without it.
+        opt_in: runs only when `select` or `extend-select` names it by its full code; its file's name
+            ends with `__opt_in`, so that flake8 knows it without an import.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity] = "warning"
+    least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
+    required_substrings: ClassVar[tuple[tuple[RequiredSubstring, ...], ...]] = ()
+    nearby_substrings: ClassVar[tuple[RequiredSubstring, ...]] = ()
+    prefilters: ClassVar[tuple[Prefilter, ...]] = ()
+    skips_tests: ClassVar[bool] = False
+    skips_graphs: ClassVar[bool] = False
+    skips_other_backends: ClassVar[bool] = False
+    once_a_project: ClassVar[bool] = False
+    needs_gpu_memory: ClassVar[bool] = False
+    opt_in: ClassVar[bool] = False
+    fixable: ClassVar[Applicability | None] = None
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield what this rule finds in one file. Raises nothing for any parsable input."""
+        raise NotImplementedError
+
+    def experiments(self, finding: Finding, model: Model) -> Iterable[Experiment]:
+        """How `verify` can see what a finding predicts.
+
+        Arguments:
+            finding: one that `check` yielded for this model.
+
+        Raises:
+            NoExperiment: it cannot be seen by running this code.
+        """
+        raise NoExperiment("this rule has no experiment")
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of the documentation."""
+        return cls.documentation().partition("\n")[0]
+
+    @classmethod
+    def documentation(cls, figures: str | None = None) -> str:
+        """The rule's docstring without indentation.
+
+        Arguments:
+            figures: what to write for what was measured; by default, in words, what was.
+        """
+        text = inspect.cleandoc(cls.__doc__ or "")
+        if PLACEHOLDER not in text:
+            return text
+        import textwrap  # with seven expressions to compile, for documentation only
+
+        paragraphs = text.split("\n\n")
+        words = measured(cls.code) if figures is None else figures
+        filled = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
+        return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in filled)
+
+    @classmethod
+    def fix_note(cls) -> str:
+        """Whether there is a fix, and what makes it unsafe, or why there can be none: the paragraph "Fix:"."""
+        paragraphs = cls.documentation("").split("\n\n")
+        note = next((paragraph for paragraph in paragraphs if paragraph.startswith("Fix: ")), "")
+        return " ".join(note.removeprefix("Fix: ").split())
+
+    @classmethod
+    def name_changes(cls) -> Sequence[NameChange]:
+        """The old names that the rule is about, if it is about names."""
+        return ()
+
+    @classmethod
+    def example(cls, heading: str) -> str:
+        """The indented block below `heading:` in the documentation, as source code.
+
+        Raises:
+            KeyError: the documentation has no such heading.
+        """
+        lines = iter(cls.documentation().splitlines())
+        for line in lines:
+            if line == f"{heading}:":
+                break
+        else:
+            raise KeyError(heading)
+        block: list[str] = []
+        for line in lines:
+            if line and not line.startswith(" "):
+                break
+            block.append(line)
+        import textwrap
+
+        return textwrap.dedent("\n".join(block)).strip("\n") + "\n"
+
+
+def load(codes: Iterable[str]) -> tuple[Rule, ...]:
+    """Import and instantiate the rules of these codes, in the order of the catalogue.
+
+    Raises:
+        WrongPlugin: the module of a rule of others fails.
+    """
+    wanted = set(codes)
+    return tuple(_instantiate(entry) for entry in entries() if entry.code in wanted)
+
+
+def _instantiate(entry: RuleEntry) -> Rule:
+    try:
+        with lazily_compiled("libcst"):  # rules import libcst, which has 175 dataclasses
+            import libcst as libcst
+        module = importlib.import_module(entry.module)
+    except (Exception, SystemExit) as error:
+        if entry.code.startswith(OURS):
+            raise
+        raise WrongPlugin(
+            f"{with_package(entry.code)} cannot be imported: {type(error).__name__}: {error}; fix or uninstall it"
+        ) from error
+    declared: Iterable[type[Rule]] = getattr(module, "RULES", None) or [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == entry.module
+    ]
+    for rule in declared:
+        if (rule.code, rule.name, rule.opt_in) == (entry.code, entry.name, entry.opt_in):
+            return rule()
+    said = ", ".join(f"{rule.code} {rule.name}{', opt-in' if rule.opt_in else ''}" for rule in declared)
+    raise ImportError(f"{entry.module} declares {said}" if said else f"{entry.module} defines no rule")

@@ -1,0 +1,121 @@
+"""Fixes that several rules have in common: a rule says what is to be changed, and these say how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from tflint_gpu.diagnostics import Applicability
+from tflint_gpu.rule.finding import Edit, Fix, importing
+
+if TYPE_CHECKING:
+    from libcst import Arg, Call, CSTNode
+
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.project.file import File
+
+
+def call_under_function(model: Model, file: File, call: Call, *, sizes_change: bool = False) -> Fix | None:
+    """Make a call of a model in a function of its own under `tf.function`; None where that may change its results.
+
+    It is unsafe: what only runs while a function is traced (a model's `print`) runs once.
+
+    Arguments:
+        sizes_change: whether the inputs have another shape from call to call.
+    """
+    from tflint_gpu.model import TracedCalls  # late, as libcst: listing the rules should not wait for it
+
+    made = model.once(TracedCalls).outline(file, call, sizes_change=sizes_change)
+    if made is None:
+        return None
+    definition = (Edit(made.above, made.definition, "above"),) if made.definition else ()
+    return Fix(
+        f"Call `{made.receiver}` in a function under `@{made.spelling.text}`",
+        "unsafe",
+        (
+            *importing(made.spelling),
+            *definition,
+            Edit(call.func, made.name),
+            Edit(call.args[0], f"{made.receiver}, ", "before"),
+        ),
+        defines=made.name if made.definition else "",
+    )
+
+
+def predict_on_batch(file: File, call: Call) -> Fix | None:
+    """Call `predict_on_batch` where `predict` gets one batch; None where the call says more than that.
+
+    It is unsafe: no progress bar is shown.
+    """
+    from tflint_gpu.model import without_arguments
+
+    named = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    positional = sum(arg.keyword is None for arg in call.args)
+    if positional > 1 or not named <= {"x", "verbose", "batch_size"} or any(arg.star for arg in call.args):
+        return None
+    gone = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value != "x"]
+    text = without_arguments(file, call, gone, "predict_on_batch")
+    return Fix("Call `predict_on_batch`", "unsafe", (Edit(call, text),))
+
+
+def leave_out(file: File, call: Call, arguments: Sequence[Arg], applicability: Applicability) -> Fix | None:
+    """Leave some keyword arguments of a call out; None where one comes by position or in a `**` argument."""
+    from tflint_gpu.model import without_arguments
+
+    names = [arg.keyword.value for arg in arguments if arg.keyword is not None and not arg.star]
+    if not arguments or len(names) < len(arguments):
+        return None
+    words = " and ".join(f"`{name}`" for name in names)
+    return Fix(f"Leave out {words}", applicability, (Edit(call, without_arguments(file, call, arguments)),))
+
+
+def with_keyword(call: Call, text: str) -> tuple[Edit, ...]:
+    """A keyword argument after the others of a call; nothing where it has none to follow."""
+    return (Edit(call.args[-1], f", {text}", "after"),) if call.args else ()
+
+
+def draw_in_graph(file: File, call: Call, name: str) -> Fix | None:
+    """Have the graph draw a random number; None where Python needs it, or has another one in mind.
+
+    Arguments:
+        name: the canonical name of what draws today.
+    """
+    from tflint_gpu.model import graph_draw
+
+    draw = graph_draw(file, call, name)
+    if draw is None:
+        return None
+    return Fix(f"Draw with `{draw.spelling.text}`", "unsafe", (*importing(draw.spelling), Edit(call, draw.text)))
+
+
+def moved_statements(
+    file: File,
+    statements: Sequence[CSTNode],
+    target: CSTNode,
+    where: Literal["above", "below"] = "above",
+    *,
+    apart: bool = False,
+) -> tuple[Edit, ...]:
+    """The edits that move statements above or below another one, with their comments and its indentation.
+
+    None where nothing would be left of their block, where a line holds several, or a string has lines of its own.
+
+    Arguments:
+        apart: with empty lines around, as a function.
+    """
+    import libcst as cst
+
+    from tflint_gpu.model import head, set_apart, text_at
+
+    block = file.tree.siblings(statements[0])
+    is_crowded = any(isinstance(line, cst.SimpleStatementLine) and len(line.body) > 1 for line in block)
+    if len(block) == len(statements) or is_crowded:
+        return ()
+    indentation = file.indentation(target)
+    texts = [text for statement in statements if (text := text_at(file, statement, indentation)) is not None]
+    if len(texts) < len(statements):
+        return ()
+    text = "".join(texts)
+    text = set_apart(file, target, text, indentation) if apart else text
+    gone = (Edit(head(statement), "", "commented lines", last=statement) for statement in statements)
+    return (Edit(head(target) if where == "above" else target, text, where), *gone)
