@@ -16,7 +16,8 @@ from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.text.bytesearch import Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
-_MOST_CLOSURES = 4  # whose functions are held together: those of 500 files take a megabyte
+MOST_CLOSURES = 4
+"""Of so many what is found of all their files is held: the functions, or names, of 500 files take a megabyte."""
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
 
 
@@ -85,7 +86,7 @@ class KnownSummaries:
         if known is None:
             known = functions_by_name([summary for path in closure if (summary := self.of(path)) is not None])
             if len(closure) > 1:
-                if len(self._functions) == _MOST_CLOSURES:
+                if len(self._functions) == MOST_CLOSURES:
                     del self._functions[next(iter(self._functions))]
                 self._functions[closure] = known
         return known

@@ -14,7 +14,7 @@ from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries
+from tflint_gpu.model.python.project.file_searches import MOST_CLOSURES, FileSearches, KnownSummaries
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
@@ -232,6 +232,8 @@ class Project:
         if len(closure) == 1:
             return file.names_given
         if closure not in self._given_together:
+            if len(self._given_together) == MOST_CLOSURES:
+                del self._given_together[next(iter(self._given_together))]
             self._given_together[closure] = frozenset().union(*map(self._names_given_in, closure))
         together = self._given_together[closure]
         return together if file.names_given <= together else together | file.names_given
