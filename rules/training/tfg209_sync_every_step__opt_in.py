@@ -88,8 +88,8 @@ class SyncEveryStep(Rule):
             yield Finding(
                 first.file,
                 first.value,
-                f"`{text}` is read on the host in every step: where the step runs on a GPU, Python waits for it before it "
-                "prepares the next one",
+                f"`{text}` is read on the host in every step: where the step runs on a GPU, Python waits for it before "
+                "it prepares the next one",
                 Prediction(
                     "slowdown",
                     ("gpu",),
