@@ -312,6 +312,21 @@ SAMPLE_STEPS = Bound(
     "steps from a dataset to the table of samples",
     "A value may be made of itself.",
 )
+DRAWN_NAMES = Bound(
+    2,
+    "names between a random number and the operation that takes it",
+    "All uses of each name must take a tensor, and each of them may make another name.",
+)
+DTYPE_CALLS = Bound(
+    2,
+    "calls inside each other that hand on a number whose dtype is looked for",
+    "Each call leads to all uses of a parameter, and a fix must be right for every one of them.",
+)
+INPUT_STEPS = Bound(
+    6,
+    "steps from what a loop gives a model to the value that it is made of",
+    "A value may be made of itself.",
+)
 PICTURE_STEPS = Bound(
     12,
     "operations on one picture of a dataset",

@@ -136,5 +136,6 @@ def _imported_words(file: FileToCheck) -> frozenset[bytes]:
     return frozenset(word for line in lines for word in _WORD.findall(line))
 
 
-_IMPORT = regex(rb'^[ \t"]*(?:from|import)\b[^\n]*(?:\([^)]*\))?', re.MULTILINE)
+# In a notebook a line begins after a quote or an escaped line break, and all of it may be on one line of the file.
+_IMPORT = regex(rb'(?:^|"|\\n)[ \t"]*(?:from|import)\b[^\n"\\(]*(?:\\\r?\n[^\n"\\(]*)*(?:\([^)]*\))?', re.MULTILINE)
 _WORD = regex(rb"\w+")

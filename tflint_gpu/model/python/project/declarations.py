@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from tflint_gpu.lazy_patterns import regex
 
 _IMPORT = regex(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))",
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;\\]*(?:\\\r?\n[^\n#;\\]*)*)"
+    rb"|import[ \t]+([^\n#;\\]+(?:\\\r?\n[^\n#;\\]*)*))",
     re.MULTILINE,
 )
 # `def f`, `class C`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
@@ -37,7 +38,7 @@ def imported_names(data: bytes) -> Iterator[str]:
     for match in _IMPORT.finditer(data):
         package, names, plain = match.groups()
         if plain is not None:
-            for item in plain.split(b","):
+            for item in plain.replace(b"\\", b"").split(b","):
                 if words := item.split():
                     yield words[0].decode("ascii", "replace")
             continue
