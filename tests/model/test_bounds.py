@@ -599,7 +599,7 @@ def test_each_bound_in_the_table_bounds_something() -> None:
     [
         (
             "ARRAY_STEPS",
-            "-" * 11 + "x\n",
+            "".join(f"v{i + 1} = h(v{i})\n" for i in range(12)) + "v12\n",
             lambda m, expr: NumpyArrays(m.inference, m.constants).is_loaded(m.file, expr),
         ),
         ("ARRAY_STEPS", nested(12, "(", ",)", "x") + "\n", lambda m, expr: m.once(LoopData)._rows(m.file, expr, None)),
