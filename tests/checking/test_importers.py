@@ -120,6 +120,17 @@ LOOPS = {
 }
 
 
+@pytest.mark.parametrize("loop", ["for row in rows:\n    learn(row, row)\n", "while True:\n    learn(next(rows), 1)\n"])
+def test_a_script_that_names_no_tensorflow_is_a_program_of_what_it_imports(
+    loop: str, write_files: Write, tflint: Any
+) -> None:
+    """Protects the loop of a script whose models, and all words of TensorFlow, are in other files."""
+    write_files({"setup.cfg": "", "agents.py": STEP, "run.py": f"from agents import learn\n\n{loop}"})
+    options = ("--isolated", "--no-cache", "--select", "TFG202", "--output-format", "concise")
+    for path in (".", "run.py", "agents.py"):
+        assert "agents.py:6:10: warning: TFG202" in tflint("check", *options, path).stdout
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_an_importer_is_found_however_its_import_is_written(
     name: str, tmp_path: Path, write_files: Write, tflint: Any

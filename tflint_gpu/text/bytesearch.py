@@ -17,6 +17,7 @@ ENDINGS = (".py", NOTEBOOK_ENDING, QUARTO_ENDING, JUPYTEXT_ENDING)
 """Of the files that are checked."""
 _JUPYTEXT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
 _FIRST_CALL = re.compile(rb"^(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()", re.MULTILINE)
+_LOOP = re.compile(rb"^(?:for|while)\b", re.MULTILINE)
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
@@ -35,7 +36,7 @@ def runs_something(data: bytes) -> bool:
 
 def runs_models(data: bytes) -> bool:
     """Whether a file may be a program whose models are those of other files, if one of its imports has some."""
-    if b"__main__" in data:
+    if b"__main__" in data or _LOOP.search(data):
         return True
     return (b".predict(" in data or b".fit(" in data or b".evaluate(" in data) and runs_something(data)
 
