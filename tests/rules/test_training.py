@@ -110,6 +110,8 @@ BATCH_OF_ONE = {
     "model.fit(rows())",
     "generator expression": "model.fit((a[None], b[None]) for a, b in zip(x, y))",
     "train_on_batch of a slice": "for i in range(99):\n    model.train_on_batch(x[i:i + 1], y[i:i + 1])",
+    "train_on_batch of a slice two calls below a loop": "def learn(i):\n    model.train_on_batch(x[i:i + 1], y[i:i + 1])\n"
+    "def advance(i):\n    learn(i)\nfor i in range(99):\n    advance(i)",
     "train_on_batch of a slice with a name": "for i in range(99):\n    row = x[i : i + 1]\n    model.train_on_batch(row, y)",
     "train_on_batch of a new axis with a name": "for a, b in zip(x, y):\n    row = a[None]\n    model.train_on_batch(row, b)",
     "train_on_batch of a new axis": "for a, b in zip(x, y):\n    model.train_on_batch(a[np.newaxis, ...], b)",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
     from tflint_gpu.model.networks.shapes.work import Work
-    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around
+    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around, ways
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
@@ -160,7 +160,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds
-    from tflint_gpu.model.tensorflow.types.rows import Rows, in_loop
+    from tflint_gpu.model.tensorflow.types.rows import Rows
 
 _NAMES = {
     "model": "Analysis Model",
@@ -169,7 +169,7 @@ _NAMES = {
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
     "networks.shapes.work": "Work",
-    "python.execution.callers": "EveryWay RunSite callers loops_around",
+    "python.execution.callers": "EveryWay RunSite callers loops_around ways",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
@@ -263,7 +263,7 @@ _NAMES = {
     "tensorflow.training.training": "TAPES Training UPDATES",
     "tensorflow.types.guards": "Guards",
     "tensorflow.types.kinds": "Kinds",
-    "tensorflow.types.rows": "Rows in_loop",
+    "tensorflow.types.rows": "Rows",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

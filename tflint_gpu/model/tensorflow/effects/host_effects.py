@@ -9,6 +9,7 @@ import libcst as cst
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
@@ -301,9 +302,4 @@ def _is_repeated(file: File, binding: Binding) -> bool:
     """Whether a loop binds it again and again, or another function does."""
     if binding.remote or binding.kind in ("for", "augment", "delete"):
         return True
-    for parent in file.tree.ancestors(binding.node):
-        if isinstance(parent, cst.For | cst.While):
-            return True
-        if isinstance(parent, cst.FunctionDef | cst.Lambda):
-            return False
-    return False
+    return any(loops_around(file, binding.node))
