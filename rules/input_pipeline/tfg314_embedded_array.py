@@ -9,7 +9,9 @@ from tflint_gpu.model import TRACING_SUBSTRINGS, makes_arrays
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EmbeddedArray, Model
+    from tflint_gpu.model import Model
+
+    from .embedded_arrays import EmbeddedArray
 
 
 class EmbeddedArrayInGraph(Rule):
@@ -61,7 +63,7 @@ class EmbeddedArrayInGraph(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the large arrays that become constants where TensorFlow traces."""
-        from tflint_gpu.model import EmbeddedArrays
+        from .embedded_arrays import EmbeddedArrays
 
         for array in model.once(EmbeddedArrays).large:
             yield _finding(array)

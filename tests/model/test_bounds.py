@@ -27,13 +27,11 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inheritance import constructor_call, overrides
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.versions import value_of_test
-from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
 from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
 from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoops
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.runtime.strategies import Strategies
@@ -46,10 +44,12 @@ from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
 from tflint_gpu.rules.input_pipeline.decoded_pictures import DecodedPictures, _Values
+from tflint_gpu.rules.input_pipeline.element_loops import ElementLoops
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
