@@ -1,6 +1,6 @@
 """How far the analysis looks: each bound once, with what it bounds and why it is there.
 
-What lies behind a bound is not known, and rules say nothing of what they do not know. `Inference.meet` remembers each
+What lies beyond a bound is not known, and rules say nothing of what they do not know. `Inference.meet` remembers each
 bound that cut something off, and `check --verbose` tells it. `docs/bounds.md` lists all of them.
 """
 
@@ -17,7 +17,7 @@ class Bound:
     """A number of things that the analysis looks at; more are not followed.
 
     Arguments:
-        what: the things, in words that stand behind the number.
+        what: the things, in words that follow the number.
         reason: what was seen or measured, or what would grow without it.
     """
 
@@ -47,7 +47,7 @@ REEXPORTS = Bound(
 )
 ALIASES = Bound(
     4,
-    "names of one class behind each other",
+    "names that stand for one class",
     "`A = B` and `B = A` in two files that import each other would be without end.",
 )
 LINEAGE = Bound(
@@ -242,7 +242,7 @@ NUMBER_STEPS = Bound(
 NUMBER_CALLS = Bound(
     3,
     "calls between a loop and a number that it changes",
-    "Each step multiplies the call sites, and all of the way is told in the finding.",
+    "Each step multiplies the call sites, and all of the way is in the finding.",
 )
 NUMBER_SITES = Bound(
     16,
@@ -269,7 +269,7 @@ BUILDER_CALLS = Bound(
 
 PIPELINE_STEPS = Bound(
     60,
-    "operations of one pipeline behind each other",
+    "operations of one pipeline after each other",
     "Each operation stands on Python's stack on top of the one before.",
 )
 PIPELINE_VARIANTS = Bound(
@@ -327,10 +327,10 @@ INPUT_STEPS = Bound(
     "steps from what a loop gives a model to the value that it is made of",
     "A value may be made of itself.",
 )
-PICTURE_STEPS = Bound(
+IMAGE_STEPS = Bound(
     12,
-    "operations on one picture of a dataset",
-    "Each operand is followed for itself; what prepares a picture for training has fewer steps.",
+    "operations on one image of a dataset",
+    "Each operand is followed for itself; what prepares an image for training has fewer steps.",
 )
 GENERATED_STEPS = Bound(
     6,

@@ -48,7 +48,7 @@ from tflint_gpu.model import (
     walk,
 )
 
-from .picture_sizes import has_size_of_file, has_size_of_iteration
+from .image_sizes import has_size_of_file, has_size_of_iteration
 
 _NO_BATCHES = Batches(frozenset(), False)
 # What gives values that are there while Python runs, and not the symbols of which Keras builds a model.
@@ -76,7 +76,7 @@ class InferenceStep:
     Arguments:
         usage: the place that shows that it is a model, where only its use does.
         has_loop_carried_input: whether an iteration gets what the one before gave: tokens, an agent.
-        has_own_size: whether it gets a picture that was read from a file, of whatever size that has.
+        has_own_size: whether it gets an image that was read from a file, of whatever size that has.
         others: more such calls in the same loop.
     """
 

@@ -48,7 +48,7 @@ from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
-from tflint_gpu.rules.input_pipeline.decoded_pictures import DecodedPictures, _Values
+from tflint_gpu.rules.input_pipeline.decoded_images import DecodedImages, _Values
 from tflint_gpu.rules.input_pipeline.element_loops import ElementLoops
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
@@ -482,10 +482,10 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
         about_last(lambda model, expr: InferenceSteps(model)._is_value(Origin(model.file, expr))),
     ),
-    "PICTURE_STEPS": (
+    "IMAGE_STEPS": (
         14,
         lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
-        about_last(lambda model, expr: _Values(DecodedPictures(model), {}).picture(model.file, expr, None)),
+        about_last(lambda model, expr: _Values(DecodedImages(model), {}).image(model.file, expr, None)),
     ),
     "GENERATED_STEPS": (
         9,
