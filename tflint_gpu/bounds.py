@@ -145,11 +145,7 @@ WALK_CALLS = Bound(
     "calls inside each other that a loop or program runs",
     "Steps of training six calls deep were seen in applications.",
 )
-CALLERS = Bound(
-    6,
-    "calls from some code outwards",
-    "Each step multiplies the call sites.",
-)
+CALLERS = Bound(6, "calls from some code outwards", "Each step multiplies the call sites.")
 TRACED_ARGUMENT_SITES = Bound(
     20,
     "call sites of a function that could be under `tf.function`",
@@ -163,11 +159,7 @@ DEVICE_STEPS = Bound(
     "assignments from a test to the question for GPUs",
     "Each name leads to all its assignments, and names may stand for each other in a circle.",
 )
-VERSION_NAMES = Bound(
-    4,
-    "names between a test and TensorFlow's version",
-    "Names may stand for each other in a circle.",
-)
+VERSION_NAMES = Bound(4, "names between a test and TensorFlow's version", "Names may stand for each other in a circle.")
 INITIALISER_CALLS = Bound(
     3,
     "calls inside each other that initialise the GPUs",
@@ -287,11 +279,7 @@ ITERATOR_STEPS = Bound(
     "wrappers around a dataset that is iterated over",
     "An iterator may be made of itself: `it = iter(it)`.",
 )
-DATASET_PARTS = Bound(
-    4,
-    "tuples inside each other that a dataset is made of",
-    "A value may hold itself.",
-)
+DATASET_PARTS = Bound(4, "tuples inside each other that a dataset is made of", "A value may hold itself.")
 MAPPED_CALLS = Bound(
     6,
     "calls inside each other in a dataset's function",

@@ -13,6 +13,7 @@ from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -35,12 +36,7 @@ _HOST_MODULES = frozenset(
         "sklearn socket subprocess sys tensorboardX threading time timeit tqdm wandb warnings"
     ).split()
 )
-_BUILTINS = frozenset(
-    (
-        "zip len range enumerate list tuple dict set isinstance reversed sum min max abs super map all any sorted "
-        "getattr hasattr type"
-    ).split()
-)
+_BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type"}
 _CONVERSIONS = frozenset("float int bool str complex format repr".split())
 _READS = frozenset("numpy item tolist eval".split())
 # Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute.
