@@ -121,7 +121,7 @@ _RAISES: dict[Misuse, str] = {
 
 def _finding(model: Model, misplaced: Misplaced) -> Finding:
     short = misplaced.name.replace("numpy.", "np.", 1)
-    notes = tuple(Note(step.file, step.node, step.text) for step in misplaced.traced.steps)
+    notes = tuple(Note(frame.file, frame.node, frame.text) for frame in misplaced.traced.frames)
     place = misplaced.call.func
     where = f"in {misplaced.traced.entry}"
     if misplaced.misuse in _RAISES:

@@ -109,7 +109,7 @@ def _finding(array: EmbeddedArray) -> Finding:
     what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {array.traced.entry}"
     home = array.array.origin
     notes = [Note(home.file, home.node, "the array is made here")]
-    notes += [Note(step.file, step.node, step.text) for step in array.traced.steps]
+    notes += [Note(frame.file, frame.node, frame.text) for frame in array.traced.frames]
     help = f"make it a tensor before, `tf.constant({name})`, or pass it as an argument: a tensor is not copied"
     if size >= _LIMIT:
         return Finding(

@@ -121,5 +121,5 @@ def _finding(model: Model, traced: Traced, call: cst.Call, name: str) -> Finding
         Prediction("wrong-result", ("traced",), basis="one value in all steps of a trace; measured with 2.15 and 2.21"),
         help=drawn_in_graph(name),
         fix=draw_in_graph(model, traced.file, call, name),
-        notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
+        notes=tuple(Note(frame.file, frame.node, frame.text) for frame in traced.frames),
     )
