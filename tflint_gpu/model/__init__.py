@@ -33,7 +33,13 @@ if TYPE_CHECKING:
         reads_any,
         text_at,
     )
-    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, set_apart
+    from tflint_gpu.model.python.refactoring.outlines import (
+        NotMovable,
+        Outline,
+        outline,
+        outline_of_function,
+        set_apart,
+    )
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.operators import operands
@@ -191,7 +197,7 @@ _NAMES = {
     "python.project.sources": "Sources",
     "python.refactoring.arguments": "without_arguments",
     "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
-    "python.refactoring.outlines": "NotMovable outline set_apart",
+    "python.refactoring.outlines": "NotMovable Outline outline outline_of_function set_apart",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.operators": "operands",

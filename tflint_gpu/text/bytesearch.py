@@ -17,7 +17,6 @@ ENDINGS = (".py", NOTEBOOK_ENDING, QUARTO_ENDING, JUPYTEXT_ENDING)
 """Of the files that are checked."""
 _JUPYTEXT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
 _FIRST_CALL = re.compile(rb"^(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()", re.MULTILINE)
-_LOOP = re.compile(rb"^(?:for|while)\b", re.MULTILINE)
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
@@ -36,7 +35,7 @@ def runs_something(data: bytes) -> bool:
 
 def runs_models(data: bytes) -> bool:
     """Whether a file may be a program whose models are those of other files, if one of its imports has some."""
-    if b"__main__" in data or _LOOP.search(data):
+    if b"__main__" in data or b"\nfor " in data or b"\nwhile " in data:
         return True
     return (b".predict(" in data or b".fit(" in data or b".evaluate(" in data) and runs_something(data)
 
@@ -50,15 +49,26 @@ RequiredSubstring: TypeAlias = bytes | Callable[[bytes], object]
 """What must be in a file for a rule to find something: a byte string, or a test of the bytes as a whole."""
 
 
+_MANY = 20  # from so many questions on it pays to search each word of a file once
+
+
 class Mentioned(dict[RequiredSubstring, bool]):
     """Which required substrings hold for a file: many rules ask for the same ones."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
         self.data = data
+        self._words = b""
 
     def __missing__(self, required: RequiredSubstring) -> bool:
-        self[required] = answer = required in self.data if isinstance(required, bytes) else bool(required(self.data))
+        if isinstance(required, bytes):
+            searched = self.data
+            if len(self) >= _MANY and required.split() == [required]:
+                self._words = searched = self._words or b"\n".join(set(searched.split()))
+            answer = required in searched
+        else:
+            answer = bool(required(self.data))
+        self[required] = answer
         return answer
 
     def any_of(self, substrings: Iterable[RequiredSubstring]) -> bool:

@@ -88,7 +88,9 @@ class Decorators:
 
 def is_decorated(function: Node, *names: str) -> bool:
     """Whether a function has a decorator whose last name is one of these."""
-    return isinstance(function, cst.FunctionDef) and any(_last_name(d) in names for d in function.decorators)
+    if function.__class__ is not cst.FunctionDef or not function.decorators:
+        return False
+    return any(_last_name(decorator) in names for decorator in function.decorators)
 
 
 def function_of(decorator: cst.Decorator) -> Expression:
