@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, NotMovable, outline, outline_of_function
+from tflint_gpu.model import UPDATES, NotMovable, loops_around, outline, outline_of_function
 from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
@@ -118,7 +118,4 @@ def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = F
 
 def outermost_loop(step: EagerStep) -> LoopNode:
     """The outermost loop of the function: a step made inside of it would be traced again in each of its iterations."""
-    tree = step.loop_file.tree
-    around = [loop for loop in tree.ancestors(step.loop) if isinstance(loop, cst.For | cst.While)]
-    own = [loop for loop in around if tree.function(loop) is tree.function(step.loop)]
-    return own[-1] if own else step.loop
+    return (step.loop, *loops_around(step.loop_file, step.loop))[-1]

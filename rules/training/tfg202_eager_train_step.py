@@ -52,7 +52,7 @@ class EagerTrainStep(Rule):
 
     Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass and the weight
     update one by one, in every step. For small and medium models that costs more than the operations, and a GPU waits
-    for Python between them. A step that TensorFlow traces once runs as one graph. So does a step that changes a picture
+    for Python between them. A step that TensorFlow traces once runs as one graph. So does a step that changes an image
     by its gradient, as an attack does. Not reported: a gradient taken once, outside a loop, a step that a caller may
     trace, and a step that is passed to other code.
 

@@ -35,7 +35,7 @@ def runs_something(data: bytes) -> bool:
 
 def runs_models(data: bytes) -> bool:
     """Whether a file may be a program whose models are those of other files, if one of its imports has some."""
-    if b"__main__" in data:
+    if b"__main__" in data or b"\nfor " in data or b"\nwhile " in data:
         return True
     return (b".predict(" in data or b".fit(" in data or b".evaluate(" in data) and runs_something(data)
 

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from tflint_gpu.lazy_patterns import regex
 
 # A pattern that begins with a newline is searched several times faster than one that begins with `^`.
-_IMPORT = regex(rb"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))")
+_IMPORT = regex(
+    rb"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;\\]*(?:\\\r?\n[^\n#;\\]*)*)"
+    rb"|import[ \t]+([^\n#;\\]+(?:\\\r?\n[^\n#;\\]*)*))"
+)
 # `def f`, `class C`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
 _GIVEN = regex(rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))")
 KEEPERS = frozenset("Checkpoint CheckpointManager SimpleNamespace Namespace EasyDict".split())
@@ -35,7 +38,7 @@ def imported_names(data: bytes) -> Iterator[str]:
     for match in _IMPORT.finditer(b"\n" + data):
         package, names, plain = match.groups()
         if plain is not None:
-            for item in plain.split(b","):
+            for item in plain.replace(b"\\", b"").split(b","):
                 if words := item.split():
                     yield words[0].decode("ascii", "replace")
             continue

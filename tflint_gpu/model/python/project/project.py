@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tflint_gpu.bounds import REEXPORTS
 from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
@@ -324,10 +323,13 @@ class Project:
         except UnreadableSource as error:
             raise _without_frames(error) from None
 
-    def _re_exported_library(self, importer: Path, dotted: str, starred: int = 0) -> str:
+    def _re_exported_library(self, importer: Path, dotted: str, seen: set[Path] | None = None) -> str:
         """`tensorflow.keras` for `package.keras`, where the package only imports it; else the name as it is.
 
         By the bytes alone: whether a file is worth a parse is known later.
+
+        Arguments:
+            seen: the files whose `import *` were followed for this name: they may go round in a circle.
         """
         top = dotted.partition(".")[0]
         if top in OUTSIDE:
@@ -339,11 +341,13 @@ class Project:
         if located[0] not in self._libraries:
             self._libraries[located[0]] = libraries_handed_on(self._bytes.read(located[0]) or b"")
         libraries = self._libraries[located[0]]
-        if name in libraries or STARRED not in libraries or starred > REEXPORTS.limit:
+        seen = set() if seen is None else seen
+        if name in libraries or STARRED not in libraries or located[0] in seen:
             return libraries.get(name, dotted)
+        seen.add(located[0])
         for module in libraries[STARRED].split():
             inner = module + ("" if module.endswith(".") else ".") + name
-            library = self._re_exported_library(located[0], inner, starred + 1)
+            library = self._re_exported_library(located[0], inner, seen)
             if library != inner:
                 return library
         return dotted

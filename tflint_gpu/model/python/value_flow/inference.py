@@ -65,7 +65,7 @@ class Inference:
         self.tests = BranchTests(self)
 
     def meet(self, bound: bounds.Bound) -> None:
-        """Remember that a bound cut something off: what lies behind it is not known."""
+        """Remember that a bound cut something off: what lies beyond it is not known."""
         self.bounds_met.add(bound)
 
     def first(self, bound: bounds.Bound, values: Sequence[_T]) -> Sequence[_T]:

@@ -167,9 +167,8 @@ class Program(Analysis):
         """Whether weights are updated in the tape's loop, or without one in its function or block."""
         tree = file.tree
         function = tree.function(tape)
-        for parent in tree.ancestors(tape):
-            if isinstance(parent, cst.For | cst.While) and tree.function(parent) is function:
-                return any(method_name(call) in UPDATES for call in file.calls_below.get(parent, ()))
+        for loop in loops_around(file, tape):
+            return any(method_name(call) in UPDATES for call in file.calls_below.get(loop, ()))
         calls = file.calls_in.get(function, ())
         if function is not None:
             return any(method_name(call) in UPDATES for call in calls)

@@ -197,7 +197,7 @@ class Repetitions(Analysis):
 
 
 def _is_uploaded(file: File, data: Expression) -> bool:
-    """`files.upload()`, or what a widget for uploads holds: a few pictures that somebody chooses by hand."""
+    """`files.upload()`, or what a widget for uploads holds: a few images that somebody chooses by hand."""
     names = [node for node in walk(data) if isinstance(node, cst.Name)]
     bound = (binding.value for name in names for binding in file.flow.lookup(name.value, name))
     return any(_UPLOADS.search(spelling(node)) for node in (data, *bound) if node is not None)

@@ -1,4 +1,4 @@
-"""Pictures of sizes of their own, which a loop gives a model one after the other: `tf.function` traces each size."""
+"""Images of sizes of their own, which a loop gives a model one after the other: `tf.function` traces each size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _READING = (
 
 
 def has_size_of_file(inference: Inference, run: Invocation) -> bool:
-    """Whether the model gets a picture as it was read from a file, which nothing brings to one size."""
+    """Whether the model gets an image as it was read from a file, which nothing brings to one size."""
     file = run.file
     region = run.loop if not run.path else file.tree.function(run.call)
     if not isinstance(region, cst.For | cst.While | cst.BaseComp | cst.FunctionDef):
@@ -42,7 +42,7 @@ def has_size_of_file(inference: Inference, run: Invocation) -> bool:
 
 
 def _reads(inference: Inference, file: File, call: cst.Call) -> bool:
-    """Whether a call reads a picture, itself or in a function of the project that brings it to no size."""
+    """Whether a call reads an image, itself or in a function of the project that brings it to no size."""
     if (file.name(call.func) or "").startswith(tuple(_READING)):
         return argument(call, -1, "target_size") is None
     functions = [callee.function for callee in inference.callees(file, call)]
