@@ -667,6 +667,9 @@ NOT_FORWARD = {
     "    u = tf.cast(u.reshape(-1, 3072), tf.float32)\n"
     "    return tf.data.Dataset.from_tensor_slices((u, v)).batch(size)\n"
     "def check(rows):\n    for u, v in rows:\n        print(model(u, training=False))\ncheck(prepared(2000))",
+    "all of the reviews in one batch": "from keras.datasets import imdb\nfrom keras.utils import pad_sequences\n"
+    "_, (words, moods) = imdb.load_data(num_words=900)\nwords = pad_sequences(words, maxlen=40)\n"
+    "for ids, mood in tf.data.Dataset.from_tensor_slices((words, moods)).batch(25_000):\n    print(model(ids))",
     "lists that are joined": "def views(image):\n    crops = [image[:, :9], image[:, 9:]]\n"
     "    for view in crops + [tf.image.flip_left_right(crop) for crop in crops]:\n        print(model(view))",
     "a method that is told of training": "def words(splitter, lines):\n    for line in lines:\n"
