@@ -35,6 +35,11 @@ EAGER = {  # the row of the call, below HEAD
         "    y = one(cv2.imread(path))\n",
         3,
     ),
+    "a model of a list": (
+        "nets = [model, tf.keras.applications.VGG16()]\nfor path in paths:\n"
+        "    y = nets[0](np.expand_dims(cv2.imread(path), 0))\n",
+        3,
+    ),
     "a comprehension": ("found = [model(cv2.imread(path)[None]) for path in paths]\n", 1),
     "steps of diffusion": (
         "x = tf.random.normal((1, 64, 64, 3))\nfor t in range(1000):\n    noise = model([x, t])\n    x = x - 0.01 * noise\n",

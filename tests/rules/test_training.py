@@ -504,6 +504,10 @@ for x, y in dataset.batch(4):
     print(net(x))
 """
 FORWARD = {
+    "a model under a key": "nets = {'wide': keras.Sequential([keras.layers.Dense(9)]), 'deep': keras.Sequential([])}\n"
+    "for x, y in dataset.batch(4):\n    print(nets['wide'](x))",
+    "the models of a list": "nets = [keras.applications.VGG16(), keras.applications.VGG19()]\n"
+    "for x, y in dataset.batch(4):\n    print([nets[k](x) for k in range(2)])",
     "slices of an array": "rows = np.load('rows.npy')\nouts = []\nfor k in range(0, len(rows), 64):\n"
     "    outs.append(model(rows[k:k + 64], training=False))\n",
     "network of a table of classes": "NETS = {'r': keras.applications.ResNet50, 'v': keras.applications.VGG16}\n"
