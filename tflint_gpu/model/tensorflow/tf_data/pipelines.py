@@ -134,7 +134,7 @@ class Pipelines(Analysis):
         return [head if head is _OTHER else head.then(operation, certain) for head in heads]
 
     def _forwarded(self, file: File, call: cst.Call, context: Context | None, depth: int) -> Iterator[Chain]:
-        """The datasets to which an object of the project hands a method on by `__getattr__`; `_OTHER` where it does not."""
+        """The datasets to which an object of the project hands a method on by `__getattr__`; else `_OTHER`."""
         asked = Content("attribute", method_name(call))
         for origin in self.inference.of(file, call.func, context):
             holder = replace(origin, access_path=origin.access_path[:-1])
