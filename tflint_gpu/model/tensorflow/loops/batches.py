@@ -280,9 +280,19 @@ class LoopData(Analysis):
         if any(operation.name == "repeat" for operation in chain.operations):
             return False
         data, batching = made.call.args[0].value, chain.batching
+        if batching is not None and self._counts_rows(made.file, batching.given_batch_size, data):
+            return True
         size = batching.batch_size if batching is not None else 1
         rows = self._rows(made.file, data, made.context) if isinstance(size, int) else None
         return (rows is not None and rows <= FEW * size) or self._written_out(made.file, data)
+
+    def _counts_rows(self, file: File, size: Expression | None, data: Expression) -> bool:
+        """`.batch(len(x))` of `x`, of `(x, y)` or of what a name holds such: one batch."""
+        if not isinstance(size, cst.Call) or not file.names.is_builtin(size.func, "len") or len(size.args) != 1:
+            return False
+        counted = self.inference.of(file, size.args[0].value)
+        parts = [element.value for element in data.elements] if isinstance(data, cst.Tuple) else [data]
+        return bool(counted) and any(self.inference.of(file, part) == counted for part in parts)
 
     def _rows(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> int | None:
         """How many rows an array of one of Keras's data sets has, or one in a display; others stand for more."""
