@@ -83,7 +83,6 @@ class GpuConfigTooLate(Rule):
     code = "TFG402"
     name = "gpu-config-too-late"
     severity = "error"
-    required_substrings = ((*_SETTINGS, b"tensorflow", b"keras"),)
     nearby_substrings = _SETTINGS
     fixable = "unsafe"
     skips_tests = True
