@@ -83,7 +83,6 @@ class GpuConfigTooLate(Rule):
     code = "TFG402"
     name = "gpu-config-too-late"
     severity = "error"
-    required_substrings = ((*_SETTINGS, b"tensorflow", b"keras"),)
     nearby_substrings = _SETTINGS
     fixable = "unsafe"
     skips_tests = True
@@ -170,7 +169,7 @@ def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
 
 
 def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:
-    """Growth on a device that gets a logical configuration, too, where neither is under another test."""
+    """Growth on a device that gets a logical configuration, too, where neither is under a test but for GPUs."""
     tree = model.file.tree
     grown, place = _device(model, growth)
     for other in model.calls(*LOGICAL):
@@ -178,7 +177,7 @@ def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:
         all_grow = grown == _ALL and _is_gpu(model, other)
         all_configured = configured == _ALL and _is_gpu(model, growth)
         is_same = grown is not None and grown == configured
-        if not (is_same or all_grow or all_configured) or tree.block(place) is not tree.block(other_place):
+        if not (is_same or all_grow or all_configured) or _block(model, place) is not _block(model, other_place):
             continue
         late = tree.order[other] < tree.order[growth]
         yield Finding(
@@ -191,6 +190,16 @@ def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:
             notes=(Note(model.file, other, "the logical configuration"),),
         )
         return
+
+
+def _block(model: Model, place: Node) -> Node:
+    """The block of a place; of one under `if gpus:` that around it, since without GPUs neither setting counts."""
+    tree = model.file.tree
+    block = tree.block(place)
+    around = tree.parents.get(block)
+    if isinstance(around, cst.If) and around.body is block and model.once(Kinds).is_gpu_list(model.file, around.test):
+        return _block(model, around)
+    return block
 
 
 def _device(model: Model, call: cst.Call) -> tuple[str | None, Node]:

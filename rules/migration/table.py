@@ -116,8 +116,8 @@ def documentation(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
     if len(known) > 1:
         paragraphs.append(f"Names: {'; '.join(known)}.")
     paragraphs.append(
-        "A program for TensorFlow 1 as a whole is not reported, nor is a place in a `try` with handlers or under a "
-        "test that asks for a version."
+        "A program for TensorFlow 1 as a whole is not reported, nor is a place in a `try` that handles missing names, "
+        "or under a test that asks for a version."
     )
     paragraphs.append(
         "Measured: a test looks these names up in the installed TensorFlow, and the same in TensorFlow 2.15; which "

@@ -150,7 +150,7 @@ class InferenceSteps(Analysis):
 
     def _may_be_model(self, run: Invocation) -> bool:
         func = called_model(run.call)
-        if not run.call.args or not isinstance(func, cst.Name | cst.Attribute):
+        if not run.call.args or not isinstance(func, cst.Name | cst.Attribute | cst.Subscript):
             return False
         if isinstance(func, cst.Name) and hasattr(builtins, func.value):
             return False

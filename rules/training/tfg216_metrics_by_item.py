@@ -24,7 +24,7 @@ from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workloa
 if TYPE_CHECKING:
     from tflint_gpu.model import File, LoopNode, Model
 
-_SUBSTRINGS = (b".update_state(",)
+_SUBSTRINGS = (b".update_state(", b"metrics.")
 
 
 class MetricsByItem(Rule):
@@ -92,10 +92,9 @@ def _is_apart(model: Model, file: File, loop: LoopNode) -> bool:
 
 def _is_of_a_row(model: Model, update: Invocation) -> bool:
     """Whether a call updates a Keras metric with one row, in every iteration."""
-    func, call, rows = update.call.func, update.call, model.once(Rows)
-    if method_name(call) != "update_state" or not isinstance(func, cst.Attribute) or not call.args:
-        return False
-    if not model.once(Kinds).must_be(update.file, func.value, "metric", context=update.context):
+    call, rows = update.call, model.once(Rows)
+    metric = _updated(update)
+    if metric is None or not model.once(Kinds).must_be(update.file, metric, "metric", context=update.context):
         return False
     if not all(rows.is_single(update.file, arg.value, update.context) for arg in call.args[:2]):
         return False
@@ -104,11 +103,21 @@ def _is_of_a_row(model: Model, update: Invocation) -> bool:
     )
 
 
+def _updated(update: Invocation) -> cst.BaseExpression | None:
+    """`m` of `m.update_state(y, p)`, and of `m(y, p)` where nobody reads what the metric is by then."""
+    func = update.call.func
+    if not update.call.args:
+        return None
+    if isinstance(func, cst.Attribute) and func.attr.value == "update_state":
+        return func.value
+    return func if isinstance(update.file.tree.parents.get(update.call), cst.Expr) else None
+
+
 def _finding(update: Invocation) -> Finding:
-    assert isinstance(update.call.func, cst.Attribute)
+    func = update.call.func
     return Finding(
         update.file,
-        update.call.func.attr,
+        func.attr if isinstance(func, cst.Attribute) else func,
         "this metric gets one row in every iteration of a loop: each update starts its operations from Python",
         _PREDICTION,
         help="collect the rows and update the metric once with all of them",

@@ -12,10 +12,13 @@ HERE = Path(__file__).parent
 _ROW = re.compile(r"\| (\d+) \| [\d-]+ \| .* \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|")
 
 
-def first_runs(text: str) -> list[tuple[str, float, float]]:
-    """Each batch with its recall and precision; those with fewer than ten true places say too little."""
+_FEW = 10
+
+
+def first_runs(text: str) -> list[tuple[str, float, float, int]]:
+    """Each batch with its recall, its precision and the number of its true places."""
     rows = filter(None, map(_ROW.fullmatch, text.splitlines()))
-    return [(row[1], float(row[5]), float(row[6])) for row in rows if int(row[2]) >= 10]
+    return [(row[1], float(row[5]), float(row[6]), int(row[2])) for row in rows]
 
 
 def main() -> None:
@@ -26,14 +29,20 @@ def main() -> None:
     from matplotlib import pyplot
 
     runs = first_runs((HERE.parent / "FIELD.md").read_text("utf-8"))
-    _, axes = pyplot.subplots(figsize=(6, 3.2))
-    names = [f"batch {number}" for number, _, _ in runs]
+    _, axes = pyplot.subplots(figsize=(8, 3.2))
+    names = [run[0] for run in runs]
+    few = [run for run in runs if run[3] < _FEW]
     for column, label, goal in ((1, "recall", 0.85), (2, "precision", 0.97)):
         (line,) = axes.plot(names, [run[column] for run in runs], marker="o", label=label)
+        axes.plot(
+            [run[0] for run in few], [run[column] for run in few], "o", color=line.get_color(), markerfacecolor="w"
+        )
         axes.axhline(goal, color=line.get_color(), linestyle=":", label=f"goal {goal}")
-    axes.set_ylim(0, 1.05)
+    axes.plot([], [], "o", color="gray", markerfacecolor="w", label=f"fewer than {_FEW} true places")
+    axes.set_ylim(-0.05, 1.05)
+    axes.set_xlabel("batch")
     axes.set_ylabel("first run")
-    axes.legend(loc="lower right", fontsize=8)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
     pyplot.tight_layout()
     pyplot.savefig(HERE / "learning_curve.png", dpi=120)
 

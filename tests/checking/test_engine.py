@@ -401,3 +401,30 @@ def test_a_program_whose_models_are_made_elsewhere(start: str, tmp_path: Path, w
     engine = Engine(resolver, tmp_path)
     results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["score.py"])]
     assert {one[:2] for one in found(results)} == {("score.py", "TFG206")}
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("from parts import Net\n\nnet = Net()\nwhile True:\n    print(net.ask(camera.read()))\n", "TFG206"),
+        ("from parts import Net, prepare\n\nNet()\nprepare()\n", "TFG402"),
+        ("from parts import Net, prepare\n\nprepare()\nNet()\n", ""),
+    ],
+    ids=["a loop", "an order that fails", "the other order"],
+)
+def test_a_program_that_only_uses_what_it_imports(
+    program: str, expected: str, tmp_path: Path, write_files: Write
+) -> None:
+    """Protects scripts without a word of TensorFlow, and without a method of Keras: they decide what runs, and when."""
+    parts = (
+        "import numpy as np\nimport tensorflow as tf\n\n\nclass Net:\n    def __init__(self):\n"
+        "        self.scale = tf.Variable(2.0)\n        self.inner = tf.keras.models.load_model('net')\n\n"
+        "    def ask(self, picture):\n        return self.inner.predict(np.expand_dims(picture, 0))\n\n\n"
+        "def prepare():\n    for gpu in tf.config.list_physical_devices('GPU'):\n"
+        "        tf.config.experimental.set_memory_growth(gpu, True)\n"
+    )
+    write_files({"parts.py": parts, "start.py": program})
+    resolver = SettingsResolver(Options(select=("TFG206", "TFG402")), working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path)
+    results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["start.py"])]
+    assert {one[:2] for one in found(results)} == ({("parts.py", expected)} if expected else set())

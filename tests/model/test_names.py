@@ -69,6 +69,8 @@ def test_canonical_name(code: str, name: str | None, tmp_path: Path) -> None:
 
 
 HANDED_ON = {
+    "a part of it, by a name of its own": ("from kit.backend import blocks\nblocks.Dense()", "keras.layers.Dense"),
+    "not what has the name of such a part": ("from kit.backend import Net\nNet()", "kit.backend.Net"),
     "by a star": ("from shared import *\ntf.sin(1)", "tf.sin"),
     "by a star of a star": ("from outer import *\ntf.sin(1)", "tf.sin"),
     "by a star of a package": ("from kit import *\nkeras.Model()", "keras.Model"),
@@ -87,6 +89,7 @@ def test_a_library_that_another_file_hands_on(case: str, tmp_path: Path) -> None
     (tmp_path / "kit" / "__init__.py").write_text("from .backend import *\n")
     (tmp_path / "kit" / "backend.py").write_text(
         "import os\nif os.getenv('TF_KERAS'):\n    from tensorflow import keras\nelse:\n    import keras\n"
+        "blocks = keras.layers  # for all\nNet = mine.keras.Model\n"
     )
     (tmp_path / "shared.py").write_text("import tensorflow as tf\n")
     (tmp_path / "outer.py").write_text("from outer import *\nfrom shared import *\n")

@@ -321,6 +321,8 @@ ON_ALL = {
         True,
     ),
     "growth in a loop over CPUs": (f"for g in tf.config.list_physical_devices('CPU'):\n    {GROW}(g, True)\n", False),
+    "growth under a question for them": (f"if gpus:\n    for g in gpus:\n        {GROW}(g, True)\n", True),
+    "growth where there are none": (f"if gpus:\n    pass\nelse:\n    for g in gpus:\n        {GROW}(g, True)\n", False),
     "growth under a test": (f"if grow:\n    for g in gpus:\n        {GROW}(g, True)\n", False),
 }
 

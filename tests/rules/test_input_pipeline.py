@@ -111,6 +111,8 @@ DISCARDED = {
     "through a variable": "ds = source.batch(2)\nds.shuffle(10)",
     "reader": "ds = tf.data.TFRecordDataset('f')\nds.repeat()",
     "inside a function": "def make(path):\n    ds = tf.data.TextLineDataset(path)\n    ds.map(f, num_parallel_calls=AUTOTUNE)\n    return ds",
+    "handed on by an object": "class Rows:\n    def __init__(self, kept):\n        self.kept = kept\n"
+    "    def __getattr__(self, name):\n        return getattr(self.kept, name)\nrows = Rows(source)\nrows.shuffle(9)",
     "parameter with AUTOTUNE": "def tune(ds):\n    ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n    return ds",
 }
 OWN = (
@@ -131,6 +133,8 @@ NOT_DISCARDED = {
     "own class as an attribute": OWN
     + "class T:\n    def __init__(self):\n        self.ds = Dataset()\n    def go(self):\n"
     "        self.ds.shuffle(3)\n        self.ds.batch(2)",
+    "handed on to something else": OWN + "class Rows:\n    def __init__(self, kept):\n        self.kept = kept\n"
+    "    def __getattr__(self, name):\n        return getattr(self.kept, name)\nrows = Rows(Dataset())\nrows.shuffle(9)",
     "own class around tf.data": "class Dataset:\n    def __init__(self):\n        self.ds = tf.data.Dataset.range(9)\n"
     "    def batch(self, n):\n        self.ds = self.ds.batch(n)\n    def map(self, f):\n"
     "        self.ds = self.ds.map(f, num_parallel_calls=AUTOTUNE)\nds = Dataset()\nds.map(f)\nds.batch(2)",
@@ -218,6 +222,8 @@ REPAIRED = {
     "ds.batch(2)\nds = ds.shuffle(3)": "ds = ds.batch(2)\nds = ds.shuffle(3)",
 }
 NOT_REPAIRED = {
+    "an object around it": "class Rows:\n    kept = ds\n    def __getattr__(self, name):\n"
+    "        return getattr(self.kept, name)\nrows = Rows()\nrows.shuffle(9)",
     "no end": "ds.repeat()\nfor x, y in ds:\n    print(x)",
     "batches of batches, before": "ds = ds.batch(2)\nds.batch(2)",
     "batches of batches, after": "ds.batch(2)\nmodel.fit(ds.shuffle(9).batch(3))",

@@ -364,6 +364,23 @@ def _found(code: str, folder: Path, target: Target = NEWEST, name: str = "train.
     return [(rule.code, finding) for rule, finding in everything if rule.code.startswith("TFG7")]
 
 
+HANDLED = {
+    "RuntimeError": True,
+    "(ValueError, RuntimeError) as error": True,
+    "(ValueError, AttributeError)": False,
+    "Exception": False,
+    "": False,
+    "errors.Missing": False,
+}
+
+
+@pytest.mark.parametrize(("kind", "is_found"), HANDLED.items(), ids=HANDLED)
+def test_a_try_for_other_errors_does_not_ask_for_a_version(kind: str, is_found: bool, tmp_path: Path) -> None:
+    """Protects the GPU guide's snippet: it handles that devices are set up too late, not that a name is missing."""
+    code = TF + f"try:\n    tf.config.experimental.list_logical_devices('GPU')\nexcept {kind}:\n    pass\n"
+    assert ("TFG713" in {rule.code for rule, _ in findings(code, tmp_path)}) is is_found
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [pytest.param(code, text, id=f"{code} {what}") for code, cases in FOUND.items() for what, text in cases.items()],

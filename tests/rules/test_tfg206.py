@@ -409,9 +409,13 @@ TEXTS = {
     "split": "for word in 'a b c d e f g'.split():\n    model.predict([word.lower()])\n",
     "formatted": "for number in range(99):\n    model.predict([f'{number} days'])\n",
     "joined": "for words in lines:\n    model.predict(['\\t'.join(words) + chr(0)])\n",
+    "lines of a file": "for line in open('a.txt'):\n    model.predict([line.strip()])\n",
+    "lines that are read": "with open('a.txt', 'r') as f:\n    for line in f.readlines():\n        model.predict([line])\n",
+    "a line after the other": "f = open('a.txt')\nwhile True:\n    model.predict([f.readline()])\n",
     "numbers": "for value in lines:\n    model.predict([[1.5, value]])\n",
 }
 NO_TEXTS = {
+    "of bytes of a file": "for line in open('a.bin', 'rb'):\n    model.predict([line])\n",
     "of anything": "for line in lines:\n    model.predict([line])\n",
     "of arrays that are joined": "for rows in lines:\n    model.predict([separator.join(rows)])\n",
     "of two": "for number in range(99):\n    model.predict([f'{number} days', 'a'])\n",

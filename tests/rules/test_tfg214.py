@@ -35,6 +35,11 @@ EAGER = {  # the row of the call, below HEAD
         "    y = one(cv2.imread(path))\n",
         3,
     ),
+    "a model of a list": (
+        "nets = [model, tf.keras.applications.VGG16()]\nfor path in paths:\n"
+        "    y = nets[0](np.expand_dims(cv2.imread(path), 0))\n",
+        3,
+    ),
     "a comprehension": ("found = [model(cv2.imread(path)[None]) for path in paths]\n", 1),
     "steps of diffusion": (
         "x = tf.random.normal((1, 64, 64, 3))\nfor t in range(1000):\n    noise = model([x, t])\n    x = x - 0.01 * noise\n",
@@ -364,11 +369,20 @@ SIZES = {
         "    picture = np.array(read(path)) / 255\n    return model(picture[None])\nfor path in paths:\n    save(mask(path))\n"
     ),
 }
+SIZES["by one function, into another"] = (
+    "def load(name):\n    return cv2.imread(name)\ndef outlined(net, photo):\n    rows = tf.expand_dims(photo, 0)\n"
+    "    return net(rows)[0]\ndef each(name):\n    return outlined(model, load(name) / 255)\n"
+    "for name in names:\n    save(each(name))\n"
+)
 ONE_SIZE = {
     "resized": "for path in paths:\n    save(model(cv2.resize(cv2.imread(path), (64, 64))[None]))\n",
     "resized by a function": (
         "def read(path):\n    return tf.image.resize(tf.image.decode_jpeg(tf.io.read_file(path)), (64, 64))\n"
         "for path in paths:\n    save(model(np.array(read(path))[None]))\n"
+    ),
+    "resized by the function that gets it": (
+        "def mask(net, photo):\n    photo = cv2.resize(photo, (64, 64))\n    return net(photo[None])\n"
+        "for name in names:\n    save(mask(model, cv2.imread(name)))\n"
     ),
     "a camera": "while True:\n    save(model(camera.read()[1][None]))\n",
 }

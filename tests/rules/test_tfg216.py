@@ -21,6 +21,7 @@ FOUND = {
     "expanded": "for i in range(len(truth)):\n    hits.update_state(np.expand_dims(truth[i], 0), tf.expand_dims(scores[i], 0))\n",
     "in a function": "def count(metric, one, other):\n    metric.update_state(one[None], other[None])\n"
     "for one, other in zip(truth, scores):\n    count(hits, one, other)\n",
+    "by a call of the metric": "for one, other in zip(truth, scores):\n    hits(one[None], other[None])\n",
     "of an object": "class Scores:\n    def __init__(self):\n        self.hits = keras.metrics.AUC()\n"
     "    def add(self, rows, others):\n        for one, other in zip(rows, others):\n"
     "            self.hits.update_state(one[None], other[None])\nScores().add(truth, scores)\n",
@@ -36,6 +37,8 @@ SILENT = {
     "a few": "for i in range(3):\n    hits.update_state(truth[i:i + 1], scores[i:i + 1])\n",
     "the model runs, too": "net = keras.models.load_model('a.keras')\nfor one, row in zip(truth, scores):\n"
     "    hits.update_state(one[None], net(row[None]))\n",
+    "what it is by then is read": "course = []\nfor one, other in zip(truth, scores):\n"
+    "    course.append(hits(one[None], other[None]))\n",
     "another library": "from elsewhere import Accuracy\nown = Accuracy()\nfor one, other in zip(truth, scores):\n"
     "    own.update_state(one[None], other[None])\n",
 }

@@ -506,6 +506,12 @@ for x, y in dataset.batch(4):
     print(net(x))
 """
 FORWARD = {
+    "batches of as many rows as something else has": "x, other = load()\n"
+    "for a in tf.data.Dataset.from_tensor_slices(x).batch(len(other)):\n    print(model(a))",
+    "a model under a key": "nets = {'wide': keras.Sequential([keras.layers.Dense(9)]), 'deep': keras.Sequential([])}\n"
+    "for x, y in dataset.batch(4):\n    print(nets['wide'](x))",
+    "the models of a list": "nets = [keras.applications.VGG16(), keras.applications.VGG19()]\n"
+    "for x, y in dataset.batch(4):\n    print([nets[k](x) for k in range(2)])",
     "slices of an array": "rows = np.load('rows.npy')\nouts = []\nfor k in range(0, len(rows), 64):\n"
     "    outs.append(model(rows[k:k + 64], training=False))\n",
     "network of a table of classes": "NETS = {'r': keras.applications.ResNet50, 'v': keras.applications.VGG16}\n"
@@ -669,6 +675,11 @@ NOT_FORWARD = {
     "    u = tf.cast(u.reshape(-1, 3072), tf.float32)\n"
     "    return tf.data.Dataset.from_tensor_slices((u, v)).batch(size)\n"
     "def check(rows):\n    for u, v in rows:\n        print(model(u, training=False))\ncheck(prepared(2000))",
+    "all of the reviews in one batch": "from keras.datasets import imdb\nfrom keras.utils import pad_sequences\n"
+    "_, (words, moods) = imdb.load_data(num_words=900)\nwords = pad_sequences(words, maxlen=40)\n"
+    "for ids, mood in tf.data.Dataset.from_tensor_slices((words, moods)).batch(25_000):\n    print(model(ids))",
+    "a batch of as many rows as there are": "x, y = load()\nx = np.expand_dims(x, -1)\n"
+    "for a, b in tf.data.Dataset.from_tensor_slices((x, y)).shuffle(9).batch(len(x)):\n    print(model(a))",
     "lists that are joined": "def views(image):\n    crops = [image[:, :9], image[:, 9:]]\n"
     "    for view in crops + [tf.image.flip_left_right(crop) for crop in crops]:\n        print(model(view))",
     "a method that is told of training": "def words(splitter, lines):\n    for line in lines:\n"

@@ -16,7 +16,7 @@ from tflint_gpu.text.bytesearch import (
     NOTEBOOK_ENDING,
     is_jupytext,
     mentions_tensorflow,
-    runs_models,
+    runs_something,
 )
 from tflint_gpu.text.import_search import ImportSearch
 
@@ -72,7 +72,7 @@ class FileToCheck:
             return False
         if mentions_tensorflow(data):
             return True
-        if runs_models(data) and (imports or ImportSearch()).mentions_tensorflow(data, self.path, self.root, asked):
+        if runs_something(data) and (imports or ImportSearch()).mentions_tensorflow(data, self.path, self.root, asked):
             return True
         return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
 

@@ -33,13 +33,6 @@ def runs_something(data: bytes) -> bool:
     return b"__main__" in data or _FIRST_CALL.search(data) is not None
 
 
-def runs_models(data: bytes) -> bool:
-    """Whether a file may be a program whose models are those of other files, if one of its imports has some."""
-    if b"__main__" in data or b"\nfor " in data or b"\nwhile " in data:
-        return True
-    return (b".predict(" in data or b".fit(" in data or b".evaluate(" in data) and runs_something(data)
-
-
 def is_jupytext(data: bytes) -> bool:
     """Whether a Markdown file is a notebook: its header says that Jupytext wrote it."""
     return _JUPYTEXT.match(data) is not None

@@ -17,12 +17,17 @@ class Array:
     shape: Shape
 
 
-_LOADED: dict[str, tuple[Shape, Shape, int, int]] = {
+_LOADED: dict[str, tuple[Shape | None, Shape, int, int]] = {
     "mnist": ((28, 28), (), 60_000, 10_000),
     "fashion_mnist": ((28, 28), (), 60_000, 10_000),
     "cifar10": ((32, 32, 3), (1,), 50_000, 10_000),
     "cifar100": ((32, 32, 3), (1,), 50_000, 10_000),
+    "boston_housing": ((13,), (), 404, 102),
+    "imdb": (None, (), 25_000, 25_000),
+    "reuters": (None, (), 8_982, 2_246),
 }
+"""Of each data set of Keras the shape of a sample (None for texts of several lengths), of a label, and the lengths."""
+_CHANGING_LENGTHS = ("maxlen", "test_split")
 _BY_SHAPE = frozenset(
     (
         "numpy.zeros numpy.ones numpy.empty numpy.full numpy.random.random numpy.random.random_sample tf.zeros tf.ones "
@@ -43,7 +48,8 @@ def called(name: str, given: Arguments) -> Any:
     first = given.positional[0] if given.positional else UNKNOWN
     folder, _, last = name.rpartition(".")
     if last == "load_data" and folder.startswith("keras.datasets."):
-        return _loaded(folder.rpartition(".")[2])
+        is_whole = len(given.positional) < 2 and not any(word in given.named for word in _CHANGING_LENGTHS)
+        return _loaded(folder.rpartition(".")[2]) if is_whole else UNKNOWN
     if name in _BY_SHAPE:
         return _of_shape(given.get(0, "size" if ".random." in name and name.startswith("numpy") else "shape"))
     if name in _BY_LENGTHS:
@@ -83,7 +89,9 @@ def _loaded(name: str) -> Any:
     if name not in _LOADED:
         return UNKNOWN
     sample, label, train, test = _LOADED[name]
-    return tuple((Array((count, *sample)), Array((count, *label))) for count in (train, test))
+    return tuple(
+        (Array((count, *sample)) if sample is not None else UNKNOWN, Array((count, *label))) for count in (train, test)
+    )
 
 
 def _of_shape(value: Any) -> Any:

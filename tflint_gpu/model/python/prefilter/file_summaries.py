@@ -17,6 +17,8 @@ from tflint_gpu.lazy_dataclasses import dataclass
 
 UNNAMED = "?"
 """The name of something that has no dotted name: `make().fit()` is a call of "?.fit"."""
+ITEM = "?[]"
+"""The name of an item that is called: `models[0](x)`."""
 
 
 class CallSummary(NamedTuple):
@@ -226,9 +228,9 @@ class FileSummary:
             root = name.partition(".")[0]
             children = [function.value, *values]
         else:
-            name = root = last = UNNAMED
+            name = root = last = ITEM if function.__class__ is ast.Subscript else UNNAMED
             children = [function, *values]
-        if last is not UNNAMED:
+        if last is not UNNAMED and last is not ITEM:
             region.words.add(last)
             if loops:
                 region.in_loops.add(last)

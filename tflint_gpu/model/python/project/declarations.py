@@ -24,12 +24,13 @@ _WORD = regex(rb"\w+")
 _RENAMED = regex(rb"\n[ \t]*(\w+)[ \t]*(?::[^=\n]{1,60})?=[ \t]*[\w.]+[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _ALIAS = regex(rb"[ \t]as[ \t]+(\w+)")
 # How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
-# `keras = tf.keras`.
+# `layers = tf.keras.layers`.
 _HANDED_ON = regex(
     rb"\n[ \t]*(?:import[ \t]+((?:tensorflow|keras|numpy)[\w.]*)(?:[ \t]+as[ \t]+(\w+))?"
     rb"|from[ \t]+((?:tensorflow|keras)[\w.]*)[ \t]+import[ \t]+([^#\n]*)"
-    rb"|(\w+)[ \t]*=[ \t]*tf\.keras\b"
-    rb"|from[ \t]+([\w.]+)[ \t]+import[ \t]*\*)"
+    rb"|(\w+)[ \t]*=[ \t]*(\w+)((?:\.\w+)+)[ \t]*(?:#.*)?\r?$"
+    rb"|from[ \t]+([\w.]+)[ \t]+import[ \t]*\*)",
+    re.MULTILINE,
 )
 
 
@@ -104,11 +105,11 @@ def libraries_handed_on(data: bytes) -> dict[str, str]:
     libraries: dict[str, str] = {}
     for match in _HANDED_ON.finditer(b"\n" + data):
         parts = ((part or b"").decode("ascii", "replace") for part in match.groups())
-        whole, alias, package, items, keras, starred = parts
+        whole, alias, package, items, part, library, names, starred = parts
         if starred:
             libraries[STARRED] = f"{libraries.get(STARRED, '')} {starred}"
-        elif keras:
-            libraries.setdefault(keras, "tensorflow.keras")
+        elif part and library in libraries:
+            libraries.setdefault(part, libraries[library] + names)
         elif whole:
             top = whole.partition(".")[0]
             libraries.setdefault(alias or top, whole if alias else top)

@@ -119,7 +119,7 @@ class ForwardPasses(Analysis):
 
     def _is_forward(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
         call = run.call
-        if not call.args or not isinstance(call.func, cst.Name | cst.Attribute | cst.Call):
+        if not call.args or not isinstance(call.func, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
             return False
         here = Batches(run.names, True, batches.sources)
         if not any(self.data.holds(run.file, here, arg.value) for arg in call.args):

@@ -280,12 +280,22 @@ class LoopData(Analysis):
         if any(operation.name == "repeat" for operation in chain.operations):
             return False
         data, batching = made.call.args[0].value, chain.batching
+        if batching is not None and self._counts_rows(made.file, batching.given_batch_size, data):
+            return True
         size = batching.batch_size if batching is not None else 1
         rows = self._rows(made.file, data, made.context) if isinstance(size, int) else None
         return (rows is not None and rows <= FEW * size) or self._written_out(made.file, data)
 
+    def _counts_rows(self, file: File, size: Expression | None, data: Expression) -> bool:
+        """`.batch(len(x))` of `x`, of `(x, y)` or of what a name holds such: one batch."""
+        if not isinstance(size, cst.Call) or not file.names.is_builtin(size.func, "len") or len(size.args) != 1:
+            return False
+        counted = self.inference.of(file, size.args[0].value)
+        parts = [element.value for element in data.elements] if isinstance(data, cst.Tuple) else [data]
+        return bool(counted) and any(self.inference.of(file, part) == counted for part in parts)
+
     def _rows(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> int | None:
-        """How many rows an array of one of Keras's data sets has, or a display's first; others stand for more."""
+        """How many rows an array of one of Keras's data sets has, or one in a display; others stand for more."""
         array = self.arrays.of(file, expr, context)
         if array is not None:
             return array.shape[0] if array.shape and self.arrays.is_loaded(file, expr, context) else None
@@ -295,12 +305,13 @@ class LoopData(Analysis):
         origins = self.inference.of(file, expr, context)
         if len(origins) != 1 or origins[0].access_path:
             return None
-        node, inner = origins[0].node, None
-        if isinstance(node, cst.Tuple | cst.Dict) and node.elements:
-            inner = node.elements[0].value
+        node, inner = origins[0].node, list[Expression]()
+        if isinstance(node, cst.Tuple | cst.Dict):
+            inner = [element.value for element in node.elements]
         elif isinstance(node, cst.Call) and origins[0].made_by in _OF_ROWS and node.args:
-            inner = node.args[0].value
-        return self._rows(origins[0].file, inner, origins[0].context, depth + 1) if inner is not None else None
+            inner = [node.args[0].value]
+        rows = (self._rows(origins[0].file, part, origins[0].context, depth + 1) for part in inner)
+        return next((count for count in rows if count is not None), None)
 
     def _written_out(self, file: File, expr: Expression) -> bool:
         def is_few(origin: Origin) -> bool:

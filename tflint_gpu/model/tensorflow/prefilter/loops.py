@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 
-from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummary, FileSummary
+from tflint_gpu.model.python.prefilter.file_summaries import ITEM, UNNAMED, CallSummary, FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import FileRegion, Lazy, PrefilterScope
 from tflint_gpu.model.tensorflow.api.tensor_functions import WORK
 from tflint_gpu.model.tensorflow.prefilter.tracing import BUILTIN, is_models, is_numpys, makes_function
@@ -137,6 +137,8 @@ def _may_be_model(summary: FileSummary, call: CallSummary, stored: _Members, bou
         return True
     if summary.library(call.name) in ("tensorflow", "keras", "numpy"):
         return False
+    if call.name == ITEM:
+        return True
     if call.is_method:
         return call.last in (bound if call.root in summary.imports else stored)
     if call.name in BUILTIN or call.name in summary.classes:

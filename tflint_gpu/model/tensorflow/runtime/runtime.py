@@ -307,7 +307,9 @@ class Runtime(Analysis):
             if name in ("keras.Sequential", "keras.models.Sequential") and self._has_input(file, call):
                 return f"{name} with an Input"
             return None
-        function = self.inference.called(file, call)
+        cls = self.inference.class_called(file, call)
+        made = self.inference.definitions.method(cls, "__init__") if cls is not None else None
+        function = made or self.inference.called(file, call)
         if function is None:
             return None
         if depth >= INITIALISER_CALLS.limit:

@@ -36,7 +36,8 @@ _LOOKUPS = _VECTORIZING | frozenset(
 )
 _RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
-# They read files or compute outside of Python's global lock, so that several of them run at a time.
+# They read files or compute outside of Python's global lock, so that several of them run at a time. `numpy.load` is
+# none of them: two threads took longer for the same files than one (rules/EVIDENCE.md, TFG305).
 _UNLOCKED = (
     "cv2.",
     "PIL.Image.",
@@ -46,7 +47,6 @@ _UNLOCKED = (
     "librosa.",
     "soundfile.",
     "requests.",
-    "numpy.load",
     *_LONG,
     "tf.image.",
 )

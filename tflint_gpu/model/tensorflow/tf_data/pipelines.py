@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -124,6 +125,8 @@ class Pipelines(Analysis):
     ) -> list[Chain]:
         assert isinstance(call.func, cst.Attribute)
         heads = self.chains(file, call.func.value, context, depth + 1)
+        if any(head is _OTHER for head in heads):
+            heads = [*(head for head in heads if head is not _OTHER), *self._forwarded(file, call, context, depth)]
         if method == "apply" and call.args:
             applied = self._applied(file, call, heads, context)
             if applied is not None:
@@ -132,6 +135,14 @@ class Pipelines(Analysis):
         certain = is_certain(method, keywords, [file.name(a.value) for a in call.args])
         operation = Operation(method, call, file, context, self.constants)
         return [head if head is _OTHER else head.then(operation, certain) for head in heads]
+
+    def _forwarded(self, file: File, call: cst.Call, context: Context | None, depth: int) -> Iterator[Chain]:
+        """The datasets to which an object of the project hands a method on by `__getattr__`; else `_OTHER`."""
+        asked = Content("attribute", method_name(call))
+        for origin in self.inference.of(file, call.func, context):
+            holder = replace(origin, access_path=origin.access_path[:-1])
+            is_handed_on = origin.access_path[-1:] == (asked,) and not self._is_own(holder)
+            yield from self._of_origin(holder, depth + 1) if is_handed_on else [_OTHER]
 
     def _applied(self, file: File, call: cst.Call, heads: list[Chain], context: Context | None) -> list[Chain] | None:
         """`ds.apply(tf.data.experimental.map_and_batch(...))`: the operation that is applied."""

@@ -42,6 +42,10 @@ _SUGGESTS_VERSION = regex(
 _IS_TENSORFLOW_2 = regex(r"""[\w.]+\.startswith\((["'])2\.?\1\)""")
 _TENSORFLOW = frozenset(["tf", "tensorflow"])
 _OTHER_FRAMEWORKS = frozenset(["torch", "pytorch", "jax", "mxnet", "paddle"])
+# Raised by what runs, not by a name or an argument that is missing.
+_OTHER_ERRORS = frozenset(
+    "RuntimeError ValueError OSError IOError FileNotFoundError KeyError IndexError KeyboardInterrupt".split()
+)
 _EAGER_TESTS = frozenset(
     (
         "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
@@ -132,8 +136,8 @@ class Guards(Analysis):
         return False
 
     def depends_on_version(self, file: File, node: Node) -> bool:
-        """Whether `node` is meant for some versions: it is in a `try` with handlers, or a test asks for the version."""
-        if any(isinstance(parent, cst.Try) and parent.handlers for parent in file.tree.ancestors(node)):
+        """Whether `node` is for some versions: a `try` handles that it is missing, or a test asks for the version."""
+        if any(isinstance(parent, cst.Try) and _handles_missing(parent) for parent in file.tree.ancestors(node)):
             return True
         around = [node, *(ancestor for ancestor in file.tree.ancestors(node) if ancestor.__class__ in DEFINING)]
         return any(
@@ -297,6 +301,15 @@ def _is_empty(origin: Origin) -> bool:
         return not origin.made_by.startswith("tf.test.is_built")
     kind = argument(call, 0, "device_type")
     return isinstance(kind, cst.SimpleString) and kind.raw_value == "GPU"
+
+
+def _handles_missing(block: cst.Try) -> bool:
+    """Whether a `try` may handle that a name or an argument is not there: the GPU guide's handles other errors only."""
+    for handler in block.handlers:
+        listed = [e.value for e in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
+        if any(dotted_name(kind) not in _OTHER_ERRORS for kind in listed):
+            return True
+    return False
 
 
 def _asks_for_version(file: File, test: Expression, holds: bool) -> bool:

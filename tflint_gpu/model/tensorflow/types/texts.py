@@ -6,7 +6,7 @@ import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin
 
 _LITERALS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
@@ -14,6 +14,7 @@ _SAME_KIND = frozenset(
     "lower upper strip lstrip rstrip title capitalize replace format join zfill casefold swapcase removeprefix".split()
 )
 _MAKING = ("str", "input", "chr", "repr")
+_READING = frozenset(["read", "readline"])
 _LISTING = frozenset(["split", "splitlines", "rsplit"])
 _JOINING = (cst.Add, cst.AddAssign)
 
@@ -56,21 +57,35 @@ class Texts(Analysis):
     def _makes_text(self, file: File, call: cst.Call, context: Context | None) -> bool:
         if any(file.names.is_builtin(call.func, name) for name in _MAKING):
             return True
-        return (
-            isinstance(call.func, cst.Attribute)
-            and method_name(call) in _SAME_KIND
-            and self.is_text(file, call.func.value, context)
-        )
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        if method_name(call) in _READING:
+            return self._is_text_file(file, call.func.value, context)
+        return method_name(call) in _SAME_KIND and self.is_text(file, call.func.value, context)
 
     def _lists_texts(self, origin: Origin) -> bool:
-        """`text.split()`."""
+        """`text.split()`, `open(path)`, `open(path).readlines()`."""
         call, file = origin.node, origin.file
-        return (
-            isinstance(call, cst.Call)
-            and isinstance(call.func, cst.Attribute)
-            and method_name(call) in _LISTING
-            and self.is_text(file, call.func.value, origin.context)
-        )
+        if not isinstance(call, cst.Call) or _opens_text(file, call):
+            return isinstance(call, cst.Call)
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        if method_name(call) == "readlines":
+            return self._is_text_file(file, call.func.value, origin.context)
+        return method_name(call) in _LISTING and self.is_text(file, call.func.value, origin.context)
+
+    def _is_text_file(self, file: File, expr: Expression, context: Context | None) -> bool:
+        def is_open(origin: Origin) -> bool:
+            return origin.call is not None and _opens_text(origin.file, origin.call)
+
+        return self.inference.must_be(file, expr, is_open, context)
+
+
+def _opens_text(file: File, call: cst.Call) -> bool:
+    """`open(path)`, `open(path, "rt")`."""
+    mode = argument(call, 1, "mode")
+    is_plain = mode is None or (isinstance(mode, cst.SimpleString) and "b" not in mode.raw_value)
+    return file.names.is_builtin(call.func, "open") and is_plain
 
 
 def _is_bytes(literal: cst.SimpleString | cst.FormattedString | cst.ConcatenatedString) -> bool:
