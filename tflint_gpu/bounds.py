@@ -1,6 +1,6 @@
 """How far the analysis looks: each bound once, with what it bounds and why it is there.
 
-What lies behind a bound is not known, and rules say nothing of what they do not know. `Inference.meet` remembers each
+What lies beyond a bound is not known, and rules say nothing of what they do not know. `Inference.meet` remembers each
 bound that cut something off, and `check --verbose` tells it. `docs/bounds.md` lists all of them.
 """
 
@@ -17,7 +17,7 @@ class Bound:
     """A number of things that the analysis looks at; more are not followed.
 
     Arguments:
-        what: the things, in words that stand behind the number.
+        what: the things, in words that follow the number.
         reason: what was seen or measured, or what would grow without it.
     """
 
@@ -47,7 +47,7 @@ REEXPORTS = Bound(
 )
 ALIASES = Bound(
     4,
-    "names of one class behind each other",
+    "names that stand for one class",
     "`A = B` and `B = A` in two files that import each other would be without end.",
 )
 LINEAGE = Bound(
@@ -145,11 +145,7 @@ WALK_CALLS = Bound(
     "calls inside each other that a loop or program runs",
     "Steps of training six calls deep were seen in applications.",
 )
-CALLERS = Bound(
-    6,
-    "calls from some code outwards",
-    "Each step multiplies the call sites.",
-)
+CALLERS = Bound(6, "calls from some code outwards", "Each step multiplies the call sites.")
 TRACED_ARGUMENT_SITES = Bound(
     20,
     "call sites of a function that could be under `tf.function`",
@@ -163,11 +159,7 @@ DEVICE_STEPS = Bound(
     "assignments from a test to the question for GPUs",
     "Each name leads to all its assignments, and names may stand for each other in a circle.",
 )
-VERSION_NAMES = Bound(
-    4,
-    "names between a test and TensorFlow's version",
-    "Names may stand for each other in a circle.",
-)
+VERSION_NAMES = Bound(4, "names between a test and TensorFlow's version", "Names may stand for each other in a circle.")
 INITIALISER_CALLS = Bound(
     3,
     "calls inside each other that initialise the GPUs",
@@ -242,7 +234,7 @@ NUMBER_STEPS = Bound(
 NUMBER_CALLS = Bound(
     3,
     "calls between a loop and a number that it changes",
-    "Each step multiplies the call sites, and all of the way is told in the finding.",
+    "Each step multiplies the call sites, and all of the way is in the finding.",
 )
 NUMBER_SITES = Bound(
     16,
@@ -269,7 +261,7 @@ BUILDER_CALLS = Bound(
 
 PIPELINE_STEPS = Bound(
     60,
-    "operations of one pipeline behind each other",
+    "operations of one pipeline after each other",
     "Each operation stands on Python's stack on top of the one before.",
 )
 PIPELINE_VARIANTS = Bound(
@@ -287,11 +279,7 @@ ITERATOR_STEPS = Bound(
     "wrappers around a dataset that is iterated over",
     "An iterator may be made of itself: `it = iter(it)`.",
 )
-DATASET_PARTS = Bound(
-    4,
-    "tuples inside each other that a dataset is made of",
-    "A value may hold itself.",
-)
+DATASET_PARTS = Bound(4, "tuples inside each other that a dataset is made of", "A value may hold itself.")
 MAPPED_CALLS = Bound(
     6,
     "calls inside each other in a dataset's function",
@@ -312,10 +300,25 @@ SAMPLE_STEPS = Bound(
     "steps from a dataset to the table of samples",
     "A value may be made of itself.",
 )
-PICTURE_STEPS = Bound(
+DRAWN_NAMES = Bound(
+    2,
+    "names between a random number and the operation that takes it",
+    "All uses of each name must take a tensor, and each of them may make another name.",
+)
+DTYPE_CALLS = Bound(
+    2,
+    "calls inside each other that hand on a number whose dtype is looked for",
+    "Each call leads to all uses of a parameter, and a fix must be right for every one of them.",
+)
+INPUT_STEPS = Bound(
+    6,
+    "steps from what a loop gives a model to the value that it is made of",
+    "A value may be made of itself.",
+)
+IMAGE_STEPS = Bound(
     12,
-    "operations on one picture of a dataset",
-    "Each operand is followed for itself; what prepares a picture for training has fewer steps.",
+    "operations on one image of a dataset",
+    "Each operand is followed for itself; what prepares an image for training has fewer steps.",
 )
 GENERATED_STEPS = Bound(
     6,

@@ -23,6 +23,7 @@ from tflint_gpu.model import (
     Training,
     dotted_name,
     is_conditional,
+    loops_around,
     method_name,
     spelling,
     walk,
@@ -97,12 +98,7 @@ class KeptResults(Analysis):
     def _lives(self, name: str, loop: cst.For | cst.While) -> bool:
         """Whether no loop around makes a new list or takes something out of it."""
         file = self.file
-        outermost: Node = loop
-        for parent in file.tree.ancestors(loop):
-            if isinstance(parent, cst.FunctionDef | cst.ClassDef):
-                break
-            if isinstance(parent, cst.For | cst.While):
-                outermost = parent
+        outermost = (loop, *loops_around(file, loop))[-1]
         if not name or any(_makes(file, node, name) for node in walk(outermost)):
             return False
         root = name.partition(".")[0].partition("[")[0]
@@ -111,7 +107,7 @@ class KeptResults(Analysis):
 
     def _gives_numbers(self, loop: cst.For | cst.While) -> bool:
         """Whether the step returns what was read on the host already."""
-        calls = [step for step in self.host_reads.steps_of(loop) if isinstance(step, cst.Call)]
+        calls = [step for step in self.host_reads.steps_of(self.file, loop) if isinstance(step, cst.Call)]
         functions = [function for call in calls for function in self.training.functions_run(self.file, call)]
         returned = [(function.file, value) for function in functions for value in function.file.returned(function.node)]
         return any(self._is_on_host(file, part) for file, value in returned for part in walk(value))

@@ -12,8 +12,6 @@ from tflint_gpu.model import (
     TAPES,
     Analysis,
     EagerLoops,
-    ElementLoop,
-    ElementLoops,
     Expression,
     File,
     Frame,
@@ -30,6 +28,8 @@ from tflint_gpu.model import (
     iterable,
     loops_around,
 )
+
+from .element_loops import ElementLoop, ElementLoops
 
 _MARKERS = (b"np.", b"numpy", b"tf.", b"tensorflow")
 _SEQUENCES = ("keras.utils.Sequence", "keras.utils.PyDataset", "keras.utils.data_utils.Sequence")

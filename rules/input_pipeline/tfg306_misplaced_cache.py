@@ -12,10 +12,11 @@ from tflint_gpu.model import (
     UNKNOWN,
     Consumers,
     Operation,
+    RunSite,
     argument,
     has_datasets,
-    loops_around,
     method_name,
+    ways,
 )
 from tflint_gpu.rule import (
     Experiment,
@@ -188,11 +189,10 @@ def _repetitions(model: Model, item: Consumption) -> Iterator[tuple[tuple[File, 
     """What runs the loop over the batches again and again; a dataset that is made in there is a new one each time."""
     if item.loop is None:
         return
-    function = item.file.tree.function(item.loop)
-    yield from (((item.file, outer),) for outer in loops_around(item.file, item.loop))
-    if isinstance(function, cst.FunctionDef):
-        for file, call in model.inference.call_sites(model.inference.definitions.function(item.file, function)):
-            yield from (((item.file, function), (file, outer)) for outer in loops_around(file, call))
+    for site in ways(model.inference, RunSite(item.file, item.loop)):
+        inner = [*((frame.file, frame.node) for frame in site.path[1:]), (item.file, item.loop)] if site.path else []
+        entered = [(file, function) for file, node in inner if (function := file.tree.function(node)) is not None]
+        yield from ((*entered, (site.file, outer)) for outer in site.loops())
 
 
 def _ways(cache: Operation) -> Iterator[Operation]:

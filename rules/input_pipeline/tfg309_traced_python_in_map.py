@@ -77,7 +77,7 @@ class TracedPythonInMap(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python calls, in functions given to datasets, that run once or need values."""
         for misplaced in model.once(MappedCode).misplaced:
-            yield _finding(misplaced)
+            yield _finding(model, misplaced)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A mapped function of each kind: that Python runs once does not depend on the user's code."""
@@ -119,9 +119,9 @@ _RAISES: dict[Misuse, str] = {
 }
 
 
-def _finding(misplaced: Misplaced) -> Finding:
+def _finding(model: Model, misplaced: Misplaced) -> Finding:
     short = misplaced.name.replace("numpy.", "np.", 1)
-    notes = tuple(Note(step.file, step.node, step.text) for step in misplaced.traced.steps)
+    notes = tuple(Note(frame.file, frame.node, frame.text) for frame in misplaced.traced.frames)
     place = misplaced.call.func
     where = f"in {misplaced.traced.entry}"
     if misplaced.misuse in _RAISES:
@@ -141,17 +141,17 @@ def _finding(misplaced: Misplaced) -> Finding:
         f"{runs_once}: {_consequence(misplaced)}",
         Prediction("wrong-result", ("traced",), basis="one call for all elements; measured with 2.15 and 2.21"),
         help=_help(misplaced),
-        fix=_fix(misplaced),
+        fix=_fix(model, misplaced),
         severity="error" if misplaced.misuse == "draw" and misplaced.name not in CLOCKS else "warning",
         notes=notes,
     )
 
 
-def _fix(misplaced: Misplaced) -> Fix | None:
+def _fix(model: Model, misplaced: Misplaced) -> Fix | None:
     """The same draw in the graph, or `tf.print` of what is printed as it is."""
     file, call = misplaced.file, misplaced.call
     if misplaced.misuse == "draw":
-        return draw_in_graph(file, call, misplaced.name)
+        return draw_in_graph(model, file, call, misplaced.name)
     spelling = file.imports.spelling("tf.print", call) if misplaced.misuse == "print" else None
     if spelling is None or any(arg.keyword is not None or arg.star for arg in call.args):
         return None

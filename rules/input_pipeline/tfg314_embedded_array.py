@@ -9,7 +9,9 @@ from tflint_gpu.model import TRACING_SUBSTRINGS, makes_arrays
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EmbeddedArray, Model
+    from tflint_gpu.model import Model
+
+    from .embedded_arrays import EmbeddedArray
 
 
 class EmbeddedArrayInGraph(Rule):
@@ -61,7 +63,7 @@ class EmbeddedArrayInGraph(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the large arrays that become constants where TensorFlow traces."""
-        from tflint_gpu.model import EmbeddedArrays
+        from .embedded_arrays import EmbeddedArrays
 
         for array in model.once(EmbeddedArrays).large:
             yield _finding(array)
@@ -107,7 +109,7 @@ def _finding(array: EmbeddedArray) -> Finding:
     what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {array.traced.entry}"
     home = array.array.origin
     notes = [Note(home.file, home.node, "the array is made here")]
-    notes += [Note(step.file, step.node, step.text) for step in array.traced.steps]
+    notes += [Note(frame.file, frame.node, frame.text) for frame in array.traced.frames]
     help = f"make it a tensor before, `tf.constant({name})`, or pass it as an argument: a tensor is not copied"
     if size >= _LIMIT:
         return Finding(

@@ -142,7 +142,7 @@ def _fix(zipped: Chain, made: Operation) -> Fix | None:
 
 
 def _is_plain_model(inputs: KerasInput, model: Model) -> bool:
-    """Whether it is surely a model that Keras trains in its own way: pairs are inputs and targets to it."""
+    """Whether it is certainly a model that Keras trains in its own way: pairs are inputs and targets to it."""
 
     def is_known(origin: Origin) -> bool:
         made_by = (origin.made_by or "").rpartition(".")[2]
@@ -174,7 +174,7 @@ def _has_order(chain: Chain, model: Model) -> bool:
 
 
 def _own_shuffle(chain: Chain, other: Chain) -> Operation | None:
-    """What shuffles a dataset in an order that the other one surely does not have."""
+    """What shuffles a dataset in an order that the other one certainly does not have."""
     if chain.made is not None and chain.is_shuffled_by_source and chain.made.is_unseeded:
         return chain.made
     shared = {operation.call for operation in other.operations}

@@ -17,29 +17,29 @@ from tflint_gpu.rule import (
     moved_before,
 )
 
-from .decoded_pictures import DecodedPictures
+from .decoded_images import DecodedImages
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Model, Operation
 
-_BASIS = "500 float32 pictures of 512 x 512 took 1.8 GB behind the map, 0.2 GB before it"
+_BASIS = "500 float32 images of 512 x 512 took 1.8 GB after the map, 0.2 GB before it"
 _MUCH = 4_000_000_000
 _ONLY_MOVES = frozenset(["map", "prefetch", "with_options"])
 
 
 class ShuffleOfDecoded(Rule):
-    """A `shuffle` keeps gigabytes of decoded pictures in host memory, where file names or records would do.
+    """A `shuffle` keeps gigabytes of decoded images in host memory, where file names or records would do.
 
-    Why: the buffer of `shuffle` holds whole elements. Behind a `map` that decodes and resizes pictures they are many
-    times larger than the file names or records before it: 1,000 float32 pictures of 1,024 x 1,024 take 12 GB. The
+    Why: the buffer of `shuffle` holds whole elements. After a `map` that decodes and resizes images they are many
+    times larger than the file names or records before it: 1,000 float32 images of 1,024 x 1,024 take 12 GB. The
     buffer is filled again at the beginning of every epoch, and the first batch waits for it. A shuffle before the map
-    gives the same order. Reported where the size of the pictures and of the buffer follow from the code and come to
-    4 GB or more; a dataset with fewer elements than the buffer takes less. Not reported: a shuffle behind a `cache` in
-    memory, whose pictures it shares, short datasets, and batches (TFG307).
+    gives the same order. Reported where the size of the images and of the buffer follow from the code and come to
+    4 GB or more; a dataset with fewer elements than the buffer takes less. Not reported: a shuffle after a `cache` in
+    memory, whose images it shares, short datasets, and batches (TFG307).
 
     Measured: {evidence}
 
-    Fix: unsafe: random numbers that the maps draw go to other pictures. There is none where something else than maps
+    Fix: unsafe: random numbers that the maps draw go to other images. There is none where something else than maps
     stands between.
 
     Example:
@@ -47,8 +47,8 @@ class ShuffleOfDecoded(Rule):
 
 
         def load(path):
-            picture = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
-            return tf.image.resize(picture, (1024, 1024))
+            image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+            return tf.image.resize(image, (1024, 1024))
 
 
         dataset = tf.data.Dataset.list_files("*.jpg").map(load).shuffle(1000).batch(8)
@@ -58,8 +58,8 @@ class ShuffleOfDecoded(Rule):
 
 
         def load(path):
-            picture = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
-            return tf.image.resize(picture, (1024, 1024))
+            image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+            return tf.image.resize(image, (1024, 1024))
 
 
         dataset = tf.data.Dataset.list_files("*.jpg").shuffle(1000).map(load).batch(8)
@@ -74,7 +74,7 @@ class ShuffleOfDecoded(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield each shuffle of pictures that take so much."""
+        """Yield each shuffle of images that take so much."""
         for call in model.method_calls("shuffle"):
             chains = model.once(Pipelines).chains(model.file, call)
             if not all(chain.certain and chain.operations and not chain.is_short for chain in chains):
@@ -84,7 +84,7 @@ class ShuffleOfDecoded(Rule):
                 yield _finding(chains, min(held))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """What a process holds until the first batch of an epoch is there, with other pictures."""
+        """What a process holds until the first batch of an epoch is there, with other images."""
         yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True, unit="bytes")
 
 
@@ -110,8 +110,8 @@ def _bytes_held(model: Model, chain: Chain) -> int:
     if not isinstance(rows, int) or rows < 2 or in_memory:
         return 0
     most = chain.most
-    pictures = model.once(DecodedPictures).element(chain, before)
-    return (rows if most is None else min(rows, most)) * sum(picture.size for picture in pictures)
+    images = model.once(DecodedImages).element(chain, before)
+    return (rows if most is None else min(rows, most)) * sum(image.size for image in images)
 
 
 def _finding(chains: Sequence[Chain], held: int) -> Finding:
@@ -120,10 +120,10 @@ def _finding(chains: Sequence[Chain], held: int) -> Finding:
     return Finding(
         shuffle.file,
         shuffle.place,
-        f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds decoded pictures",
+        f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds decoded images",
         Prediction("memory", ("host",), basis=_BASIS),
         help="shuffle the file names or records, before the `map` that decodes them: the order is the same",
-        notes=(Note(first.file, first.place, "the pictures are made here"),) if first is not None else (),
+        notes=(Note(first.file, first.place, "the images are made here"),) if first is not None else (),
         fix=_fix(chains, shuffle, first),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model import Precision, chooses_doubles
+from tflint_gpu.model import chooses_doubles
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -21,10 +21,13 @@ from tflint_gpu.rule import (
     leave_out,
 )
 
+from .double_precision import Precision
 from .own_tensors import makes_own_tensors
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Double, DoubleKind, Model
+    from tflint_gpu.model import Model
+
+    from .double_precision import Double, DoubleKind
 
 _DOUBLES = regex(r"\bfloat64\b|\bdouble\b")
 _OWN_COMPUTATION = regex(r"GradientTape|minimize\(|convert_to_tensor|tf\.(?:constant|cast|Variable|function)")

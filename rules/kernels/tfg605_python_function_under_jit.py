@@ -57,7 +57,7 @@ class PythonFunctionUnderJit(Rule):
         for function in model.once(HostFunctions).compiled:
             name = function.host.name.removeprefix("tf.compat.v1.").removeprefix("tf.")
             notes = [Note(function.file, function.place, "compiled with XLA here")]
-            notes += [Note(step.file, step.node, step.text) for step in function.host.traced.steps]
+            notes += [Note(step.file, step.node, step.text) for step in function.host.traced.frames]
             yield Finding(
                 function.host.file,
                 function.host.call.func,

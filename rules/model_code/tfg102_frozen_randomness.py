@@ -84,7 +84,7 @@ class FrozenRandomness(Rule):
                 if name is None or model.once(TracedCode).runs_once(traced.file, call):
                     continue
                 if not model.once(MappedCode).tells_of(call):
-                    yield _finding(traced, call, name)
+                    yield _finding(model, traced, call, name)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A traced function with a draw: that Python runs once does not depend on the user's code."""
@@ -109,7 +109,7 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(traced: Traced, call: cst.Call, name: str) -> Finding:
+def _finding(model: Model, traced: Traced, call: cst.Call, name: str) -> Finding:
     short = name.replace("numpy.", "np.", 1)
     who = "Keras traces" if traced.keras else "TensorFlow traces"
     where = f" ({', '.join(traced.start.occasions)})" if traced.keras else ""
@@ -120,6 +120,6 @@ def _finding(traced: Traced, call: cst.Call, name: str) -> Finding:
         f"`{short}` runs once, while {who} {traced.entry}{where}: every later step {same}",
         Prediction("wrong-result", ("traced",), basis="one value in all steps of a trace; measured with 2.15 and 2.21"),
         help=drawn_in_graph(name),
-        fix=draw_in_graph(traced.file, call, name),
-        notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
+        fix=draw_in_graph(model, traced.file, call, name),
+        notes=tuple(Note(frame.file, frame.node, frame.text) for frame in traced.frames),
     )

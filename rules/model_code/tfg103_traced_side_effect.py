@@ -138,7 +138,7 @@ _HELP: dict[EffectKind, str] = {
 
 def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
     traced = effect.traced
-    notes = [Note(step.file, step.node, step.text) for step in traced.steps]
+    notes = [Note(frame.file, frame.node, frame.text) for frame in traced.frames]
     notes += [Note(traced.file, other.node, "the same holds here") for other in others]
     advice = _HELP[effect.kind].format(target=effect.target)
     if effect.kind == "argument":

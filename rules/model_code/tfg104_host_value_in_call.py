@@ -100,7 +100,7 @@ def _finding(value: HostValue) -> Finding:
         f"{value.text} on a tensor raises {_RAISES[value.use]}: it {asks} while {who} traces {traced.entry}",
         Prediction("crash", ("traced",), basis=f"{_RAISES[value.use]}; measured with 2.15 and 2.21"),
         help=_HELP[value.use],
-        notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
+        notes=tuple(Note(frame.file, frame.node, frame.text) for frame in traced.frames),
         subject=value,
     )
 

@@ -93,7 +93,7 @@ def _finding(model: Model, gradient: OnGradient) -> Finding:
         "passes": f"{name} goes back to Python in every call",
     }[kind]
     xla = "; XLA, which Keras 3 turns on by itself on a GPU, cannot compile it" if model.target.keras >= 3 else ""
-    notes = [Note(step.file, step.node, step.text) for step in host.traced.steps]
+    notes = [Note(frame.file, frame.node, frame.text) for frame in host.traced.frames]
     if host.function is not None:
         notes.append(Note(host.function.file, host.function.node, "this function runs on the host"))
     return Finding(

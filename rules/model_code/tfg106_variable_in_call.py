@@ -115,7 +115,7 @@ def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
     when = f"Keras traces it ({occasions})" if traced.keras else "TensorFlow traces it"
     where = f" with `{created.mode}`" if created.mode else ""
     eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""
-    notes = [Note(step.file, step.node, step.text) for step in traced.steps]
+    notes = [Note(frame.file, frame.node, frame.text) for frame in traced.frames]
     notes += [Note(traced.file, other.call.func, "this is created in every call, too") for other in others]
     return Finding(
         traced.file,

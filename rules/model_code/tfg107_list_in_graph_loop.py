@@ -90,7 +90,7 @@ def _finding(leak: Leak) -> Finding:
         notes=(
             Note(file, leak.loop, "the loop of the graph"),
             Note(file, leak.use, "the list is used here"),
-            *(Note(step.file, step.node, step.text) for step in leak.traced.steps),
+            *(Note(frame.file, frame.node, frame.text) for frame in leak.traced.frames),
         ),
     )
 

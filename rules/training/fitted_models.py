@@ -25,6 +25,7 @@ from tflint_gpu.model import (
     Repetitions,
     argument,
     iterable,
+    loops_around,
     method_name,
     names_in,
     walk,
@@ -113,12 +114,8 @@ class FittedModels(Analysis):
 
     def _loop_with(self, file: File, place: Node, binding: Binding) -> LoopNode | None:
         """The innermost loop around a place whose iterations bind the name, if it makes more than a few."""
-        for parent in file.tree.ancestors(place):
-            if isinstance(parent, cst.FunctionDef | cst.Lambda):
-                return None
-            if isinstance(parent, cst.For | cst.While) and file.tree.within(binding.node, parent.body):
-                return None if self.data.is_at_most(file, parent, FEW) else parent
-        return None
+        loop = next((loop for loop in loops_around(file, place) if file.tree.within(binding.node, loop)), None)
+        return None if loop is None or self.data.is_at_most(file, loop, FEW) else loop
 
     def _has_few_folds(self, file: File, loop: LoopNode) -> bool:
         """`for train, test in KFold(n_splits=5).split(x)`, with a number of its own or a fold's number next to it."""

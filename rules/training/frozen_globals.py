@@ -9,7 +9,19 @@ import libcst as cst
 
 from tflint_gpu.bounds import GLOBAL_SITES
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Analysis, Binding, Expression, Model, Node, Traced, TracedCode, walk
+from tflint_gpu.model import (
+    Analysis,
+    Binding,
+    Expression,
+    Model,
+    Node,
+    RunSite,
+    Traced,
+    TracedCode,
+    loops_around,
+    walk,
+    ways,
+)
 
 _ARITHMETIC = frozenset("int float bool len abs min max round sum list tuple sorted".split())
 _PLAIN = (cst.Integer, cst.Float, cst.List, cst.Tuple)
@@ -110,30 +122,17 @@ class FrozenGlobals(Analysis):
 
     def _repeats_both(self, change: Node, call: cst.Call) -> bool:
         """Whether a loop changes the value and calls the function in its iterations."""
-        return any(
-            self.file.tree.within(call, loop)
-            for loop in self.file.tree.ancestors(change)
-            if isinstance(loop, cst.For | cst.While)
-        )
+        return any(self.file.tree.within(call, loop) for loop in loops_around(self.file, change))
 
     def _goes_on(self, binding: Binding) -> bool:
         """Whether a function that changes the global does so again and again: it counts, or a loop runs it."""
         function = self.file.tree.function(binding.node)
         if function is None or any(function is traced.function.node for traced in self.code.functions):
             return False
-        if binding.kind == "augment" or _reads(binding.value, binding.name) or self._in_loop(binding.node):
+        if binding.kind == "augment" or _reads(binding.value, binding.name):
             return True
-        sites = self.inference.call_sites(self.inference.definitions.function(self.file, function))
-        looked_at = self.inference.first(GLOBAL_SITES, sites)
-        return any(file is self.file and self._in_loop(call) for file, call in looked_at)
-
-    def _in_loop(self, node: Node) -> bool:
-        for parent in self.file.tree.ancestors(node):
-            if isinstance(parent, cst.For | cst.While):
-                return True
-            if isinstance(parent, cst.FunctionDef | cst.Lambda):
-                return False
-        return False
+        sites = ways(self.inference, RunSite(self.file, binding.node))
+        return any(site.file is self.file and any(site.loops()) for site in sites)
 
 
 def _reads(value: Expression | None, name: str) -> bool:

@@ -29,6 +29,7 @@ from tflint_gpu.model import (
     dotted_name,
     is_occasional,
     iterable,
+    loops_around,
     walk,
 )
 from tflint_gpu.rule import Edit, Fix
@@ -133,9 +134,8 @@ class Growths(Analysis):
     def _may_grow(self, candidate: _Candidate) -> bool:
         """Whether a loop is around it in its function, or what it makes longer may outlive the function."""
         file, function = candidate.file, candidate.file.tree.function(candidate.call)
-        for parent in file.tree.ancestors(candidate.call):
-            if isinstance(parent, cst.For | cst.While) and file.tree.function(parent) is function:
-                return True
+        if any(loops_around(file, candidate.call)):
+            return True
         if not isinstance(function, cst.FunctionDef):
             return False
         return candidate.place.root == "self" or candidate.place.root in file.tree.scopes[function].outer_names
@@ -211,18 +211,7 @@ class Growths(Analysis):
 
     def _loop_around(self, file: File, node: Node) -> LoopNode | None:
         """The next loop outwards in the same function that makes more than a few iterations."""
-        function = file.tree.function(node)
-        child = node
-        for parent in file.tree.ancestors(node):
-            if (
-                isinstance(parent, cst.For | cst.While)
-                and child is parent.body
-                and file.tree.function(parent) is function
-                and not self.data.is_at_most(file, parent, FEW)
-            ):
-                return parent
-            child = parent
-        return None
+        return next((loop for loop in loops_around(file, node) if not self.data.is_at_most(file, loop, FEW)), None)
 
     def _counts(self, candidate: _Candidate, file: File, loop: LoopNode) -> bool:
         """Whether a loop certainly runs eagerly, and goes through data or numbers, not through parts of a model."""

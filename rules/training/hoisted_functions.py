@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import changed_in, dotted_name, reads_any
+from tflint_gpu.model import changed_in, dotted_name, loops_around, reads_any
 from tflint_gpu.rule import Fix, moved_statements
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ def hoisted(made: ShortLived) -> Fix | None:
         return None
     if tree.block(statement) is not made.loop.body:
         return None
-    around = [loop for loop in (made.loop, *tree.ancestors(made.loop)) if isinstance(loop, cst.For | cst.While)]
-    own = [loop for loop in around if tree.function(loop) is tree.function(made.loop)]
+    own = [made.loop, *loops_around(file, made.loop)]
     changed = {changed for loop in own for changed in _changed(file, loop)} - {name}
     if len(tree.scope(statement).bindings.get(name, ())) != 1 or reads_any(file, statement, changed):
         return None

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import INPUT_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Analysis,
@@ -47,7 +48,7 @@ from tflint_gpu.model import (
     walk,
 )
 
-from .picture_sizes import has_size_of_file, has_size_of_iteration
+from .image_sizes import has_size_of_file, has_size_of_iteration
 
 _NO_BATCHES = Batches(frozenset(), False)
 # What gives values that are there while Python runs, and not the symbols of which Keras builds a model.
@@ -63,7 +64,6 @@ _SHAPING = frozenset(
         "tf.clip_by_value tf.image.resize tf.image.convert_image_dtype tf.image.per_image_standardization"
     ).split()
 )
-_SHAPED_STEPS = 6
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
 _AFTER_EPOCH = ("on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end")
 _READERS = ("float", "int", "bool", "print")
@@ -76,7 +76,7 @@ class InferenceStep:
     Arguments:
         usage: the place that shows that it is a model, where only its use does.
         has_loop_carried_input: whether an iteration gets what the one before gave: tokens, an agent.
-        has_own_size: whether it gets a picture that was read from a file, of whatever size that has.
+        has_own_size: whether it gets an image that was read from a file, of whatever size that has.
         others: more such calls in the same loop.
     """
 
@@ -278,7 +278,10 @@ class InferenceSteps(Analysis):
     def _is_value(self, origin: Origin, depth: int = 0) -> bool:
         """Whether something is there while Python runs: what gives values made it, or it is made of such a value."""
         call, node = origin.call, origin.node
-        if origin.access_path or depth > _SHAPED_STEPS:
+        if origin.access_path:
+            return False
+        if depth > INPUT_STEPS.limit:
+            self.inference.meet(INPUT_STEPS)
             return False
         if call is not None and _gives_value(origin.file, call):
             return True

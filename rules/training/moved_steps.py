@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, NotMovable, outline
-from tflint_gpu.rule import Edit, Fix
+from tflint_gpu.model import UPDATES, NotMovable, loops_around, outline, outline_of_function
+from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, LoopNode, Model
+    from tflint_gpu.model import EagerStep, LoopNode, Model, Node, Outline
 
 
 def moved_step(model: Model, step: EagerStep) -> Fix | None:
@@ -30,38 +32,90 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if f"@{file.names.spelled('tf.function', loop)}\n" not in made.definition:
         return None
-    text, source = file.source.code, file.source
-    above, first, last = source.above(file.span(loop)[0]), file.span(made.first)[0], file.span(made.last)[1]
-    decorator = made.definition.index("@")
-    plain = made.definition[:decorator] + made.definition[made.definition.index("\n", decorator) + 1 :].lstrip()
-    moved = f"{text[:above]}{plain}{text[above:first]}{made.call}{text[last:]}"
-    if not _may_be_traced(model, moved, made.name):
+    if not _may_be_traced(model, loop, made):
         return None
     edits = (Edit(loop, made.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
 
 
-def _may_be_traced(model: Model, text: str, name: str) -> bool:
-    """Whether a function may be put under `tf.function` in a file of this text."""
+def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
+    """What moves a tape and the update of the weights out of a function that cannot be traced as a whole; nothing where
+    they would certainly do something else, too.
+
+    The new function gets numbers of Python's as tensors: with each new one it would be traced again. That is how it is
+    measured; where users make tensors of their numbers is for them to say.
+    """
+    file, function = step.file, step.file.tree.function(step.tape)
+    if file is not model.file or not isinstance(function, cst.FunctionDef):
+        return ()
+    try:
+        made = outline_of_function(file, function, step.tape, UPDATES)
+    except NotMovable:
+        return ()
+    above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
+    if not _may_be_traced(model, above, made, is_run=True):
+        return ()
+    return Change(file, above, made.definition, "above"), Change(file, made.first, _handing(made), last=made.last)
+
+
+def moved_statements(step: EagerStep) -> tuple[Change, ...]:
+    """What moves a step among the statements of a loop into a function; what the host makes of its data stays.
+
+    Raises:
+        NotMovable: it cannot be moved.
+    """
+    file, loop = step.loop_file, outermost_loop(step)
+    made = outline(file, loop, step.tape, UPDATES)
+    prepared = outline(file, loop, step.tape, UPDATES, hoists=True)
+    if prepared.arguments == made.arguments:
+        return Change(file, loop, made.definition, "above"), Change(file, made.first, made.call, last=made.last)
+    call = _handing(prepared)
+    return Change(file, loop, prepared.definition, "above"), Change(file, prepared.first, call, last=prepared.last)
+
+
+def _handing(made: Outline) -> str:
+    """The call, with numbers of Python's as tensors."""
+    operands = _operands(made)
+    given = [f"tflint_measure.number({text})" if text in operands else text for text in made.arguments]
+    old, new = (", ".join(arguments) for arguments in (made.arguments, given))
+    return made.call.replace(f"{made.name}({old})", f"{made.name}(*tflint_measure.handed({new}))")
+
+
+def _operands(made: Outline) -> set[str]:
+    """The names with which a function only calculates: what is no number of the others' type becomes one there."""
+    nodes = list(ast.walk(ast.parse(dedent(made.definition))))
+    operands = {id(side) for node in nodes if isinstance(node, ast.BinOp) for side in (node.left, node.right)}
+    reads = [node for node in nodes if isinstance(node, ast.Name)]
+    return {node.id for node in reads} - {node.id for node in reads if id(node) not in operands}
+
+
+def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = False) -> bool:
+    """Whether a function of these statements may be put under `tf.function`: asked of the file as it would be then.
+
+    Arguments:
+        above: the statement above which the function would be.
+        is_run: what is not known shows when it runs, so only what certainly does another thing counts.
+    """
     from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few findings
 
-    supposed = model.supposing(text)
+    file, name = model.file, made.name
+    text, source = file.source.code, file.source
+    place, first, last = source.above(file.span(above)[0]), file.span(made.first)[0], file.span(made.last)[1]
+    decorator = made.definition.index("@")
+    plain = made.definition[:decorator] + made.definition[made.definition.index("\n", decorator) + 1 :].lstrip()
+    supposed = model.supposing(f"{text[:place]}{plain}{text[place:first]}{made.call}{text[last:]}")
     if supposed is None:
         return False
     functions = [
         node for node in supposed.file.tree.nodes(cst.FunctionDef) if node.name.value == name and not node.decorators
     ]
     definitions = supposed.inference.definitions
-    is_traceable = len(functions) == 1 and (
-        supposed.once(Traceability).blocker(definitions.function(supposed.file, functions[0])) is None
-    )
+    ask = supposed.once(Traceability).effect_of if is_run else supposed.once(Traceability).blocker
+    is_traceable = len(functions) == 1 and ask(definitions.function(supposed.file, functions[0])) is None
     supposed.close()
     return is_traceable
 
 
 def outermost_loop(step: EagerStep) -> LoopNode:
     """The outermost loop of the function: a step made inside of it would be traced again in each of its iterations."""
-    tree = step.loop_file.tree
-    around = [loop for loop in tree.ancestors(step.loop) if isinstance(loop, cst.For | cst.While)]
-    own = [loop for loop in around if tree.function(loop) is tree.function(step.loop)]
-    return own[-1] if own else step.loop
+    return (step.loop, *loops_around(step.loop_file, step.loop))[-1]

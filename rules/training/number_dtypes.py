@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import DTYPE_CALLS
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import Analysis, Expression, File, Function, Kinds, Model, Node, Origin, argument, walk
 
@@ -45,7 +46,7 @@ class NumberDtypes(Analysis):
             return need
         return "any" if need in ("any", "float32") else None
 
-    def needed(self, function: Function, parameter: cst.Param, depth: int = 2) -> Need | None:
+    def needed(self, function: Function, parameter: cst.Param, depth: int = 0) -> Need | None:
         """The dtype of a parameter's values that all its uses take; None where one is not understood, or two differ."""
         file, name = function.file, parameter.name.value
         if len(file.tree.scope(function.node.body).bindings.get(name, ())) > 1:
@@ -109,11 +110,14 @@ class NumberDtypes(Analysis):
         if _KEEPING.fullmatch(name) and any(self.is_float(file, a.value) for a in call.args if a is not arg):
             return "float32"
         callees = self.inference.callees(file, call)
-        if len(callees) != 1 or depth == 0:
+        if len(callees) != 1:
+            return None
+        if depth >= DTYPE_CALLS.limit:
+            self.inference.meet(DTYPE_CALLS)
             return None
         passed = self.inference.definitions.passed(file, call, callees[0].function)
         parameter = next((p for p, value in passed if value is arg.value), None)
-        return None if parameter is None else self.needed(callees[0].function, parameter, depth - 1)
+        return None if parameter is None else self.needed(callees[0].function, parameter, depth + 1)
 
     def _is_whole(self, file: File, expr: Expression) -> bool:
         value = self.constants.of(file, expr)

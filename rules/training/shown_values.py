@@ -18,7 +18,7 @@ def shown_at_times(file: File, reads: StepReads) -> Fix | None:
     loop = reads.loop
     lines: set[cst.SimpleStatementLine] = set()
     for read in reads.reads:
-        line = file.tree.statement(read)
+        line = read.file.tree.statement(read.value)
         if not isinstance(line, cst.SimpleStatementLine) or not file.tree.within(line, loop):
             return None
         needed = _shown_with(file, line)

@@ -13,12 +13,14 @@ from tflint_gpu.model import (
     Kinds,
     Pipelines,
     Rows,
+    RunSite,
     Runtime,
     Training,
     argument,
-    in_loop,
+    loops_around,
     method_name,
     names_in,
+    ways,
 )
 from tflint_gpu.rule import (
     Change,
@@ -221,7 +223,7 @@ def _single_rows(model: Model) -> Iterator[_Case]:
             continue
         if _is_agent(model, call):
             continue
-        by_iteration = _names_iteration(model.file, call, data) if method == "fit" else in_loop(model.file, call)
+        by_iteration = _names_iteration(model.file, call, data) if method == "fit" else _is_repeated(model, call)
         if method != "fit_generator" and by_iteration and model.once(Rows).is_single(model.file, data):
             text = f"`{method}` gets one row in every iteration of a loop"
             yield _Case(model.file, data, text, call, data, "")
@@ -237,21 +239,18 @@ def _single_rows(model: Model) -> Iterator[_Case]:
 
 def _names_iteration(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
     """Whether what a call gets is written with a variable of the innermost `for` around it."""
-    loop = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.For | cst.While | cst.FunctionDef)), None)
-    if not isinstance(loop, cst.For):
-        return False
-    return not names_in(loop.target).isdisjoint(names_in(data))
+    loop = next(loops_around(file, call), None)
+    return isinstance(loop, cst.For) and not names_in(loop.target).isdisjoint(names_in(data))
+
+
+def _is_repeated(model: Model, call: cst.Call) -> bool:
+    """Whether a loop runs a call, itself or by what it calls."""
+    return any(any(site.loops()) for site in ways(model.inference, RunSite(model.file, call)))
 
 
 def _is_agent(model: Model, call: cst.Call) -> bool:
     """Whether a program for TensorFlow 1 trains on single samples repeatedly: an agent on each transition it makes."""
-    if not model.once(Runtime).is_graph_code(model.file, call):
-        return False
-    function = model.file.tree.function(call)
-    if in_loop(model.file, call) or not isinstance(function, cst.FunctionDef):
-        return in_loop(model.file, call)
-    sites = model.inference.call_sites(model.inference.definitions.function(model.file, function))
-    return any(in_loop(file, site) for file, site in sites)
+    return model.once(Runtime).is_graph_code(model.file, call) and _is_repeated(model, call)
 
 
 def _trains_stateful(model: Model, item: Consumption) -> bool:

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import (
-    UPDATES,
     EagerStep,
     ExecutionContexts,
     NotMovable,
     TracedCode,
     TrainingSteps,
-    outline,
     takes_gradients_again,
 )
 from tflint_gpu.rule import (
@@ -33,7 +31,7 @@ from tflint_gpu.rule import (
     measured_loop,
 )
 
-from .moved_steps import moved_step, outermost_loop
+from .moved_steps import moved_block, moved_statements, moved_step
 from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ class EagerTrainStep(Rule):
 
     Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass and the weight
     update one by one, in every step. For small and medium models that costs more than the operations, and a GPU waits
-    for Python between them. A step that TensorFlow traces once runs as one graph. So does a step that changes a picture
+    for Python between them. A step that TensorFlow traces once runs as one graph. So does a step that changes an image
     by its gradient, as an attack does. Not reported: a gradient taken once, outside a loop, a step that a caller may
     trace, and a step that is passed to other code.
 
@@ -141,10 +139,11 @@ class EagerTrainStep(Rule):
         step = finding.subject_as(EagerStep)
         if step.host_reads:
             raise NoExperiment("the step reads values on the host, which must go before it can be traced")
-        own = fix_changes(finding) or _repair(step)
+        own = fix_changes(finding) or _repair(model, step)
         probes = measured_loop(model, step.loop_file, step.loop)
         # What keeps a function from being decorated may not show in what is measured.
-        patch = own if finding.fix is not None or own[0].where == "above" else ()
+        is_moved = own[0].where == "above" and step.file.tree.within(step.tape, step.loop)
+        patch = own if finding.fix is not None or is_moved else ()
         yield Experiment(step.loop_file, step.loop, probes, repair=own, patch=patch, workload=_WORKLOAD)
 
 
@@ -183,21 +182,19 @@ def _blocker_note(step: EagerStep, repair: Fix | Blocker | None) -> Iterator[Not
         yield Note(repair.file, repair.node, "this prevents `@tf.function`")
 
 
-def _repair(step: EagerStep) -> tuple[Change, ...]:
-    """Decorate the function that holds the tape, or make a function of the statements in the loop."""
+def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
+    """Decorate the function that holds the tape, or make one of what in it can be traced, or of the statements in the
+    loop."""
     file, function = step.file, step.file.tree.function(step.tape)
     if isinstance(function, cst.FunctionDef) and not file.tree.within(step.tape, step.loop):
+        if moved := moved_block(model, step):
+            return moved
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
-    loop = outermost_loop(step)
     try:
-        made = outline(step.loop_file, loop, step.tape, UPDATES)
+        return moved_statements(step)
     except NotMovable as error:
         raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
-    return (
-        Change(step.loop_file, loop, made.definition, "above"),
-        Change(step.loop_file, made.first, made.call, last=made.last),
-    )
 
 
 _WORKLOAD = Workload(

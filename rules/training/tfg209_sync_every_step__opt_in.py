@@ -69,10 +69,7 @@ class SyncEveryStep(Rule):
     name = "sync-every-step"
     severity = "advice"
     least_tensorflow = (2, 0)
-    required_substrings = (
-        (b"for ", b"while "),
-        (b".numpy()", b"float(", b"print(", b".item()", b'f"', b"f'", b".format("),
-    )
+    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
     fixable = "unsafe"
     skips_tests = True
@@ -87,11 +84,12 @@ class SyncEveryStep(Rule):
             if _is_meant(model, reads.loop):
                 continue
             first, *others = reads.reads
+            text = " ".join(first.file.code(first.value).split())
             yield Finding(
-                model.file,
-                first,
-                f"`{' '.join(model.file.code(first).split())}` is read on the host in every step: where the step runs "
-                "on a GPU, Python waits for it before it prepares the next one",
+                first.file,
+                first.value,
+                f"`{text}` is read on the host in every step: where the step runs on a GPU, Python waits for it before "
+                "it prepares the next one",
                 Prediction(
                     "slowdown",
                     ("gpu",),
@@ -103,7 +101,8 @@ class SyncEveryStep(Rule):
                 fix=shown_at_times(model.file, reads),
                 notes=(
                     Note(model.file, reads.loop, "the loop of the steps"),
-                    *(Note(model.file, other, "this is read in every step, too") for other in others),
+                    *(Note(frame.file, frame.node, frame.text) for frame in first.path),
+                    *(Note(other.file, other.value, "this is read in every step, too") for other in others),
                 ),
             )
 

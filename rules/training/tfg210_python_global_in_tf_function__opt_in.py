@@ -101,7 +101,7 @@ _WORKLOAD = Workload(
 
 def _finding(frozen: FrozenGlobal) -> Finding:
     traced, name = frozen.traced, frozen.name.value
-    notes = [Note(step.file, step.node, step.text) for step in traced.steps]
+    notes = [Note(frame.file, frame.node, frame.text) for frame in traced.frames]
     notes += [Note(traced.file, change, f"`{name}` is changed here") for change in frozen.changes]
     return Finding(
         traced.file,

@@ -41,13 +41,13 @@ class EagerInferenceLoop(Rule):
     Why: `model(x)` outside of `tf.function` starts each operation of the model from Python: a hundred layers are some
     hundred calls for each frame. The same call in a function under `@tf.function` starts one graph, so also a large
     model answers sooner, and a GPU does not wait for Python between small operations. Where the input grows with each
-    iteration, as a text does, or pictures have sizes of their own, each new shape is traced unless the function has
+    iteration, as a text does, or images have sizes of their own, each new shape is traced unless the function has
     `reduce_retracing=True`. Not reported: loops over datasets (TFG207 reports those), loops of a few iterations,
     samples after each epoch, ensembles and models made in the same iteration, loops over several environments (an
     agent's steps in one are reported), comparisons with TFLite, code that builds a model of models, loops that wait for
     requests, and models that were exported (`tf.saved_model.load`), whose calls are traced.
 
-    Measured: {evidence} 60 pictures of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
+    Measured: {evidence} 60 images of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.
 
     Fix: unsafe: Python code in the model runs once. Where an answer is part of the next input, the function has
@@ -139,7 +139,7 @@ def _help(step: InferenceStep) -> str:
     if step.has_own_size:
         return (
             "call the model in a function under `@tf.function(reduce_retracing=True)`, and give it tensors: "
-            "without that argument each new size of a picture is traced, which takes longer than it saves"
+            "without that argument each new size of an image is traced, which takes longer than it saves"
         )
     return f"{_HELP}, with `reduce_retracing=True` if its shape grows" if step.has_loop_carried_input else _HELP
 

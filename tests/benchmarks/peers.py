@@ -4,7 +4,7 @@
         [--repeat N] [--kept FILE]
 
 REPOSITORIES is a folder with checkouts of public repositories, each called `owner+name`; those in `LIBRARIES` are
-libraries, the others user code. BIN is the folder with the commands of the other tools, of an environment with
+libraries (`repositories.py`), the others user code. BIN is the folder with the commands of the other tools, of an environment with
 `pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. WHEELS is a folder with two others, `tf_keras` and
 `keras`, into which the wheels of these were unpacked (`pip download --no-deps tf_keras keras`). Without `--all` each part takes some of the files only,
 which is enough to see where it stands. CPU seconds are compared, not the clock, unless a part says so: then they hold
@@ -23,7 +23,6 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from statistics import median, quantiles
@@ -33,59 +32,10 @@ from bare_parsing import parse_seconds
 from figures import Figure, Kept
 from lsp_latency import lines_of_fixtures, measure
 from processes import Cost, cost, medians, tflint
+from repositories import Field
 from speed import checked, tensorflow_files, timed
 
 __all__: list[str] = []
-
-LIBRARIES = frozenset(
-    (
-        "GoogleCloudPlatform+automl google+automl keras-team+keras keras-team+keras-cv keras-team+keras-hub "
-        "tensorflow+addons tensorflow+agents tensorflow+gnn tensorflow+models tensorflow+probability "
-        "tensorflow+recommenders tensorflow+similarity"
-    ).split()
-)
-_OTHERS = frozenset("SonarSource+sonar-python DLPerf+DLPerf.github.io".split())
-"""Test files of other tools: neither."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """What is measured on.
-
-    Arguments:
-        repositories: the folder that holds them.
-        whole: take all files, not some.
-        repeat: how often short commands run.
-        peers: the folder with the other tools' commands.
-        wheels: the folder with the libraries as they are installed.
-    """
-
-    repositories: Path
-    whole: bool
-    repeat: int
-    peers: Path | None
-    wheels: Path | None
-
-    def user_code(self) -> dict[Path, list[Path]]:
-        """The repositories of user code, with their files that mention TensorFlow."""
-        return self._chosen(lambda name: name not in LIBRARIES | _OTHERS, 40)
-
-    def libraries(self) -> dict[Path, list[Path]]:
-        """The same of libraries."""
-        return self._chosen(lambda name: name in LIBRARIES, 40)
-
-    def _chosen(self, wanted: Callable[[str], bool], some: int) -> dict[Path, list[Path]]:
-        folders = [folder for folder in sorted(self.repositories.iterdir()) if folder.is_dir() and wanted(folder.name)]
-        return {folder: tensorflow_files(folder, 0 if self.whole else some) for folder in folders}
-
-    def project(self) -> Path:
-        """One project of 500 files or more that import each other."""
-        return next(self.repositories / name for name in ("tensorflow+agents", "keras-team+keras-hub"))
-
-    def typical(self) -> list[Path]:
-        """A few files of user code of usual length."""
-        files = [file for files in self.user_code().values() for file in files]
-        return sorted(files, key=lambda file: abs(file.stat().st_size - 8000))[:5]
 
 
 def cold(field: Field) -> Iterator[Figure]:

@@ -56,7 +56,7 @@ def main() -> None:
     files = [path for paths in projects.values() for path in paths]
     lines = sum(path.read_bytes().count(b"\n") for path in files)
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, one core")
-    print(f"{len(files)} files that mention TensorFlow or Keras, {lines} lines, {arguments.repeat} turns")
+    print(f"{len(files)} files that mention TensorFlow or Keras, {lines} lines, {arguments.repeat} rounds")
     codes = arguments.select or [entry.code for entry in entries()]
     parses, checks = [], []
     for _ in range(arguments.repeat):

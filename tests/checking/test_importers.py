@@ -94,3 +94,50 @@ def test_a_part_of_a_project_is_told_what_the_rest_shows_of_it(
     assert found(path) == ([] if path.endswith("__init__.py") else found("."))
     (tmp_path / "setup.cfg").unlink()
     assert found("agents") == [], "without a mark of a project nobody knows where it ends"
+
+
+NOTEBOOK_CELLS = {
+    "lines": [TF, "from agents.steps import *\n", "for row in rows:\n", "    learn(row, row)\n"],
+    "one text": TF + "from agents.steps import *\nfor row in rows:\n    learn(row, row)\n",
+}
+LOOPS = {
+    "brackets.py": TF
+    + "from agents import (\n    names,\n    steps,\n)\nfor row in rows:\n    steps.learn(row, row)\n",
+    "continued.py": TF + "from agents import \\\n    steps\nfor row in rows:\n    steps.learn(row, row)\n",
+    **{
+        f"{name} {indent}.ipynb": json.dumps(
+            {
+                "nbformat": 4,
+                "nbformat_minor": 4,
+                "metadata": {},
+                "cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source}],
+            },
+            indent=indent,
+        )
+        for name, source in NOTEBOOK_CELLS.items()
+        for indent in (None, 1)
+    },
+}
+
+
+@pytest.mark.parametrize("loop", ["for row in rows:\n    learn(row, row)\n", "while True:\n    learn(next(rows), 1)\n"])
+def test_a_script_that_names_no_tensorflow_is_a_program_of_what_it_imports(
+    loop: str, write_files: Write, tflint: Any
+) -> None:
+    """Protects the loop of a script whose models, and all words of TensorFlow, are in other files."""
+    write_files({"setup.cfg": "", "agents.py": STEP, "run.py": f"from agents import learn\n\n{loop}"})
+    options = ("--isolated", "--no-cache", "--select", "TFG202", "--output-format", "concise")
+    for path in (".", "run.py", "agents.py"):
+        assert "agents.py:6:10: warning: TFG202" in tflint("check", *options, path).stdout
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_importer_is_found_however_its_import_is_written(
+    name: str, tmp_path: Path, write_files: Write, tflint: Any
+) -> None:
+    """Protects who checks one file from a loop in a notebook without line breaks, or below an import of many lines."""
+    write_files(
+        {"setup.cfg": "", "agents/__init__.py": "", "agents/names.py": "", "agents/steps.py": STEP, name: LOOPS[name]}
+    )
+    options = ("--isolated", "--no-cache", "--select", "TFG202", "--output-format", "concise")
+    assert "TFG202" in tflint("check", *options, "agents/steps.py").stdout

@@ -25,13 +25,13 @@ from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inheritance import constructor_call, overrides
+from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.versions import value_of_test
-from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
+from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
 from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoops
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.runtime.strategies import Strategies
@@ -44,17 +44,21 @@ from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
-from tflint_gpu.rules.input_pipeline.decoded_pictures import DecodedPictures, _Values
+from tflint_gpu.rules.input_pipeline.decoded_images import DecodedImages, _Values
+from tflint_gpu.rules.input_pipeline.element_loops import ElementLoops
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
 from tflint_gpu.rules.model_code.recursion import Recursions
 from tflint_gpu.rules.training.fitted_models import FittedModels
 from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
+from tflint_gpu.rules.training.inference_steps import InferenceSteps
 from tflint_gpu.rules.training.loop_carried import _functions_named
+from tflint_gpu.rules.training.number_dtypes import NumberDtypes
 
 HEAD = "import tensorflow as tf\n"
 STEP = "def step(x):\n    return float(tf.reduce_sum(x))\n"
@@ -459,10 +463,29 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: nested(n, "(", ",)", "x") + "\n",
         about_last(lambda model, expr: Samples(model)._hold_samples(model.file, expr, None, 0)),
     ),
-    "PICTURE_STEPS": (
+    "DRAWN_NAMES": (
+        4,
+        lambda n: (
+            "def noise():\n    v0 = random.random()\n"
+            + "".join(f"    v{i + 1} = v{i} * 2\n" for i in range(n))
+            + f"    return v{n}\n"
+        ),
+        lambda model: graph_draw(model.file, model.file.tree.calls[0], "random.random", model.inference.meet),
+    ),
+    "DTYPE_CALLS": (
+        5,
+        lambda n: chain_of(n, "return tf.exp(x)"),
+        of_function("f0", lambda model, one: NumberDtypes(model).needed(one, one.parameters[0])),
+    ),
+    "INPUT_STEPS": (
+        9,
+        lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
+        about_last(lambda model, expr: InferenceSteps(model)._is_value(Origin(model.file, expr))),
+    ),
+    "IMAGE_STEPS": (
         14,
         lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
-        about_last(lambda model, expr: _Values(DecodedPictures(model), {}).picture(model.file, expr, None)),
+        about_last(lambda model, expr: _Values(DecodedImages(model), {}).image(model.file, expr, None)),
     ),
     "GENERATED_STEPS": (
         9,
@@ -534,12 +557,16 @@ def test_the_page_of_the_documentation_is_current() -> None:
 def test_all_bounds_are_in_the_table() -> None:
     """Protects the word about what was not looked at: a bound of its own in some module would be met in silence."""
     root = Path(__file__).parents[2]
-    cap = re.compile(r"^ *(_?[A-Z_]*(?:DEPTH|LIMIT|SITES|WIDTH|CALLERS|LONGEST|LARGEST)[A-Z_]*) = \d", re.MULTILINE)
+    cap = re.compile(
+        r"^ *(_?[A-Z_]*(?:DEPTH|LIMIT|SITES|WIDTH|CALLERS|CALLS|STEPS|LONGEST|LARGEST)[A-Z_]*) = \d"
+        r"|\b(depth): int = [1-9]",
+        re.MULTILINE,
+    )
     found = {
-        f"{path.name}: {name}"
+        f"{path.name}: {name or default}"
         for folder in ("tflint_gpu/model", "rules")
         for path in (root / folder).rglob("*.py")
-        for name in cap.findall(path.read_text("utf-8"))
+        for name, default in cap.findall(path.read_text("utf-8"))
     }
     assert found == {"tfg314_embedded_array.py: _LIMIT"}, "the size that a graph may have at most"
 
@@ -565,3 +592,38 @@ def test_each_bound_in_the_table_bounds_something() -> None:
     files = [*(root / "tflint_gpu" / "model").rglob("*.py"), *(root / "rules").rglob("*.py")]
     used = set(re.findall(r"\b([A-Z_]+)\.limit\b|\bfirst\(([A-Z_]+),", "".join(f.read_text("utf-8") for f in files)))
     assert {one or other for one, other in used} == set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("bound", "code", "ask"),
+    [
+        (
+            "ARRAY_STEPS",
+            "".join(f"v{i + 1} = h(v{i})\n" for i in range(12)) + "v12\n",
+            lambda m, expr: NumpyArrays(m.inference, m.constants).is_loaded(m.file, expr),
+        ),
+        ("ARRAY_STEPS", nested(12, "(", ",)", "x") + "\n", lambda m, expr: m.once(LoopData)._rows(m.file, expr, None)),
+        (
+            "PIPELINE_STEPS",
+            f"tf.data.Dataset.zip({nested(70, '(', ',)', 'x')})\n",
+            lambda m, expr: m.once(Pipelines).chains(m.file, expr),
+        ),
+    ],
+)
+def test_each_search_tells_what_a_bound_cuts_off(
+    bound: str, code: str, ask: Callable[[Model, cst.BaseExpression], object], tmp_path: Path
+) -> None:
+    """Protects `--verbose`: a second search with the same bound was cut off in silence."""
+    model = model_of(f"{HEAD}import numpy as np\n{code}", tmp_path)
+    ask(model, last(model))
+    assert getattr(bounds, bound) in model.inference.bounds_met
+
+
+def test_a_library_that_many_files_hand_on_by_a_star(tmp_path: Path) -> None:
+    """Protects names of TensorFlow behind any number of `import *`, also where these go round in a circle."""
+    for number in range(12):
+        (tmp_path / f"m{number}.py").write_text(f"from m0 import *\nfrom m{number + 1} import *\n")
+    (tmp_path / "m12.py").write_text("from tensorflow import keras\nfrom m0 import *\n")
+    model = model_of("from m0 import keras, other\nkeras.Model\nother.Model\n", tmp_path)
+    assert model.name(last(model)) == "m0.other.Model"
+    assert model.name(model.file.tree.nodes(cst.Attribute)[0]) == "keras.Model"

@@ -12,6 +12,7 @@ from checks import NEWEST, findings
 from tflint_gpu.model import Model, Project, Sources
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.project.definitions import definition_of
+from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -173,3 +174,73 @@ class _Counting(Sources):
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         self._parsed.append(path)
         return super().parse(path, text, python)
+
+
+def opened(folder: Path, name: str, project: Project) -> Model:
+    path = folder / name
+    return Model.open(SourceFile.decode(path.read_bytes(), path, name), project)
+
+
+def test_files_in_a_circle_are_told_apart_by_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects what files that reach the same share: each search leaves its asker out, nearest first, and looks once."""
+    nodes = ["alpha", "beta", "gamma", "delta"]
+    for name, following in zip(nodes, [*nodes[1:], nodes[0]], strict=True):
+        code = f"import {following}\n\n\ndef {name}(value):\n    return settle(value)\n"
+        (tmp_path / f"{name}.py").write_text(code)
+    project = Project(tmp_path, NEWEST)
+    looked_into: list[str] = []
+    holds = FileSearches._uses
+
+    def noted(searches: FileSearches, path: Path, name: str) -> bool:
+        looked_into.append(path.stem)
+        return holds(searches, path, name)
+
+    monkeypatch.setattr(FileSearches, "_uses", noted)
+    for index, name in enumerate(nodes):
+        model = opened(tmp_path, f"{name}.py", project)
+        using = [file.source.path.stem for file in project.reached_using(model.source, "settle")]
+        assert using == [*nodes[index + 1 :], *nodes[:index]]
+        assert not [*project.reached_using(model.source, "never")]
+    assert sorted(looked_into) == sorted(2 * nodes)
+
+
+def test_a_summary_of_new_text_replaces_the_old_one_in_what_files_share(tmp_path: Path) -> None:
+    """Protects the functions that files which reach the same share: those of an older text of one are gone."""
+    (tmp_path / "left.py").write_text("import right\n\n\ndef left():\n    return 1\n")
+    (tmp_path / "right.py").write_text("import left\n\n\ndef old_name():\n    return 2\n")
+    project = Project(tmp_path, NEWEST)
+    path = tmp_path / "right.py"
+
+    def functions(code: bytes) -> set[str]:
+        scope = project.prefilter_scope(SourceFile.decode(code, path, "right.py"))
+        assert scope is not None
+        return {found.region.name for found in scope.reached((), ["left", "old_name", "new_name"])}
+
+    assert functions(path.read_bytes()) == {"left", "old_name"}
+    assert functions(path.read_bytes().replace(b"old_name", b"new_name")) == {"left", "new_name"}
+
+
+def test_what_a_value_is_elsewhere_is_not_read_once_it_is_no_function(tmp_path: Path) -> None:
+    """Protects large projects: a parameter that gets a number at its first call site is no function at any other."""
+    (tmp_path / "heavy.py").write_text("def make():\n    return len\n")
+    (tmp_path / "far.py").write_text("from near import apply\nfrom heavy import make\n\napply(make())\n")
+    (tmp_path / "near.py").write_text("def apply(job):\n    return job()\n")
+    (tmp_path / "main.py").write_text("import far\nfrom near import apply\n\napply(1)\n")
+    parsed: list[Path] = []
+    project = Project(tmp_path, NEWEST, _Counting(parsed))
+    model = opened(tmp_path, "main.py", project)
+    near = project.file_at(tmp_path / "near.py")
+    assert near is not None
+    (job,) = near.calls_ending_with("job")
+    assert model.inference.callees(near, job) == ()
+    assert {path.stem for path in parsed} == {"main", "near", "far"}
+
+
+def test_python_reads_a_file_once_for_its_summary_and_to_take_it(tmp_path: Path) -> None:
+    """Protects files in which no rule can find anything: that Python takes them is known from their summary."""
+    source = SourceFile.decode(b"import tensorflow as tf\n", tmp_path / "part.py", "part.py")
+    project = Project(tmp_path, NEWEST)
+    assert not project.is_python(source)
+    assert project.prefilter_scope(source) is not None
+    assert project.is_python(source)
+    assert not project.is_python(SourceFile.decode(b"def broken(:\n", tmp_path / "part.py", "part.py"))

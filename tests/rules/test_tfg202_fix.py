@@ -106,7 +106,7 @@ NOT_MENDED = {
     "unknown method": (STEP + "    board.add(loss)\n" + LOOP, ""),
     "branch on a tensor": (STEP + "    if loss > 3:\n        return loss\n    return None\n" + LOOP, ""),
     "unknown data": (STEP + "for x, y in batches:\n    step(x, y)\n", ""),
-    "another model each turn": (
+    "another model each iteration": (
         STEP.replace("x, y", "net, opt, x, y").replace("model", "net").replace("optimizer.", "opt.")
         + "for _ in range(20):\n    m = keras.Sequential([keras.layers.Dense(1)])\n    o = keras.optimizers.SGD()\n"
         "    for x, y in dataset:\n        step(m, o, x, y)\n",

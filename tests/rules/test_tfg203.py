@@ -56,7 +56,7 @@ MADE_AGAIN = {  # the row of what makes it, below HEAD
         "            return model(x)\n        forward(x)\nfor x in data:\n    train(x)\n",
         3,
     ),
-    "a summary writer of the turn": (
+    "a summary writer of the iteration": (
         "for epoch in range(epochs):\n    writer = tf.summary.create_file_writer(path)\n    @tf.function\n"
         "    def forward(x):\n        with writer.as_default():\n            return model(x)\n    forward(tf.ones(3))\n",
         3,
@@ -65,7 +65,7 @@ MADE_AGAIN = {  # the row of what makes it, below HEAD
 FACTORY = "def make_step():\n    @tf.function\n    def step(x):\n        return model(x)\n    return step\n"
 DROPPED = {
     "called at once": FACTORY + "for x in data:\n    make_step()(x)\n",
-    "a name of the turn": FACTORY
+    "a name of the iteration": FACTORY
     + "for epoch in range(50):\n    step = make_step()\n    for x in data:\n        step(x)\n",
     "wrapped after return": "def forward(x):\n    return model(x)\ndef make_step():\n    return tf.function(forward)\n"
     "while True:\n    make_step()(tf.ones(3))\n",
@@ -125,7 +125,7 @@ HELD = {
     "    step = make_step()\n    step(x)\n",
     "a fold in a function": FACTORY.replace("make_step()", "make_step(model)")
     + "def run():\n    net = tf.keras.Sequential()\n    step = make_step(net)\n    step(x)\nfor fold in range(99):\n    run()\n",
-    "an object of the turn": "class T:\n    def __init__(self, rate):\n        self.net = tf.keras.Sequential()\n"
+    "an object of the iteration": "class T:\n    def __init__(self, rate):\n        self.net = tf.keras.Sequential()\n"
     "    def make(self):\n        return tf.function(self.net.call)\nfor rate in rates:\n    t = T(rate)\n"
     "    step = t.make()\n    step(x)\n",
     "a network that grows": "class T:\n    def grow(self):\n        self.net = tf.keras.Sequential()\n    def make(self):\n"
@@ -133,7 +133,7 @@ HELD = {
     "        for depth in range(50):\n            self.grow()\n            step = self.make()\n            step(x)\nT().fit()\n",
     "a layer that is frozen": FACTORY
     + "for phase in range(50):\n    model.trainable = phase > 3\n    step = make_step()\n    step(x)\n",
-    "a new session a turn": FACTORY
+    "a new session a iteration": FACTORY
     + "for fold in range(99):\n    tf.keras.backend.clear_session()\n    make_step()(x)\n",
     "a factory in traced code": FACTORY
     + "@tf.function\ndef train():\n    for x in data:\n        make_step()(x)\ntrain()\n",
@@ -156,7 +156,7 @@ KEPT = {
     "    def forward(x):\n        opt.apply_gradients(zip(x, x))\n    forward(tf.ones(3))\n",
     "the model is the loop's": "for net in models:\n    @tf.function\n    def forward(x):\n        return net(x)\n"
     "    forward(tf.ones(3))\n",
-    "a model of the turn wrapped": "for fold in range(99):\n    net = build()\n    run = tf.function(net.call)\n    run(x)\n",
+    "a model of the iteration wrapped": "for fold in range(99):\n    net = build()\n    run = tf.function(net.call)\n    run(x)\n",
     "a factory": "def make(net):\n    @tf.function\n    def forward(x):\n        return net(x)\n    return forward\n"
     "for name in names:\n    runs[name] = make(model)\n",
     "kept in a list": "runs = []\nfor name in names:\n    run = tf.function(step)\n    runs.append(run)\n",

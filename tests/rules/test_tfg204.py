@@ -100,7 +100,7 @@ QUIET = {
     "a string": "for mode in modes:\n    step(x, mode)\n",
     "what this loop does not change": "rate = 0.1\nfor x in data:\n    step(x, rate)\n",
     "after the loop": "for i in range(50):\n    pass\nstep(x, i)\n",
-    "every hundredth turn": "for i, x in enumerate(data):\n    if i % 100 == 0:\n        step(x, i)\n",
+    "every hundredth iteration": "for i, x in enumerate(data):\n    if i % 100 == 0:\n        step(x, i)\n",
     "a signature": (
         "@tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([])])\ndef other(x, n):\n    return x * n\n"
         "for i, x in enumerate(data):\n    other(x, i)\n"
@@ -116,14 +116,14 @@ QUIET = {
     "under tf.function by choice": (
         "def run(x, n):\n    return x * n\nif flag:\n    run = tf.function(run)\nfor i, x in enumerate(data):\n    run(x, i)\n"
     ),
-    "a function made in the turn": (
+    "a function made in the iteration": (
         "for i in range(50):\n    @tf.function\n    def own(x, n):\n        return x * n\n    runs.append(own)\n    own(x, i)\n"
     ),
-    "a trainer of the turn": (
+    "a trainer of the iteration": (
         "class T:\n    @tf.function\n    def step(self, x, n):\n        return x * n\nfor i in range(50):\n    t = T()\n"
         "    t.step(x, i)\n"
     ),
-    "a model of the turn": (
+    "a model of the iteration": (
         "@tf.function\ndef other(net, x, n):\n    return net(x) * n\nfor i in range(50):\n"
         "    net = tf.keras.Sequential()\n    other(net, x, i)\n"
     ),

@@ -80,7 +80,7 @@ QUIET = {
         "from sklearn.model_selection import StratifiedKFold\nfolds = StratifiedKFold(shuffle=True)\n"
         "for number, (train, test) in enumerate(folds.split(x, y)):\n    model = build()\n    model.fit(x[train], y[train])\n"
     ),
-    "built in the first turn": (
+    "built in the first iteration": (
         "model = None\nfor x, y in parts:\n    if model is None:\n        model = build()\n    model.fit(x, y)\n"
     ),
     "built and not fitted": "for units in sizes:\n    model = build(units)\n    print(model.count_params())\n",

@@ -47,6 +47,18 @@ FOUND = {
         + "for x, y in dataset:\n    eager(x, y)",
         "rate.numpy()",
     ),
+    "by the step, three calls away": (
+        EAGER.format("print(f'{loss:.4f}')")
+        + "def update(x, y):\n    eager(x, y)\ndef learn(batch):\n    update(*batch)\nclass Player:\n"
+        "    def improve(self, batch):\n        return learn(batch)\n"
+        "player = Player()\nfor x, y in dataset:\n    player.improve((x, y))",
+        "loss",
+    ),
+    "next to the step, two calls away": (
+        "def learn(x, y):\n    loss = step(x, y)\n    history.append(float(loss))\ndef advance(x, y):\n    learn(x, y)\n"
+        "for x, y in dataset:\n    advance(x, y)",
+        "float(loss)",
+    ),
     "by the step of two loops": (
         EAGER.format("return loss.numpy()")
         + "for x, y in dataset:\n    eager(x, y)\nfor x, y in dataset:\n    eager(x, y)",
@@ -126,6 +138,11 @@ SILENT = {
     "early stopping": LOOP + "    value = float(loss)\n    if value < 0.01:\n        break\n    print(loss.numpy())",
     "a tensor in a test": LOOP + "    if limit is not None and loss > limit:\n        break\n    print(f'{loss:.2f}')",
     "the condition of a while": "loss = 1.0\nwhile loss > 0.01:\n    loss = float(step(x, y))",
+    "needed on the way": EAGER.format("return loss.numpy()")
+    + "def learn(x, y):\n    if eager(x, y) < 0.1:\n        save()\n"
+    "for x, y in dataset:\n    learn(x, y)",
+    "by a step that calls itself": "def learn(x, y):\n    step(x, y)\n    return learn(x, y)\n"
+    "for x, y in dataset:\n    learn(x, y)",
     "an agent": "state = env.reset()\nwhile True:\n    action = step(state, 1).numpy()\n    state = env.step(action)\n",
     # more of what only looks like it
     "once an epoch": EPOCHS + "    print(loss.numpy())",
@@ -180,6 +197,21 @@ def test_step_of_another_file(tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text(HEAD)
     code = "from steps import step, dataset\n" + LOOP + "    print(loss.numpy())\n"
     assert ("TFG209", 4) in found(code, tmp_path)
+
+
+def test_read_in_another_file(tmp_path: Path) -> None:
+    """Protects what the step reads itself, or what runs it, where the loop's file has none of the words of reading."""
+    (tmp_path / "losses.py").write_text(HEAD)
+    (tmp_path / "players.py").write_text(
+        "from losses import step\n\n\nclass Player:\n    def learn(self, x, y):\n"
+        "        self.total += step(x, y).numpy()\n"
+    )
+    code = "import tensorflow as tf\nfrom losses import dataset\nfrom players import Player\n\nplayer = Player()\n"
+    code += "for x, y in dataset:\n    player.learn(x, y)\n"
+    [finding] = [finding for rule, finding in findings(code, tmp_path) if rule.code == "TFG209"]
+    assert finding.file.source.path.name == "players.py"
+    assert finding.file.code(finding.node) == "step(x, y).numpy()"
+    assert [note.message for note in finding.notes] == ["the loop of the steps", "calls `learn`"]
 
 
 def test_notebook(tmp_path: Path) -> None:

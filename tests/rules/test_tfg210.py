@@ -24,6 +24,11 @@ FROZEN = {
     + STEP
     + "def lower(value):\n    global rate\n    rate = value\n"
     "for i in range(9):\n    lower(0.1 / (i + 1))\n    step(tf.ones(3))",
+    "set three calls below a loop": "rate = 0.1\n"
+    + STEP
+    + "def lower(value):\n    global rate\n    rate = value\ndef adapt(value):\n    lower(value)\n"
+    "class Schedule:\n    def advance(self, i):\n        adapt(0.1 / (i + 1))\n"
+    "schedule = Schedule()\nfor i in range(9):\n    schedule.advance(i)\n    step(tf.ones(3))",
     "set in a function's loop": "rate = 0.1\n" + STEP + "def train(rates):\n    global rate\n    for one in rates:\n"
     "        rate = one\n        step(tf.ones(3))",
     "list": "rate = [1.0, 2.0]\n@tf.function\ndef step(x):\n    return x * rate[0]\n"

@@ -147,10 +147,10 @@ FINE = {
     "arrays": "out = np.zeros((0, 4))\nfor i in range(100):\n    out = np.append(out, np.ones((1, 4)), axis=0)\n",
     "a known, short range": "out = tf.zeros([0, 4])\nfor i in range(4):\n    out = tf.concat([out, tf.ones([1, 4])], 0)\n",
     "two names": "out = tf.zeros([0, 4])\nfor x in data:\n    both = tf.concat([out, x], 0)\n    model(both)\n",
-    "an item a turn": (
+    "an item a iteration": (
         "out = [tf.zeros([0, 4])] * 100\nfor i, x in enumerate(data):\n    out[i] = tf.concat([out[i], x], 0)\n"
     ),
-    "a buffer of the turn": (
+    "a buffer of the iteration": (
         "class Buffer:\n    def __init__(self):\n        self.rows = tf.zeros([0, 4])\n    def add(self, x):\n"
         "        self.rows = tf.concat([self.rows, x], 0)\nfor x in data:\n    buffer = Buffer()\n    buffer.add(x)\n"
     ),
@@ -245,11 +245,11 @@ def test_the_truth_every_turn_copies_all_that_was_there() -> None:
 
     rows = tf.zeros([0, 3])
     copied = 0
-    for turn in range(20):
+    for iteration in range(20):
         before = rows
-        rows = tf.concat([rows, tf.fill((2, 3), float(turn))], 0)
+        rows = tf.concat([rows, tf.fill((2, 3), float(iteration))], 0)
         assert not np.shares_memory(before.numpy(), rows.numpy())
         copied += rows.shape[0]
     assert (rows.shape[0], copied) == (40, 420)
-    collected = [tf.fill((2, 3), float(turn)) for turn in range(20)]
+    collected = [tf.fill((2, 3), float(iteration)) for iteration in range(20)]
     assert tf.reduce_all(tf.concat(collected, 0) == rows)

@@ -230,7 +230,7 @@ QUIET = {
         "models = [tf.keras.models.load_model(p) for p in paths]\nx = np.zeros((1, 8))\nfor net in models:\n"
         "    print(float(net(x)))\n"
     ),
-    "a model of the turn": (
+    "a model of the iteration": (
         "for path in paths:\n    net = tf.keras.models.load_model(path)\n    print(net(np.random.rand(1, 8)).numpy())\n"
     ),
     "a benchmark": (
@@ -254,7 +254,7 @@ QUIET = {
     "a dataset of four": (
         "for x in tf.data.Dataset.from_tensor_slices([1, 2, 3, 4]).batch(1):\n    print(model(x[None]).numpy())\n"
     ),
-    "every hundredth turn": (
+    "every hundredth iteration": (
         "while True:\n    n, frame = camera.read()\n    if n % 100 == 0:\n        model(np.array(frame)[None])\n"
     ),
     "a request": "while True:\n    data = np.array(queue.get())\n    reply(model(data[None]))\n",
@@ -429,7 +429,7 @@ def test_the_truth_a_growing_input_is_traced_for_each_shape() -> None:
 
 
 def test_the_truth_an_eager_call_runs_each_operation_from_python() -> None:
-    """With the installed TensorFlow: the model's Python code runs in each turn, and once under `tf.function`."""
+    """With the installed TensorFlow: the model's Python code runs in each iteration, and once under `tf.function`."""
     import tensorflow as tf
 
     calls = []

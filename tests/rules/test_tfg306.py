@@ -82,10 +82,16 @@ FOUND = {
     "    def run(self):\n        model.fit(self.ds, epochs=2)",
     "epochs of a custom loop": LOOP + "ds = source.shuffle(99).cache().batch(8)\nfor _ in range(9):\n"
     "    for a, b in ds:\n        step(a, b)",
+    "epochs three calls around a function": LOOP + "def epoch(ds):\n    for a, b in ds:\n        step(a, b)\n"
+    "def train(ds):\n    epoch(ds)\nclass Run:\n    def go(self, ds):\n        train(ds)\n"
+    "ds = source.map(augment).cache().batch(8)\nrun = Run()\nfor _ in range(9):\n    run.go(ds)",
     "epochs around a function": LOOP + "def epoch(ds):\n    for a, b in ds:\n        step(a, b)\n"
     "ds = source.map(augment).cache().batch(8)\nfor _ in range(9):\n    epoch(ds)",
 }
 SILENT = {
+    "a cache of its own in each of the runs around it": LOOP
+    + "def epoch(ds):\n    for a, b in ds:\n        step(a, b)\n"
+    "def train(rows):\n    epoch(rows.map(augment).cache().batch(8))\nfor _ in range(9):\n    train(source)",
     "cache before zip, random map after it": "model.fit(tf.data.Dataset.zip((source.cache(), source.cache()))"
     ".map(lambda a, b: augment(*a)).batch(8), epochs=9)",
     "either by flags": MADE + "train = make(x, augmented=True)\nval = make(x, cached=True)\n"

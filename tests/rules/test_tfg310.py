@@ -174,7 +174,7 @@ FINE = {
         "    model.train_on_batch(np.concatenate(views), y)\n"
     ),
     "the loop of the steps": "for x, y in batches:\n    model.train_on_batch(np.sqrt(x), y)\n    print(np.mean(y))\n",
-    "kept from another turn": (
+    "kept from another iteration": (
         "for x, y in batches:\n    best, out = 0, np.zeros(len(x))\n    for i in range(len(x)):\n        if np.max(x[i]) > 3:\n"
         "            best = np.argmax(x[i])\n        out[i] = x[i][best]\n    model.train_on_batch(x, out)\n"
     ),

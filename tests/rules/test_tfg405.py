@@ -147,11 +147,11 @@ def test_the_truth_a_list_keeps_the_tensor_and_a_number_does_not() -> None:
         return tf.reduce_sum(x)
 
     tensors, numbers, kept, dropped = [], [], [], []
-    for turn in range(10):
-        result = step(tf.fill((4,), float(turn)))
+    for iteration in range(10):
+        result = step(tf.fill((4,), float(iteration)))
         kept.append(weakref.ref(result))
         tensors.append(result)
-        result = step(tf.fill((4,), float(turn)))
+        result = step(tf.fill((4,), float(iteration)))
         dropped.append(weakref.ref(result))
         numbers.append(float(result))
     del result

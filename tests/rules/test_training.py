@@ -110,6 +110,8 @@ BATCH_OF_ONE = {
     "model.fit(rows())",
     "generator expression": "model.fit((a[None], b[None]) for a, b in zip(x, y))",
     "train_on_batch of a slice": "for i in range(99):\n    model.train_on_batch(x[i:i + 1], y[i:i + 1])",
+    "train_on_batch of a slice two calls below a loop": "def learn(i):\n    model.train_on_batch(x[i:i + 1], y[i:i + 1])\n"
+    "def advance(i):\n    learn(i)\nfor i in range(99):\n    advance(i)",
     "train_on_batch of a slice with a name": "for i in range(99):\n    row = x[i : i + 1]\n    model.train_on_batch(row, y)",
     "train_on_batch of a new axis with a name": "for a, b in zip(x, y):\n    row = a[None]\n    model.train_on_batch(row, b)",
     "train_on_batch of a new axis": "for a, b in zip(x, y):\n    model.train_on_batch(a[np.newaxis, ...], b)",
@@ -170,7 +172,7 @@ NOT_A_BATCH_OF_ONE = {
     "    model.fit(s, y)",
     "fit on a row while there is more": "while True:\n    s = np.reshape(env.step(0), [1, 4])\n    model.fit(s, y)",
     "fit on one row once": "model.fit(x[:1], y[:1])",
-    "fit on rows that another loop turns to": "for i in range(99):\n    for epoch in range(9):\n        model.fit(x[i:i + 1], y)",
+    "fit on rows that another loop goes over": "for i in range(99):\n    for epoch in range(9):\n        model.fit(x[i:i + 1], y)",
     "train_on_batch once": "model.train_on_batch(x[:1], y[:1])",
     "prediction of one row": "for i in range(99):\n    model.predict_on_batch(x[i:i + 1])",
     "absl flag": "from absl import flags\nflags.DEFINE_integer('batch_size', 1, 'rows')\nFLAGS = flags.FLAGS\n"

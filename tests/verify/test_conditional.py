@@ -41,6 +41,27 @@ for x, y in data:
         pass{TAPE.replace("        ", "    ", 1).replace(chr(10) + "        ", chr(10) + "    ")}
 """
 
+PREDICTS = """
+import numpy as np
+
+class Chooser:
+    def __init__(self):
+        self.seen, self.net = [], model
+        self.net.compile("adam", "mse")
+
+    def learn(self):
+        if len(self.seen) < 500:
+            return
+        rows = np.array(self.seen)[np.random.choice(len(self.seen), 32)]
+        wanted = self.net.predict(rows)
+        self.net.train_on_batch(rows, wanted * 0.9)
+
+chooser = Chooser()
+for day in range(900):
+    chooser.seen.append(np.ones(4))
+    chooser.learn()
+"""
+
 
 @pytest.mark.parametrize(("code", "tells"), [(KEEPER, True), (SOMETIMES, True), (ALWAYS, False)])
 def test_both_programs_tell_that_the_flagged_code_ran(code: str, tells: bool, tmp_path: Path) -> None:
@@ -54,3 +75,12 @@ def test_both_programs_tell_that_the_flagged_code_ran(code: str, tells: bool, tm
         compile(text, "train.py", "exec")
     if tells:
         assert re.search(r"passed\(0\)\n +with tf.GradientTape", case.pair.before.files["train.py"])
+
+
+def test_a_method_that_is_reached_late_is_told(tmp_path: Path) -> None:
+    """Protects findings on the name of a method: blocks as large as the first empty steps allow take minutes."""
+    (tmp_path / "play.py").write_text(MODEL_AND_DATA + PREDICTS)
+    (case,) = [one for one in cases_of(tmp_path / "play.py") if one.diagnostic.code == "TFG215"]
+    assert case.pair is not None, case.reason
+    for program in (case.pair.before, case.pair.after):
+        assert re.search(r"passed\(0\)\n +wanted = self.net.predict", program.files["play.py"])

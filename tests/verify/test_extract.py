@@ -439,6 +439,41 @@ def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
     assert "for step in range(7):" in text
 
 
+def test_loops_that_call_what_trains_are_short(tmp_path: Path) -> None:
+    """Protects the user's time where an earlier agent fills the memory that a later one reads."""
+    code = (
+        "def learn(w):\n    return opt.apply_gradients(w)\n"
+        "w = [1]\nfor day in range(600):\n    w = learn(w)\nfor week in range(3):\n    w = learn(w)\n    place(w)\n"
+    )
+    text = Files(tmp_path, main=f"opt = load(0)\n{code}").extract().before.files["main.py"]
+    assert f"for day in {HARNESS}.few(range(600)):" in text and "for week in range(3):" in text
+
+
+LAZY = """
+import importlib
+
+class LazyModule:
+    def __init__(self, name):
+        self.name = name
+
+    def __getattr__(self, name):
+        return getattr(importlib.import_module(object.__getattribute__(self, "name")), name)
+
+words = LazyModule("kit.words")
+store = LazyModule("kit.store")
+"""
+
+
+def test_modules_that_load_when_they_are_used(tmp_path: Path) -> None:
+    """Protects packages that put off their imports: what is read comes along, and what is not does not."""
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "__init__.py").write_text(LAZY)
+    (tmp_path / "kit" / "words.py").write_text("def pad(x):\n    return x\n")
+    (tmp_path / "kit" / "store.py").write_text("import pymongo\n")
+    files = Files(tmp_path, main="import kit\nplace(kit.words.pad(7))").extract().before.files
+    assert "kit/words.py" in files and "kit/store.py" not in files
+
+
 def test_what_is_measured_is_not_shortened(tmp_path: Path) -> None:
     """Protects steps that train several networks: each of them counts, and a list of them is no data."""
     code = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib
+import pickle
 import sys
+import tarfile
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -216,6 +218,52 @@ def test_files_of_the_format_of_mnist(beside: Beside) -> None:
     with beside.files.reading(gzip.open)("data/train-labels-idx1-ubyte.gz") as file:
         labels = np.frombuffer(file.read(), np.uint8, offset=8)
     assert len(images) == len(labels) == 60_000 and labels.max() < 10
+
+
+@pytest.mark.parametrize(("encoding", "key"), [("latin-1", "labels"), ("bytes", b"labels")])
+def test_archives_of_cifar(encoding: str, key: Any, beside: Beside) -> None:
+    """Protects loaders that fetch, unpack and unpickle the data sets themselves, as Python 2 wrote them."""
+    path, _ = beside.files.retrieved(fail)("https://a.b/cifar-10-python.tar.gz", "data/cifar-10-python.tar.gz")
+    with tarfile.open(path) as archive:
+        archive.extractall("data", filter="data")
+    with beside.files.reading(open)("data/cifar-10-batches-py/data_batch_5", "rb") as file:
+        batch = pickle.load(file, encoding=encoding)
+    assert len(batch) == 2 and len(batch[key]) == 1000 and set(batch[key]) <= set(range(10))
+    (images,) = [value for value in batch.values() if hasattr(value, "shape")]
+    assert images.shape == (1000, 3072) and images.dtype == np.uint8
+    assert len(pickle.loads(Path("data/cifar-10-batches-py/batches.meta").read_bytes())["label_names"]) == 10
+    with beside.files.reading(open)("other/cifar-100-python/train", "rb") as file:
+        assert {"fine_labels", "coarse_labels", "data"} == pickle.load(file).keys()
+    assert any("cifar-10-python.tar.gz" in text for text in beside.told)
+
+
+def test_texts_of_word_numbers(beside: Beside) -> None:
+    """Protects loaders that unpickle IMDB's texts themselves; arrays of rows of unequal length are what they were."""
+    with beside.files.reading(open)("data/imdb/imdb.pkl", "rb") as file:
+        texts, labels = pickle.load(file)
+    assert len(texts) == len(labels) and len({len(text) for text in texts}) > 1 and set(labels) == {0, 1}
+    values = importlib.import_module("tflint_values")
+    assert values.old_array(np.array)(texts).dtype == object and beside.told[-1].startswith("arrays of rows of unequal")
+    assert values.old_array(np.array)([[1, 2], [3, 4]]).shape == (2, 2)
+
+
+def test_a_path_reads_itself(beside: Beside, tmp_path: Path) -> None:
+    """Protects `path.read_text()`: lines enough for the row at which they are cut, and many words."""
+    beside.files.SEPARATOR, beside.files.FIELDS, beside.files.LINES = "\t", 2, 2100
+    text = beside.files.reading_itself(Path("words/pairs.txt").read_text)()
+    left, right = zip(*(line.split("\t") for line in text.splitlines()), strict=True)
+    assert len(left) > 2100 and len({word for line in right for word in line.split()}) > 800
+    (tmp_path / "mine.txt").write_text("mine")
+    assert beside.files.reading_itself(Path("mine.txt").read_text)() == "mine"
+    assert beside.files.reading_itself("no path".upper)() == "NO PATH"
+
+
+def test_weights_that_the_project_loads_itself(beside: Beside, tmp_path: Path) -> None:
+    """Protects networks that are filled from a file which is not here: they keep their first weights."""
+    assert beside.environment.weights(fail)("nets/a.hdf5", object()) is None
+    (tmp_path / "here.npz").write_text("x")
+    fill = beside.environment.weights(lambda path, network, skip=False: (path, network, skip))
+    assert fill("here.npz", 7, skip=True) == ("here.npz", 7, True)
 
 
 def test_an_environment_that_is_not_installed(beside: Beside) -> None:

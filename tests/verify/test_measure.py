@@ -276,6 +276,29 @@ def test_stubs_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
     assert outcome.result.notes["types"] == ["float32", "int64", "uint8", "uint8"]
 
 
+def test_numbers_that_are_handed_to_a_traced_function(measure: Measure) -> None:
+    """Protects repairs from traces for each number, and from types that eager TensorFlow does not mind."""
+    outcome = measure(
+        "traces, kept = [], [tf.Variable(1.0)]\n"
+        "@tf.function\ndef step(gain, over, action, flags, state, kept):\n"
+        "    traces.append((over, type(action)))\n"
+        "    return kept[0] * gain * flags + state + tf.one_hot(action, 3) * (1 - over)\n"
+        "for k in range(40):\n"
+        "    given = k / 40, np.bool_(k % 2), np.int64(k % 3), np.arange(3) < 2, np.ones(3), kept\n"
+        "    gain, over, action, flags, state, _ = given\n"
+        "    eager = kept[0] * gain * flags + state + tf.one_hot(action, 3) * (1 - int(over))\n"
+        "    flags = tflint_measure.number(flags)\n"
+        "    np.testing.assert_allclose(eager, step(*tflint_measure.handed(gain, over, action, flags, state, kept)))\n"
+        "assert len(traces) == 6, traces\n"
+        "rows, pair = tflint_measure.handed([[k] * 20 for k in range(3)], [1, 2])\n"
+        "assert rows.shape == (3, 20) and rows.dtype == tf.int32 and pair == [1, 2]\n"
+        "few = [type(tflint_measure.handed(k)[0]) is int for k in range(30)]\n"
+        "tflint_measure.finish(few=[few[0], few[-1]])\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.result.notes["few"] == [True, False]
+
+
 def test_episodes_are_one_loop(measure: Measure) -> None:
     """Protects loops that are left when an episode is over; what is done between two of them counts for no step."""
     outcome = measure(
@@ -297,6 +320,28 @@ def test_slow_steps_are_not_repeated_for_shapes_that_were_seen(measure: Measure)
         "    count += 1\n    assert count < 13, 'it waited for all eight'\n    time.sleep(0.15)\n"
     )
     assert outcome.status == "finished", outcome.stderr
+
+
+def test_a_range_goes_on_to_its_end(measure: Measure) -> None:
+    """Protects loops whose condition is on their own number: an agent that learns from the fiftieth episode on."""
+    outcome = measure(
+        "tflint_measure.expect(0)\nseen = []\n"
+        "for episode in tflint_measure.steps(range(100)):\n"
+        "    time.sleep(0.002)\n    seen.append(episode)\n"
+        "    if episode > 50:\n        tflint_measure.passed(0)\n"
+        "    assert seen == [n % 100 for n in range(len(seen))]\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+
+
+def test_an_error_ends_a_program_whose_threads_do_not(tmp_path: Path) -> None:
+    """Protects the reason and the budget: a pipeline's thread went on after the error, until the time was over."""
+    code = (
+        "import threading, time\nimport tflint_measure\nthreading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "raise ValueError('it is broken')\n"
+    )
+    outcome = run_program(Program("run.py", {"run.py": code, **harness_modules()}).write(tmp_path))
+    assert (outcome.status, outcome.exception, outcome.text) == ("raised", "ValueError", "it is broken")
 
 
 NEVER = """

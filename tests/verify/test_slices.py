@@ -348,3 +348,66 @@ def run(code: str) -> object:
     scope: dict[str, object] = {"print": lambda *args: None}
     exec(compile(code, "program.py", "exec"), scope)
     return scope["found"]
+
+
+def test_values_that_are_replaced_unread_go() -> None:
+    """Protects notebooks: the models of earlier cells, and the downloads that they need, are not made for a later one."""
+    stays(
+        """
+        import tensorflow_hub as hub
+        size = 3
+        net = hub.KerasLayer("https://a/b")
+        net.compile("adam")
+        size = 4
+        net = make(size)
+        net.compile("sgd")
+        def search(x):
+            return net.predict(x)
+        search(size)  # place
+        """,
+        "size = 4",
+        "net = make(size)",
+        'net.compile("sgd")',
+        "def search(x):",
+        "return net.predict(x)",
+        "search(size)  # place",
+    )
+
+
+READ_BEFORE = {
+    "by a function that runs in between": "a = 1\ndef f():\n    return a\nb = f()\na = 2\nuse(a, b)  # place",
+    "by a lambda that was handed on": "a = 1\nb = [lambda: a]\na = 2\nuse(a, b)  # place",
+    "by what replaces it": "a = 1\na = a + 1\nuse(a)  # place",
+    "by what was made of it": "a = []\nb = a\na = []\nb.append(1)\nuse(a, b)  # place",
+    "where the other may not come": "a = 1\nif f():\n    a = 2\nuse(a)  # place",
+    "by a function that is defined before what it calls": "def g():\n    return h()\ndef h():\n    return 1\nuse(g())  # place",
+    "by a method": "a = 1\nclass C:\n    def f(self):\n        return a\nb = C()\nb.f()\na = 2\nuse(a, b)  # place",
+}
+
+
+@pytest.mark.parametrize("code", READ_BEFORE.values(), ids=READ_BEFORE)
+def test_values_that_are_read_before_they_are_replaced_stay(code: str) -> None:
+    """Protects programs from names without a value, or with a later one than they had."""
+    stays(code, *(line.strip() for line in code.splitlines()))
+
+
+def test_what_only_draws_from_its_own_seed_goes() -> None:
+    """Protects the user's time: a function that shows an episode sets a seed, which nothing else needs."""
+    stays(
+        """
+        import numpy as np
+        def show(): np.random.seed(1)
+        show()
+        np.random.seed(2)
+        use(np)  # place
+        """,
+        "import numpy as np",
+        "np.random.seed(2)",
+        "use(np)  # place",
+    )
+
+
+def test_a_network_that_is_told_to_train_is() -> None:
+    """Protects networks with a mode, as TensorLayer's; what trains for hours goes as before."""
+    stays("net = N()\nnet.train()\nuse(net(1))  # place", "net = N()", "net.train()", "use(net(1))  # place")
+    stays("agent = A()\nagent.train()\nuse(agent)  # place", "agent = A()", "use(agent)  # place")

@@ -148,6 +148,25 @@ f = frame[COUNTS], c[PLACES]
     assert "tflint_files.CLASSES = 7" in list(hints.settings())
 
 
+PAIRS = """
+import tensorflow as tf
+def load(name):
+    picture = tf.io.decode_jpeg(tf.io.read_file(name))
+    width = tf.shape(picture)[1]
+    middle = width // 2
+    return picture[:, :middle, :], picture[:, middle:, :]
+a = tf.image.resize(load("a.jpg")[0], (96, 64))
+"""
+
+
+def test_pictures_that_hold_two(tmp_path: Path) -> None:
+    """Protects networks that take one half of each picture from halves of half the size."""
+    model = model_of(PAIRS, tmp_path)
+    assert hints_of(model, [model.file]).image == (96, 128, 3)
+    model = model_of(PAIRS.replace("middle:, :]", "middle, :]"), tmp_path)
+    assert hints_of(model, [model.file]).image == (96, 64, 3)
+
+
 READERS = {
     "import numpy as np\nx = np.load('a.npy')": "loading",
     "import pandas as pd\nx = pd.read_csv('http://a/b.csv')": "table",
@@ -160,6 +179,10 @@ READERS = {
     "import tensorflow as tf\nx = tf.keras.models.load_model('a.h5')": "loaded",
     "import os\nos.system('wget http://a')": "left_out",
     "m.load_weights('a.h5')": "weights",
+    "kit.files.load_hdf5_to_weights_in_order('a.h5', m)": "weights",
+    "assign_params('a.npz', m)": "weights",
+    "from pathlib import Path\nx = (Path('a') / 'b.txt').read_text()": "reading_itself",
+    "import numpy as np\nx = np.array([cut(row) for row in rows])": "old_array",
     "import gym\ne = gym.make('CartPole-v1')\ns, r, d, i = e.step(0)": "old_environment",
     "import gym\ne = [gym.make('A')]\ns = np.array([one.reset() for one in e])": "old_environment",
     "import gym\ne = gym.make('A')\ns = e.reset()": "old_environment",
@@ -254,6 +277,14 @@ def test_the_ending_of_images_is_the_one_that_is_asked_for(tmp_path: Path) -> No
 def test_fields_of_lines_that_are_taken_apart(tmp_path: Path) -> None:
     hints = hints_of(model := model_of("a, b, c = line.strip().split(';')", tmp_path), [model.file])
     assert {"tflint_files.SEPARATOR = ';'", "tflint_files.FIELDS = 3"} <= set(hints.settings())
+
+
+def test_fields_of_all_lines_that_are_taken_apart(tmp_path: Path) -> None:
+    """Protects texts of pairs, and their later rows."""
+    code = "rows = [line.split('|') for line in text]\na, b = zip(*rows)\nc = a[20_000:]\n"
+    model = model_of(code, tmp_path)
+    hints = hints_of(model, [model.file])
+    assert (hints.separator, hints.fields) == ("|", 2) and hints.lines > 20_000
 
 
 def test_optional_arguments_need_no_stand_in(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -15,6 +14,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath, is_marked
 from tflint_gpu.settings.options import SettingsError
+from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
 from tflint_gpu.text.import_search import ImportSearch
 
 # A check of a part of a project is to take about twice as long at most: hundreds of files import a package's settings.
@@ -130,11 +130,14 @@ def _importing(
 def _imported_words(file: FileToCheck) -> frozenset[bytes]:
     """The names in the lines of a file that import."""
     try:
-        lines = _IMPORT.findall(file.read())
+        data = b"\n" + file.read()
     except OSError:
         return frozenset()
+    lines = (_IMPORT_OF_CELL if file.path.suffix == NOTEBOOK_ENDING else _IMPORT).findall(data)
     return frozenset(word for line in lines for word in _WORD.findall(line))
 
 
-_IMPORT = regex(rb'^[ \t"]*(?:from|import)\b[^\n]*(?:\([^)]*\))?', re.MULTILINE)
+_IMPORT = regex(rb"\n[ \t]*(?:from|import)\b[^\n\\(]*(?:\\\r?\n[^\n\\(]*)*(?:\([^)]*\))?")
+# In a notebook a line begins after a quote or an escaped line break, and all of it may be on one line of the file.
+_IMPORT_OF_CELL = regex(rb'(?:"|\\n)[ \t]*(?:from|import)\b[^\n"\\(]*(?:\([^)]*\))?')
 _WORD = regex(rb"\w+")

@@ -44,7 +44,7 @@ def read_settings(program: Path, here: Path) -> list[Setting]:
 
 
 def settings_of(model: Model) -> list[Setting]:
-    """The variables and devices that a program surely sets; what stands in a branch or a function is left out."""
+    """The variables and devices that a program certainly sets; what stands in a branch or a function is left out."""
     settings = [*_variables(model), *_devices(model)]
     order = model.file.tree.order
     return [setting for node, setting in sorted(settings, key=lambda pair: order[pair[0]])]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Analysis, Model
-    from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
+    from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.networks.construction.steps import StepWorks
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
     from tflint_gpu.model.networks.shapes.work import Work
-    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around
+    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around, ways
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
         reads_any,
         text_at,
     )
-    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, set_apart
+    from tflint_gpu.model.python.refactoring.outlines import (
+        NotMovable,
+        Outline,
+        outline,
+        outline_of_function,
+        set_apart,
+    )
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.operators import operands
@@ -64,14 +70,26 @@ if TYPE_CHECKING:
         TRANSFORMATIONS,
     )
     from tflint_gpu.model.tensorflow.api.devices import device_problem, parse_device
-    from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS
+    from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS, WEIGHTED
     from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
     from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
+    from tflint_gpu.model.tensorflow.api.precision import (
+        CASTS,
+        DOUBLE_SPELLINGS,
+        DOUBLES,
+        FLOATX_SETTERS,
+        POLICIES,
+        POLICY_SETTERS,
+    )
     from tflint_gpu.model.tensorflow.api.substrings import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.tensorflow.api.tapes import WEIGHT_ATTRIBUTES, taken
-    from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
-    from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
-    from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
+    from tflint_gpu.model.tensorflow.api.tensor_functions import (
+        ELEMENT_WORK,
+        REDUCING,
+        STATIC_ATTRIBUTES,
+        TENSOR_WORK,
+        returns_tensor,
+    )
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
@@ -94,7 +112,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.traced_calls import TracedCalls
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
-    from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
     from tflint_gpu.model.tensorflow.loops.loop_flow import (
         FEW,
         IterationFlow,
@@ -157,19 +174,20 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
+    from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
     from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
     from tflint_gpu.model.tensorflow.types.guards import Guards
-    from tflint_gpu.model.tensorflow.types.kinds import Kinds
-    from tflint_gpu.model.tensorflow.types.rows import Rows, in_loop
+    from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
+    from tflint_gpu.model.tensorflow.types.rows import Rows
 
 _NAMES = {
     "model": "Analysis Model",
-    "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
+    "networks.construction.numpy_arrays": "NumpyArray NumpyArrays",
     "networks.construction.steps": "StepWorks",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
     "networks.shapes.work": "Work",
-    "python.execution.callers": "EveryWay RunSite callers loops_around",
+    "python.execution.callers": "EveryWay RunSite callers loops_around ways",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
@@ -179,11 +197,11 @@ _NAMES = {
     "python.project.sources": "Sources",
     "python.refactoring.arguments": "without_arguments",
     "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
-    "python.refactoring.outlines": "NotMovable outline set_apart",
+    "python.refactoring.outlines": "NotMovable Outline outline outline_of_function set_apart",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
-    "python.syntax.scopes": "Binding",
     "python.syntax.operators": "operands",
+    "python.syntax.scopes": "Binding",
     "python.syntax.syntax": (
         "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name"
     ),
@@ -196,14 +214,14 @@ _NAMES = {
         "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS"
     ),
     "tensorflow.api.devices": "device_problem parse_device",
-    "tensorflow.api.keras_methods": "FORWARD_METHODS",
+    "tensorflow.api.keras_methods": "FORWARD_METHODS WEIGHTED",
     "tensorflow.api.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
     "tensorflow.api.passing": "TF_FUNCTIONS",
+    "tensorflow.api.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
     "tensorflow.api.substrings": "CONCATENATIONS may_grow shuffles",
     "tensorflow.api.tapes": "WEIGHT_ATTRIBUTES taken",
-    "tensorflow.api.tensor_functions": "STATIC_ATTRIBUTES",
-    "tensorflow.dtypes.mixed_precision": "MixedPrecision",
-    "tensorflow.dtypes.precision": "Double DoubleKind Precision",
+    "tensorflow.api.tensor_functions": "ELEMENT_WORK REDUCING STATIC_ATTRIBUTES TENSOR_WORK returns_tensor",
+    "tensorflow.training.mixed_precision": "MixedPrecision",
     "tensorflow.effects.created_state": "Created CreatedState",
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_draws": "graph_draw",
@@ -226,20 +244,19 @@ _NAMES = {
     "tensorflow.execution.traced_calls": "TracedCalls",
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
     "tensorflow.loops.batches": "Batches LoopData",
-    "tensorflow.loops.element_loops": "ElementLoop ElementLoops",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.prefilter.calls": (
-        "calls_python_functions chooses_doubles gives_batch_size has_datasets "
-        "makes_arrays maps_rows names_bad_device trains_when_run uses_contrib"
+        "calls_python_functions chooses_doubles gives_batch_size has_datasets makes_arrays maps_rows "
+        "names_bad_device trains_when_run uses_contrib"
     ),
     "tensorflow.prefilter.loops": (
-        "hands_values_to_functions joins_again makes_functions_again predicts_again "
-        "prepares_elements runs_models_again takes_gradients_again"
+        "hands_values_to_functions joins_again makes_functions_again predicts_again prepares_elements "
+        "runs_models_again takes_gradients_again"
     ),
     "tensorflow.prefilter.tracing": (
-        "asks_values_while_traced creates_while_traced draws_while_traced "
-        "gives_numpy_tensors grows_list_while_traced has_effects_while_traced"
+        "asks_values_while_traced creates_while_traced draws_while_traced gives_numpy_tensors "
+        "grows_list_while_traced has_effects_while_traced"
     ),
     "tensorflow.runtime.runtime": "GROWTH Initialiser LOGICAL Runtime VISIBLE",
     "tensorflow.runtime.strategies": "ScopeSide Strategies",
@@ -262,8 +279,8 @@ _NAMES = {
     "tensorflow.training.compilations": "Compilations",
     "tensorflow.training.training": "TAPES Training UPDATES",
     "tensorflow.types.guards": "Guards",
-    "tensorflow.types.kinds": "Kinds",
-    "tensorflow.types.rows": "Rows in_loop",
+    "tensorflow.types.kinds": "Kinds keras_kind",
+    "tensorflow.types.rows": "Rows",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

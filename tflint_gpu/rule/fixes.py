@@ -74,7 +74,7 @@ def with_keyword(call: Call, text: str) -> tuple[Edit, ...]:
     return (Edit(call.args[-1], f", {text}", "after"),) if call.args else ()
 
 
-def draw_in_graph(file: File, call: Call, name: str) -> Fix | None:
+def draw_in_graph(model: Model, file: File, call: Call, name: str) -> Fix | None:
     """Have the graph draw a random number; None where Python needs it, or has another one in mind.
 
     Arguments:
@@ -82,7 +82,7 @@ def draw_in_graph(file: File, call: Call, name: str) -> Fix | None:
     """
     from tflint_gpu.model import graph_draw
 
-    draw = graph_draw(file, call, name)
+    draw = graph_draw(file, call, name, model.inference.meet)
     if draw is None:
         return None
     return Fix(f"Draw with `{draw.spelling.text}`", "unsafe", (*importing(draw.spelling), Edit(call, draw.text)))

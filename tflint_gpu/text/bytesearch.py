@@ -42,15 +42,26 @@ RequiredSubstring: TypeAlias = bytes | Callable[[bytes], object]
 """What must be in a file for a rule to find something: a byte string, or a test of the bytes as a whole."""
 
 
+_MANY = 20  # from so many questions on it pays to search each word of a file once
+
+
 class Mentioned(dict[RequiredSubstring, bool]):
     """Which required substrings hold for a file: many rules ask for the same ones."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
         self.data = data
+        self._words = b""
 
     def __missing__(self, required: RequiredSubstring) -> bool:
-        self[required] = answer = required in self.data if isinstance(required, bytes) else bool(required(self.data))
+        if isinstance(required, bytes):
+            searched = self.data
+            if len(self) >= _MANY and required.split() == [required]:
+                self._words = searched = self._words or b"\n".join(set(searched.split()))
+            answer = required in searched
+        else:
+            answer = bool(required(self.data))
+        self[required] = answer
         return answer
 
     def any_of(self, substrings: Iterable[RequiredSubstring]) -> bool:

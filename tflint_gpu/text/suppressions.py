@@ -208,7 +208,8 @@ class Suppressions:
 
     @cached_property
     def _possible(self) -> bool:
-        return _WORD.search(self._source.text) is not None
+        lowered = self._source.text.lower()
+        return ("noqa" in lowered or "tflint-gpu" in lowered) and _WORD.search(self._source.text) is not None
 
     @cached_property
     def _whole_file(self) -> list[re.Match[str]]:

@@ -42,7 +42,7 @@ UsedSuppression = tuple[str, int]
 """A code in a comment that suppressed a finding: the name of its file, and where it starts in the text."""
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-_SWEEP_AFTER = 64 << 20
+_SWEEP_AFTER = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Engine:
         try:
             source = decode_source(data, file.path, file.name)
             rules = self._rules_that_may_fire(file, source, data, errors)
-            if not rules and (self._ignores_refusals(file) or _parses(source)):
+            if not rules and (self._ignores_refusals(file) or self._parses(file, source)):
                 return FileResult(file, (), tuple(errors), is_whole=not errors)
             model = self._model(file, source)
         except (UnreadableSource, RecursionError) as error:
@@ -172,6 +172,15 @@ class Engine:
         candidates = self._loaded.candidates(file.path, file.name, errors)
         passing = rules_that_may_fire(candidates, source, source.searched(data), self._project_of(file))
         return self._loaded.of([candidate.code for candidate in passing], file.path, file.name, errors)
+
+    def _parses(self, file: FileToCheck, source: SourceFile) -> bool:
+        """Whether Python reads a file that no rule asks about."""
+        if not self._project_of(file).is_python(source):
+            try:
+                parse(source.code)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return False
+        return not source.refusals
 
     def _ignores_refusals(self, file: FileToCheck) -> bool:
         return UNREADABLE_FILE not in self.selected(file.path).codes
@@ -387,12 +396,3 @@ def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:
         noqa_row=reason.location.row,
         severity="error",
     )
-
-
-def _parses(source: SourceFile) -> bool:
-    """Whether Python reads a file that no rule asks about."""
-    try:
-        parse(source.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return not source.refusals

@@ -39,7 +39,7 @@ class Clock:
         self.warm: list[float] = []
         self.dropped: list[float] = []
         self.since_new = 0  # steps since a shape came that had not been seen
-        self.iterations = 0
+        self.iterations = self.flagged = 0  # all, and those since the flagged code ran for the first time
         self.times: list[float] = []
         self.blocks: list[float] = []
         self.size = self.done = 0  # steps of a block: none while warming up; and those that it has
@@ -68,7 +68,8 @@ class Clock:
         seconds = None if self.last is None else now - self.last
         self.last = now
         self.iterations += 1
-        if self.iterations == COMPARED_ITERATION:
+        self.flagged += not _AWAITED
+        if self.flagged == COMPARED_ITERATION and not _AWAITED:
             keep_weights()
             self.last = time.perf_counter()
         if seconds is None:

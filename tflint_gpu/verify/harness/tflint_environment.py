@@ -228,13 +228,15 @@ def refused(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def weights(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `model.load_weights`: without the file the weights stay as they are, which changes no speed."""
+    """Stand for `model.load_weights` and its kin: without the file the weights stay as they are, at the same speed."""
 
-    def load(path: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if path is None or existing(path) is None:
+    def load(*args: Any, **kwargs: Any) -> Any:
+        paths = [value for value in (*args, *kwargs.values()) if is_path(value)]
+        if not any(existing(path) for path in paths):
             tell("trained weights: the model has its first ones")
             return None
-        return function(existing(path), *args, **kwargs)
+        given = [existing(value) or value if is_path(value) else value for value in args]
+        return function(*given, **kwargs)
 
     return load
 

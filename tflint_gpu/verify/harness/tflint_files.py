@@ -9,8 +9,8 @@ is reported in the result.
 from __future__ import annotations
 
 import functools
-import gzip
 import os
+import pathlib
 import string
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy
 import tensorflow as tf
+import tflint_archives
 import tflint_measure
 
 FOLDERS: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ CLASSES = 2
 COLUMNS: tuple[str, ...] = ()
 SEPARATOR = " "
 FIELDS = 0
+LINES = 600
 BATCH = 0
 HAS_FOLDERS = False
 ENDING = ".png"
@@ -38,14 +40,16 @@ HAS_AMOUNTS_AS_ACTIONS = False
 _HERE = os.getcwd()
 _ROWS = 256
 _FILES, _MOST_PIXELS = 12, 10_000_000
-_LINES = 600
+_DIFFERENT = 600
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
 _TABLES = (".csv", ".data", ".tab")
+_PARTS = "ba do fi ga he ki lo mu ne ri".split()
 _WORDS = (
     "the old house stood near a river and every morning birds came to sing while children went along its road "
     "with bread for those who lived beyond hills nobody had ever seen before winter"
 ).split()
+_WORDS += [first + second + third for first in _PARTS for second in _PARTS for third in _PARTS]
 
 draw = numpy.random.default_rng(1)
 _told: list[str] = []
@@ -109,6 +113,14 @@ def reading(function: Callable[..., Any], made: Callable[[Any], str | None] | No
     return read
 
 
+def reading_itself(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `path.read_text` and its kin, which read the file that they are of."""
+    path = getattr(function, "__self__", None)
+    place = (existing(path) or _made(path)) if isinstance(path, pathlib.Path) else None
+    read: Callable[..., Any] = function if place is None else getattr(pathlib.Path(place), function.__name__)
+    return read
+
+
 def picture(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that reads an image: it is one whatever the name ends with."""
     return reading(function, _made_image)
@@ -165,21 +177,21 @@ def _made(path: Any) -> str | None:
     place = place_of(path)
     if ending in _IMAGES:
         return _made_image(path)
-    if ending == ".gz" and "-idx" in os.path.basename(place):
-        _write_idx(place)
+    if known := tflint_archives.written(place):
+        tell(known)
     elif ending in _TABLES and COLUMNS:
         _write_table(place)
         tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
     elif ending in _TEXTS:
         _write_text(place)
-        tell(f"a text of {_LINES} lines ({os.path.basename(place)})")
+        tell(f"a text of {LINES} lines ({os.path.basename(place)})")
     elif ending == ".npy":
         numpy.save(place, _array(os.path.basename(place)))
     elif ending == ".zip":
         _write_text(place + ".txt")
         with zipfile.ZipFile(place, "w") as archive:
             archive.write(place + ".txt", os.path.basename(place)[:-4])
-        tell(f"a text of {_LINES} lines ({os.path.basename(place)})")
+        tell(f"a text of {LINES} lines ({os.path.basename(place)})")
     else:
         return None
     return place
@@ -192,18 +204,6 @@ def _write_image(place: str, ending: str) -> None:
         file.write(encode(tf.constant(image)).numpy())
 
 
-def _write_idx(place: str) -> None:
-    """A file of MNIST's format, packed: a header, and the bytes of images or of labels."""
-    name = os.path.basename(place)
-    rows, is_image = (60_000 if "train" in name else 10_000), "idx3" in name
-    sides = (28, 28) if is_image else ()
-    repeated = draw.integers(0, 256 if is_image else 10, (100, *sides)).astype("uint8").tobytes() * (rows // 100)
-    header = numpy.array([2051 if is_image else 2049, rows, *sides], ">i4").tobytes()
-    with gzip.open(place, "wb", compresslevel=1) as file:
-        file.write(header + repeated)
-    tell(f"{rows} {'images of 28x28' if is_image else 'labels'} ({name})")
-
-
 def _sentence() -> str:
     return " ".join(draw.choice(_WORDS, 8))
 
@@ -211,8 +211,8 @@ def _sentence() -> str:
 def _write_text(place: str) -> None:
     with open(place, "w") as file:
         file.write(_line([string.printable[:95]] * (FIELDS or 2)))
-        for _ in range(_LINES):
-            file.write(_line([_sentence() for _ in range(FIELDS or 3)]))
+        lines = [_line([_sentence() for _ in range(FIELDS or 3)]) for _ in range(min(LINES, _DIFFERENT))]
+        file.writelines(lines[row % len(lines)] for row in range(LINES))
 
 
 def _line(fields: Sequence[str]) -> str:
@@ -360,7 +360,8 @@ def _filled(pattern: str) -> str:
             _write_image(path, os.path.splitext(path)[1].lower())
         elif _made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
-    tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({pattern})")
+    named = pattern.removeprefix(_HERE + os.sep)
+    tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({named})")
     return place
 
 

@@ -59,7 +59,8 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
 
     Arguments:
         samples: how many one iteration handles; times are per sample.
-        reads: whether getting the next element is part of what is measured; else a few are kept and repeated.
+        reads: whether getting the next element is part of what is measured; else a few are kept and repeated, but all
+            of a range, whose numbers say how far the program is.
     """
     frame = sys._getframe(1)
     place = frame.f_code, frame.f_lineno
@@ -71,11 +72,11 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
 def _steps(iterable: Iterable[Any], reads: bool, clock: Clock, known: set[Any]) -> Iterator[Any]:
     kept = 0
     if not reads:
-        iterable = list(itertools.islice(iterable, KEPT))
-        kept = len(iterable)
+        iterable = iterable if isinstance(iterable, range) else list(itertools.islice(iterable, KEPT))
+        kept = min(len(iterable), KEPT)
         if not kept:
             raise EmptyData("what the loop runs over has no element")
-    clock.resume(_until_all_shapes(iterable) if kept else 0)
+    clock.resume(_until_all_shapes(itertools.islice(iterable, kept)) if kept else 0)
     counts = False
     for element, is_first in _endless(iterable, reads):
         shapes = _shapes(element)
@@ -143,7 +144,7 @@ def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]
             if index < 0:
                 raise EmptyData("what the loop runs over has no element")
     else:
-        kept = list(itertools.islice(iterable, KEPT))
+        kept = iterable if isinstance(iterable, range) else list(itertools.islice(iterable, KEPT))
         if not kept:
             raise EmptyData("what the loop runs over has no element")
         for index in itertools.count():
@@ -164,6 +165,45 @@ def traced(function: Callable[..., Any]) -> Any:
 
 
 _TRACED: dict[Any, Any] = {}
+
+
+def handed(*values: Any) -> Any:
+    """What a traced function is to get for values of Python's: it would be traced again for each new number.
+
+    So numbers with a point, and arrays of twice their precision, become tensors of the type that they take in a
+    calculation with weights, and so do lists of many numbers. What is true or false, and whole numbers as long as they
+    are few, are what they were.
+    """
+    return tf.nest.map_structure(_handed, tuple(map(_rows, values)))
+
+
+def _rows(value: Any) -> Any:
+    """A list of many numbers as an array."""
+    numbers = tf.nest.flatten(value) if isinstance(value, list) else []
+    is_long = len(numbers) > _FEW and all(isinstance(n, (int, float, numpy.number)) for n in numbers)
+    return tf.constant(value) if is_long else value
+
+
+def number(value: Any) -> Any:
+    """What is only calculated with, as TensorFlow takes it eagerly: an array has the type of what it meets there."""
+    is_other = isinstance(value, numpy.ndarray) and value.dtype.kind in "biu"
+    return tf.constant(value, tf.keras.backend.floatx()) if is_other else value
+
+
+_WHOLE: set[int] = set()
+_FEW = 16
+
+
+def _handed(value: Any) -> Any:
+    if isinstance(value, (bool, numpy.bool_)):
+        return bool(value)
+    if isinstance(value, (float, numpy.floating)):
+        return tf.constant(value, tf.keras.backend.floatx())
+    if isinstance(value, (int, numpy.integer)):
+        _WHOLE.add(int(value))
+        return int(value) if len(_WHOLE) <= _FEW else tf.constant(value)
+    is_double = isinstance(value, numpy.ndarray) and value.dtype == numpy.float64
+    return tf.constant(value, tf.keras.backend.floatx()) if is_double else value
 
 
 def fit(method: Callable[..., Any], samples: int = 1) -> Callable[..., Any]:

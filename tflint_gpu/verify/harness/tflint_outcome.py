@@ -78,6 +78,18 @@ def _fork_rounds() -> None:
 if QUESTIONS:
     _fork_rounds()
 
+
+def _end(*error: Any) -> NoReturn:
+    """Say which error ended the program, and end it: threads of a pipeline may never come to their end."""
+    sys.__excepthook__(*error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+if RESULT:
+    sys.excepthook = _end
+
 random.seed(SEED)
 numpy.random.seed(SEED)
 tf.keras.utils.set_random_seed(SEED)

@@ -196,6 +196,21 @@ def keras_numbers(name: str, cut: int = 0) -> Callable[..., Any]:
     return load_data
 
 
+def old_array(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `numpy.array`: of rows of unequal length it makes an array of objects, as before NumPy 1.24."""
+
+    def array(rows: Any) -> Any:
+        try:
+            return function(rows)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            tell("arrays of rows of unequal length (NumPy before 1.24)")
+            return function(rows, dtype=object)
+
+    return array
+
+
 def inputs(rows: int = _ROWS) -> Any:
     """Rows for a model: of the shape that the code names."""
     shape = tflint_files.INPUT or (16,)

@@ -23,6 +23,8 @@ def flagged_statement(experiment: Experiment, file: File, node: Node) -> Node | 
         file: of `node`.
         node: on which the finding is.
     """
+    if node not in file.tree.parents:  # the name of a method, which the tree does not have by itself
+        node = next((n for n in file.tree.parents if isinstance(n, cst.Attribute) and n.attr is node), node)
     is_clocked = any(probe.text.startswith(_CLOCKED) for probe in experiment.probes)
     if not is_clocked or node not in file.tree.parents or not _is_passed_by(experiment, file, node):
         return None

@@ -35,7 +35,7 @@ _OUTSIDE = frozenset(
 )
 # Modules that a call changes only by what it is named like.
 _LIBRARIES = frozenset("tensorflow keras numpy pandas tensorflow_probability tensorflow_addons sklearn".split())
-_SETTINGS = ("set", "enable", "disable", "seed", "use", "register", "experimental", "init", "add", "update", "append")
+_SETTINGS = ("set", "enable", "disable", "use", "register", "experimental", "init", "add", "update", "append")
 
 
 class Effects:
@@ -54,6 +54,11 @@ class Effects:
         self._definitions = {name for node in ast.walk(tree) if _defines(node) for name in bound(node)}  # type: ignore[arg-type]
         at_top = {name for statement in tree.body if not _defines(statement) for name in bound(statement)}
         self._objects = stored(tree) - self._definitions
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        has_method = any(isinstance(node, _Function) and node.name == "train" for node in ast.walk(tree))
+        self._networks = set() if has_method else called & self._objects
         self._aliases = _aliases(tree, self._definitions)
         self._learning: set[str] = set()
         self._reach: dict[str, set[str]] = {}
@@ -148,6 +153,8 @@ class Effects:
 
     def _is_aside(self, call: ast.Call) -> bool:
         name = _called(call)
+        if name == "train" and not call.args and not call.keywords and roots(call.func) & self._networks:
+            return False  # as TensorLayer and PyTorch switch the mode of a network
         return name in _EFFECTS or name in self._learning or bool(roots(call.func) & self._outside)
 
     def _handed(self, call: ast.Call) -> set[str]:
@@ -156,7 +163,7 @@ class Effects:
         if isinstance(call.func, ast.Name) and name in self._functions and name not in self._touching:
             return set()
         receivers = roots(call.func) if isinstance(call.func, ast.Attribute) else self._built(call)
-        if receivers & self._libraries and not name.startswith(_SETTINGS):
+        if receivers & self._libraries and ("seed" in name or not name.startswith(_SETTINGS)):
             receivers = set()
         return receivers | _arguments(call)
 

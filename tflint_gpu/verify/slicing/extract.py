@@ -54,6 +54,7 @@ from tflint_gpu.verify.stubs.readers import BARS, ENVIRONMENT, FILES, MODULES, R
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
+_MOVED = "the repair moves the step into a function of its own, which gets the program's numbers as tensors"
 _MAX_FILES = 400
 _MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine")
 _RUNNER = "tflint_run"
@@ -268,12 +269,11 @@ class _Cut:
     @cached_property
     def _makes_up(self) -> bool:
         """Whether something of the program may have to be made up."""
-        has_readers = any(part.readers for part in self.files.values())
-        has_bars = any(BARS.search(part.file.source.code) for part in self.files.values())
-        if self.call.lines or self.undefined.lines or has_readers or self._recorders or has_bars:
+        has = any(part.readers or BARS.search(part.file.source.code) for part in self.files.values())
+        if has or self.call.lines or self.undefined.lines or self._recorders:
             return True
-        texts = [stand.text for part in self.files.values() for stand in part.stands]
-        return any(module in text for text in texts for module in MODULES)
+        stands = (stand for part in self.files.values() for stand in part.stands)
+        return any(module in stand.text for stand in stands for module in MODULES)
 
     @cached_property
     def _recorders(self) -> tuple[str, ...]:
@@ -291,8 +291,9 @@ class _Cut:
     def remarks(self) -> tuple[str, ...]:
         """How the programs differ from what the user would run."""
         old = [f"run with Keras 2 (tf_keras), for {self.old_keras}"] if self.old_keras else []
+        moved = [_MOVED] if any(f"{HARNESS}.handed(" in edit.text for edit in self.experiment.repair) else []
         made_up = [*self.call.made_up, *self.undefined.made_up]
-        return (*old, *([f"{MADE_UP} {', '.join(made_up)}"] if made_up else []))
+        return (*old, *moved, *([f"{MADE_UP} {', '.join(made_up)}"] if made_up else []))
 
     @property
     def _is_module(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Collection, Container, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -11,6 +12,8 @@ from pathlib import Path, PurePosixPath
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.project.file import File
+
+_LOADS_LATER = re.compile(r"(?i)(?:^|\.|_)(?:lazy\w*|import_module)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ def imported_files(
             if imported is not None:
                 names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
                 yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
+    for row, name, module in _facts(tree).lazy:
+        imported = project.imported(file, module)
+        names = {"*"} if name in wanted else read.after(name)  # where it is assigned, it is not read
+        if names and row not in dropped and imported is not None and not imported[1]:
+            yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, module))
 
 
 def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFrom) -> Iterator[Imported]:
@@ -142,8 +150,11 @@ class _Read:
 
     def of(self, module: str) -> set[str]:
         """The names after the dot, "*" where the module is handed on."""
-        after = {chain[len(module) + 1 :] for chain in self._chains if chain.startswith(f"{module}.")}
-        return {"*"} if module in self._chains else after
+        return {"*"} if module in self._chains else self.after(module)
+
+    def after(self, module: str) -> set[str]:
+        """The names after the dot."""
+        return {chain[len(module) + 1 :] for chain in self._chains if chain.startswith(f"{module}.")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +165,14 @@ class _Facts:
         imports: its import statements.
         chains: names with what is read of them, `a.b.c`, and their rows.
         for_types: the rows below `if TYPE_CHECKING:`.
+        lazy: the rows of modules that load when something of them is read, their names, and what they are called:
+            `fonts = LazyLoader("package.fonts")`.
     """
 
     imports: tuple[ast.Import | ast.ImportFrom, ...]
     chains: frozenset[tuple[int, str]]
     for_types: frozenset[int]
+    lazy: frozenset[tuple[int, str, str]]
 
 
 @lru_cache(maxsize=2000)
@@ -167,16 +181,28 @@ def _facts(tree: ast.Module) -> _Facts:
     chains: set[tuple[int, str]] = set()
     for_types: set[int] = set()
     within: set[int] = set()
+    lazy: set[tuple[int, str, str]] = set()
     for node in ast.walk(tree):  # outer nodes come first
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports.append(node)
         elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             for_types |= set(range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1))
+        elif isinstance(node, ast.Assign):
+            lazy |= _lazily(node)
         elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in within:
             chain, inner = _chain(node)
             within |= inner
             chains |= {(node.lineno, chain)} if chain else set()
-    return _Facts(tuple(imports), frozenset(chains), frozenset(for_types))
+    return _Facts(tuple(imports), frozenset(chains), frozenset(for_types), frozenset(lazy))
+
+
+def _lazily(node: ast.Assign) -> set[tuple[int, str, str]]:
+    """What an assignment says of a module that is loaded when it is first used."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=called, args=args)):
+            texts = [arg.value for arg in args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+            return {(node.lineno, name, texts[-1])} if texts and _LOADS_LATER.search(ast.unparse(called)) else set()
+    return set()
 
 
 def _chain(node: ast.expr) -> tuple[str, set[int]]:

@@ -30,6 +30,9 @@ def shortened_loops(file: File, places: Iterable[Node], measured: Node) -> Itera
     within = file.tree.within
     known = [place for place in places if place in file.tree.parents]
     updates = list(file.method_calls(*_UPDATES))
+    functions = {file.tree.function(call) for call in updates}
+    named = {function.name.value for function in functions if isinstance(function, cst.FunctionDef)}
+    updates += [call for call in file.tree.calls if isinstance(call.func, cst.Name) and call.func.value in named]
     for loop in dict.fromkeys(parent for call in updates for parent in file.tree.ancestors(call)):
         if not isinstance(loop, cst.For) or isinstance(loop.iter, cst.Tuple | cst.List) or within(loop, measured):
             continue

@@ -27,7 +27,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Settings of the runtime decide what a measurement shows, whoever makes them.
 _SETTING = re.compile(
-    r"\btf\.config\b|set_seed|set_global_policy|set_policy|\benviron\b|run_functions_eagerly|enable_debug_mode"
+    r"\btf\.config\b|set_seed|random\.seed|set_global_policy|set_policy|\benviron\b|run_functions_eagerly|enable_debug_mode"
     r"|enable_numpy_behavior|set_floatx|set_memory_growth|set_visible_devices|enable_mlir|set_image_data_format"
     r"|disable_v2_behavior|disable_eager_execution|enable_op_determinism|\bsys\.path\b"
 )
@@ -107,6 +107,7 @@ class _Cut:
         """
         levels: list[Block] = [body]
         wanted: set[ast.stmt] = set()
+        at_end = set(needed)
         for way in ways:
             inner = self._reach(body, way, wanted, needed)
             levels += [block for block in inner if block not in levels]
@@ -115,6 +116,8 @@ class _Cut:
                 last = max(i for i, inner in enumerate(block) if inner in wanted)
                 self._dropped.update(inner for inner in block[last + 1 :] if _first_row(inner) > _last_row(block[last]))
         self._close(levels, wanted, needed)
+        left = [inner for inner in body if inner not in self._dropped]
+        self._dropped.update(_replaced(left, at_end, wanted, self._effects, self._dropped))
 
     def _reach(self, body: Block, way: Way, wanted: set[ast.stmt], needed: set[str]) -> list[Block]:
         """Want a place and the statements around it; the blocks on the way to it, the body not included."""
@@ -168,16 +171,81 @@ class _Cut:
         self._dropped.update(candidate for candidate in candidates if candidate not in kept)
 
     def _matters(self, statement: ast.stmt, needed: set[str]) -> bool:
-        if isinstance(statement, ast.ImportFrom):
-            if statement.module == "__future__" or any(alias.name == "*" for alias in statement.names):
-                return True
-        elif isinstance(statement, ast.Global | ast.Nonlocal):
-            return True
-        if bound(statement) & needed or self._effects.changed(statement) & needed or _prepares_base(statement):
-            return True
-        if isinstance(statement, Definition | ast.ClassDef | ast.Import | ast.ImportFrom):
-            return False
-        return _SETTING.search(ast.unparse(statement)) is not None
+        given = bound(statement) | self._effects.changed(statement)
+        return bool(given & needed) or _always_matters(statement)
+
+
+def _always_matters(statement: ast.stmt) -> bool:
+    """Whether a statement is needed whatever reads the names that it gives a value."""
+    if isinstance(statement, ast.ImportFrom) and (
+        statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
+    ):
+        return True
+    if isinstance(statement, Definition | ast.ClassDef | ast.Import | ast.ImportFrom):
+        return False
+    is_declared = isinstance(statement, ast.Global | ast.Nonlocal)
+    return is_declared or _prepares_base(statement) or _SETTING.search(ast.unparse(statement)) is not None
+
+
+def _replaced(
+    block: Sequence[ast.stmt],
+    at_end: set[str],
+    wanted: set[ast.stmt],
+    effects: Effects,
+    dropped: set[ast.stmt],
+) -> set[ast.stmt]:
+    """The statements of a body whose values others replace before anything reads them: a model of an earlier cell.
+
+    Live variables, from the end: an assignment of the body itself ends what was assigned before, unless code that was
+    made before, and may run at any time, reads it.
+
+    Arguments:
+        at_end: the names that are wanted of the block.
+    """
+    if any(isinstance(statement, ast.Global | ast.Nonlocal) for statement in block):
+        return set()
+    read = [free(statement, dropped) for statement in block]
+    live = at_end.union(*(_read_later(statement, dropped) for statement in block))
+    gone: set[ast.stmt] = set()
+    for index in reversed(range(len(block))):
+        statement = block[index]
+        given = bound(statement) | effects.changed(statement)
+        is_alone = not set(_rows(statement)) & {
+            row for other in block[max(0, index - 1) : index + 2] for row in _rows(other) if other is not statement
+        }
+        if statement not in wanted and given and not given & live and is_alone and not _always_matters(statement):
+            gone.add(statement)
+            continue
+        if isinstance(statement, ast.Assign):
+            names = set().union(*(_names_of(target) for target in statement.targets))
+            live -= names - _read_at_any_time(block[:index], read[:index], dropped) if names & live else set()
+        live |= read[index]
+    return gone
+
+
+def _names_of(target: ast.expr) -> set[str]:
+    """The names that an assignment to a target certainly binds."""
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return {part.id for part in parts if isinstance(part, ast.Name)}
+
+
+def _read_at_any_time(block: Sequence[ast.stmt], read: Sequence[set[str]], dropped: set[ast.stmt]) -> set[str]:
+    """What functions, classes, lambdas and generators read that some statements have made and mentioned."""
+    names: set[str] = set()
+    for index, statement in enumerate(block):
+        others = (*read[:index], *read[index + 1 :])
+        if not isinstance(statement, Definition | ast.ClassDef):
+            names |= _read_later(statement, dropped)
+        elif statement.decorator_list or any(statement.name in mentioned for mentioned in others):
+            names |= read[index]
+    return names
+
+
+def _read_later(statement: ast.stmt, dropped: set[ast.stmt]) -> set[str]:
+    """What the code reads that a statement makes and does not run."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)
+    made = (node for node in ast.walk(statement) if isinstance(node, kinds))
+    return {name for node in made for name in free(node, dropped)}
 
 
 def _function_around(tree: ast.Module, row: int) -> Definition | None:

@@ -19,8 +19,13 @@ _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
 _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE = 2048
+_FROM_ROW = re.compile(r"\[\s*(\d[\d_]{2,6})\s*:")  # `sentences[100_000:]`
+_LINES_AFTER = 600
 _ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
 _BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECASE)
+# `w = tf.shape(picture)[1]`, `half = w // 2`, `picture[:, :half]`, `picture[:, half:]`
+_WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[1\]")
+_HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
 _LABELS = {
     "categorical_crossentropy": "one-hot",
@@ -54,6 +59,7 @@ class Hints:
         ending: of image files.
         separator: of the fields in a text's lines.
         fields: how many a line has.
+        lines: how many a text has.
         batch: rows of the largest batch.
         has_folders: folders hold one for each class, which the program asks for.
         has_amounts: actions of environments are numbers of any size, not one of several.
@@ -68,20 +74,21 @@ class Hints:
     ending: str = ""
     separator: str = ""
     fields: int = 0
+    lines: int = 0
     batch: int = 0
     has_folders: bool = False
     has_amounts: bool = False
 
     def settings(self) -> Iterator[str]:
         """The statements that tell the modules next to the program."""
-        image = self.image or (self.inputs if len(self.inputs) == 3 and self.inputs[2] in (1, 3, 4) else ())
         for module, name, value in (
-            (FILES, "IMAGE", image),
+            (FILES, "IMAGE", self.image),
             (FILES, "INPUT", self.inputs),
             (FILES, "CLASSES", self.classes),
             (FILES, "COLUMNS", self.columns),
             (FILES, "SEPARATOR", self.separator),
             (FILES, "FIELDS", self.fields),
+            (FILES, "LINES", self.lines),
             (FILES, "BATCH", self.batch),
             (FILES, "HAS_FOLDERS", self.has_folders),
             (FILES, "ENDING", self.ending),
@@ -99,9 +106,14 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
     separator, fields = next((field for file in files for field in _fields(file)), ("", 0))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
+    inputs = next((shape for file in files for shape in reader.input_shapes(file)), ())
+    image = next((shape for file in files for shape in reader.image_shapes(file)), ())
+    image = image or (inputs if len(inputs) == 3 and inputs[2] in (1, 3, 4) else ())
+    if image and any(map(_holds_two, files)):
+        image = (image[0], 2 * image[1], *image[2:])
     return Hints(
-        inputs=next((shape for file in files for shape in reader.input_shapes(file)), ()),
-        image=next((shape for file in files for shape in reader.image_shapes(file)), ()),
+        inputs=inputs,
+        image=image,
         classes=dense[-1] if dense else 0,
         columns=tuple(dict.fromkeys(name for file in files for name in _columns(file))),
         labels=next((label for file in files for label in reader.labels(file)), ""),
@@ -110,6 +122,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         separator=separator
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
         fields=fields,
+        lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
         has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
         has_amounts=any(_AMOUNTS.search(file.source.code) for file in files)
@@ -184,6 +197,13 @@ class _Reader:
         return None if expr is None else self._entry.value(expr, file)
 
 
+def _holds_two(file: File) -> bool:
+    """Whether each picture holds two of the size that is wanted, one next to the other, and is cut in the middle."""
+    code = file.source.code
+    halves = (half for match in _WIDTHS.finditer(code) for half in re.findall(_HALVES.format(match[1]), code))
+    return any(f"[:, :{half}" in code and f"[:, {half}:" in code for half in halves)
+
+
 def _ending(files: Sequence[File]) -> str:
     """Of image files: the one that the code names most often; empty where it names none."""
     named = Counter(ending for file in files for ending in _ENDINGS.findall(file.source.code))
@@ -211,14 +231,33 @@ def _columns(file: File) -> Iterator[str]:
 
 
 def _fields(file: File) -> Iterator[tuple[str, int]]:
-    """What stands between the fields of a line, and how many there are: `a, b = line.split(";")`."""
+    """What stands between the fields of a line, and how many there are: `a, b = line.split(";")`.
+
+    Or those of all lines: `pairs = [line.split(";") for line in lines]`, and then `a, b = zip(*pairs)`.
+    """
     for call in file.method_calls("split"):
         given = argument(call, 0, "sep")
         between = given.evaluated_value if isinstance(given, cst.SimpleString) else None
         parent = file.tree.parents[call]
-        target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+        target = _target(parent)
+        if isinstance(parent, cst.ListComp) and isinstance(target := _target(file.tree.parents[parent]), cst.Name):
+            target = _taken_apart(file, target.value)
         if isinstance(between, str) and isinstance(target, cst.Tuple):
             yield between, len(target.elements)
+
+
+def _target(node: cst.CSTNode) -> cst.BaseExpression | None:
+    return node.targets[0].target if isinstance(node, cst.Assign) else None
+
+
+def _taken_apart(file: File, rows: str) -> cst.BaseExpression | None:
+    """What the columns of some rows are assigned to."""
+    for call in file.tree.calls:
+        match call:
+            case cst.Call(func=cst.Name(value="zip"), args=[cst.Arg(star="*", value=cst.Name(value=name))]):
+                if name == rows:
+                    return _target(file.tree.parents[call])
+    return None
 
 
 def _texts(value: cst.BaseExpression) -> Iterator[str]:

@@ -16,7 +16,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
 FILES, VALUES, ENVIRONMENT, RECORDS = "tflint_files", "tflint_values", "tflint_environment", "tflint_records"
-MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS)
+MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS, "tflint_archives")
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
@@ -62,11 +62,12 @@ _AROUND = {
 _METHODS_AROUND = {
     "writing_to": ("save", "savefig"),
     "image_folder": ("flow_from_directory",),
-    "weights": ("load_weights",),
+    "reading_itself": ("read_text", "read_bytes"),
 }
+_LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
     (RECORDS, ("records", "parsed")),
-    (VALUES, ("known_table",)),
+    (VALUES, ("known_table", "old_array")),
     (
         ENVIRONMENT,
         (
@@ -77,7 +78,7 @@ _MODULE_OF = (
 # `x[5000:]`, `x[:-5000]`, `x.reshape(60000, 784)`, `data.skip(5000)`
 _CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|\.(?:reshape|take|skip)\(\s*\(?\s*(\d+)\b")
 _LATE = 500
-_READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer".split())
+_READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer old_array".split())
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
@@ -128,9 +129,16 @@ def read_elsewhere(file: File) -> Iterator[Around]:
         for method in methods:
             for call in file.method_calls(method):
                 yield Around(call, function)
+    for call in file.tree.calls:  # of the project's own functions, one whose result is not used fills a model
+        is_own = isinstance(file.tree.parents[call], cst.Expr) and _LOADS_WEIGHTS.fullmatch(_last_name(call.func))
+        if is_own or method_name(call) == "load_weights":
+            yield Around(call, "weights")
     for call in file.calls("keras.optimizers.*"):
         if any(arg.keyword is not None and arg.keyword.value in ("lr", "decay") for arg in call.args):
             yield Around(call, "old_optimizer")
+    for call in file.calls("numpy.array"):
+        if len(call.args) == 1 and isinstance(call.args[0].value, cst.ListComp | cst.Subscript):
+            yield Around(call, "old_array")  # rows of a text, which may be of unequal length
     is_old = any(_is_step_of_four(node) for node in file.tree.parents) or _takes_one_from_reset(file)
     for call in file.calls("gym.make", "gymnasium.make"):
         yield Around(call, "old_environment" if is_old else "environment")
@@ -140,6 +148,11 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     if any(_must_be_given(call) or _may_be_asked(call) for call in file.method_calls("add_argument")):
         for call in file.method_calls("parse_args"):
             yield Around(call, "arguments")
+
+
+def _last_name(called: cst.BaseExpression) -> str:
+    called = called.attr if isinstance(called, cst.Attribute) else called
+    return called.value if isinstance(called, cst.Name) else ""
 
 
 def _is_step_of_four(node: cst.CSTNode) -> bool:

@@ -104,6 +104,7 @@ class NumpyArrays:
     def is_loaded(self, file: File, expr: Expression, context: Context | None = None, depth: int = 0) -> bool:
         """Whether an array is, or is computed from, one of the data sets that Keras loads."""
         if depth > ARRAY_STEPS.limit:
+            self.inference.meet(ARRAY_STEPS)
             return False
         return any(
             (

@@ -19,9 +19,9 @@ from tflint_gpu.model.networks.shapes.work import Work, forward_work
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 
-_RUNNING = frozenset("predict predict_on_batch evaluate test_on_batch".split())
 _TAPE = "tf.GradientTape"
 
 
@@ -41,7 +41,7 @@ class Steps(Keras):
 
     def called(self, callee: Any, given: Arguments, site: Site) -> Any:
         """What a call gives; what it runs is noted."""
-        network = callee.receiver if isinstance(callee, Method) and callee.name in _RUNNING else callee
+        network = callee.receiver if isinstance(callee, Method) and callee.name in FORWARD_METHODS else callee
         first = given.get(0, "x" if isinstance(callee, Method) else "inputs", UNKNOWN)
         if isinstance(network, Network) and not isinstance(first, Tensor):
             self._note(network, first, site)

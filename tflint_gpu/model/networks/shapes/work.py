@@ -1,6 +1,6 @@
 """The work of a network's forward pass: multiply-adds, and how many layers an eager call starts one by one.
 
-A multiply-add is two floating-point operations. Those of layers whose numbers are few beside a matrix product (biases,
+A multiply-add is two floating-point operations. Those of layers whose numbers are few next to a matrix product (biases,
 activations, pooling, normalisation) are left out, so what is counted is a lower bound.
 """
 
@@ -108,7 +108,7 @@ def _kernel(call: Call, settings: Settings, channels: int) -> int:
 
 
 def _windows(tensor: Tensor, settings: Settings) -> int:
-    """How many places a window has in one picture."""
+    """How many places a window has in one image."""
     return _positions(tensor, 1 if settings.is_channels_first(len(tensor.shape)) else -1)
 
 

@@ -1,4 +1,4 @@
-"""How a fix names a part of a library: with what the file imports, or with one more import in the file's own manner."""
+"""How a fix names a part of a library: with what the file imports, or with one more import in the file's own way."""
 
 from __future__ import annotations
 

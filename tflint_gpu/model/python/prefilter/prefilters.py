@@ -45,13 +45,20 @@ class PrefilterScope:
     Arguments:
         own: the summary of the file.
         near: the summaries of the others; each is made when it is needed.
+        functions: gives the functions of all of them, by their names.
     """
 
-    def __init__(self, own: FileSummary, near: Iterable[FileSummary] = ()) -> None:
+    def __init__(
+        self,
+        own: FileSummary,
+        near: Iterable[FileSummary] = (),
+        functions: Callable[[], FunctionsByName] | None = None,
+    ) -> None:
         self.own = own
         self.near: Iterable[FileSummary] = Lazy(iter(near))
         self._found: dict[str, Lazy[Any]] = {}
-        self._by_name: dict[str, list[FileRegion]] | None = None
+        self._functions = functions or (lambda: functions_by_name(self.all))
+        self._by_name: FunctionsByName | None = None
 
     @property
     def all(self) -> Iterator[FileSummary]:
@@ -73,6 +80,7 @@ class PrefilterScope:
         """Drop what was found: a search that did not end and this scope hold each other, and both the project."""
         self._found.clear()
         self._by_name = None
+        self._functions = dict
         self.near = ()
 
     def reached(self, regions: Iterable[Region], words: Iterable[str] = ()) -> Iterator[FileRegion]:
@@ -103,12 +111,19 @@ class PrefilterScope:
 
     def _called(self, words: set[str]) -> list[FileRegion]:
         if self._by_name is None:
-            self._by_name = {}
-            for summary in self.all:
-                for name, regions in summary.by_name.items():
-                    self._by_name.setdefault(name, []).extend([FileRegion(summary, region) for region in regions])
+            self._by_name = self._functions()
         return [code for name in self._by_name.keys() & words for code in self._by_name[name]]
 
 
+def functions_by_name(summaries: Iterable[FileSummary]) -> FunctionsByName:
+    """The functions of some files, by their names."""
+    functions: FunctionsByName = {}
+    for summary in summaries:
+        for name, regions in summary.by_name.items():
+            functions.setdefault(name, []).extend([FileRegion(summary, region) for region in regions])
+    return functions
+
+
+FunctionsByName: TypeAlias = dict[str, list[FileRegion]]
 Prefilter: TypeAlias = Callable[[PrefilterScope], bool]
 """A test of a rule: whether there may be something for it in the file; False only if there must be nothing."""

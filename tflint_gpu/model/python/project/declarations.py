@@ -7,24 +7,26 @@ from collections.abc import Iterator
 
 from tflint_gpu.lazy_patterns import regex
 
+# A pattern that begins with a newline is searched several times faster than one that begins with `^`.
 _IMPORT = regex(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))",
-    re.MULTILINE,
+    rb"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;\\]*(?:\\\r?\n[^\n#;\\]*)*)"
+    rb"|import[ \t]+([^\n#;\\]+(?:\\\r?\n[^\n#;\\]*)*))"
 )
 # `def f`, `class C`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
 _GIVEN = regex(rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))")
 KEEPERS = frozenset("Checkpoint CheckpointManager SimpleNamespace Namespace EasyDict".split())
 """The last parts of the names of what keeps its keyword arguments as attributes."""
+_MAKERS = [f"{name}(".encode() for name in sorted(KEEPERS)]
 _KEPT = regex(rb"\b(?:" + b"|".join(name.encode() for name in sorted(KEEPERS)) + rb")\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _KEYWORD = regex(rb"(\w+)\s*=(?!=)")
 _BASES = regex(rb"\bclass[ \t]+\w+[ \t]*(?:\[[^\]]*\])?\((.{0,400}?)\)[ \t]*:", re.DOTALL)
 _WORD = regex(rb"\w+")
-_RENAMED = regex(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]{1,60})?=[ \t]*[\w.]+[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_RENAMED = regex(rb"\n[ \t]*(\w+)[ \t]*(?::[^=\n]{1,60})?=[ \t]*[\w.]+[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _ALIAS = regex(rb"[ \t]as[ \t]+(\w+)")
 # How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
 # `layers = tf.keras.layers`.
 _HANDED_ON = regex(
-    rb"^[ \t]*(?:import[ \t]+((?:tensorflow|keras|numpy)[\w.]*)(?:[ \t]+as[ \t]+(\w+))?"
+    rb"\n[ \t]*(?:import[ \t]+((?:tensorflow|keras|numpy)[\w.]*)(?:[ \t]+as[ \t]+(\w+))?"
     rb"|from[ \t]+((?:tensorflow|keras)[\w.]*)[ \t]+import[ \t]+([^#\n]*)"
     rb"|(\w+)[ \t]*=[ \t]*(\w+)((?:\.\w+)+)[ \t]*(?:#.*)?\r?$"
     rb"|from[ \t]+([\w.]+)[ \t]+import[ \t]*\*)",
@@ -34,10 +36,10 @@ _HANDED_ON = regex(
 
 def imported_names(data: bytes) -> Iterator[str]:
     """Every dotted name that a file's import statements may load, read from its bytes alone."""
-    for match in _IMPORT.finditer(data):
+    for match in _IMPORT.finditer(b"\n" + data):
         package, names, plain = match.groups()
         if plain is not None:
-            for item in plain.split(b","):
+            for item in plain.replace(b"\\", b"").split(b","):
                 if words := item.split():
                     yield words[0].decode("ascii", "replace")
             continue
@@ -76,7 +78,8 @@ def _begins_inside(data: bytes, start: int, others: bytes = b"") -> bool:
 def names_given(data: bytes) -> frozenset[str]:
     """The names that a file gives to functions, classes, attributes and variables, and its aliases of imports."""
     names = {defined or assigned for defined, assigned in _GIVEN.findall(b"\n" + data)}
-    names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
+    if any(maker in data for maker in _MAKERS):
+        names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
     names.update(_ALIAS.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
 
@@ -88,7 +91,7 @@ def words_of_bases(data: bytes) -> frozenset[bytes]:
 
 def renamed(data: bytes) -> frozenset[bytes]:
     """The names under which a file has what is called otherwise: `import a as b`, `Model = models.Model`."""
-    return frozenset(_ALIAS.findall(data)).union(_RENAMED.findall(data))
+    return frozenset(_ALIAS.findall(data)).union(_RENAMED.findall(b"\n" + data))
 
 
 STARRED = "*"
@@ -100,7 +103,7 @@ def libraries_handed_on(data: bytes) -> dict[str, str]:
     Under `STARRED` are the modules of which it hands on all names, with blanks between them.
     """
     libraries: dict[str, str] = {}
-    for match in _HANDED_ON.finditer(data):
+    for match in _HANDED_ON.finditer(b"\n" + data):
         parts = ((part or b"").decode("ascii", "replace") for part in match.groups())
         whole, alias, package, items, part, library, names, starred = parts
         if starred:

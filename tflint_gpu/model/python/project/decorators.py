@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tflint_gpu.bounds import ALIASES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, dotted_name, positional_parameters
@@ -66,18 +65,15 @@ class Decorators:
             *decorator_function, is_factory=isinstance(decorator.decorator, cst.Call)
         )
 
-    def _gives_back(self, file: File, function: cst.FunctionDef, *, is_factory: bool, depth: int = 0) -> bool:
+    def _gives_back(self, file: File, function: cst.FunctionDef, *, is_factory: bool) -> bool:
         """Whether a decorator returns the function that it gets, or one that only calls it with its own arguments."""
         returned = file.returned(function)
-        if depth > ALIASES.limit or not returned or file.yields_of.get(function) or self.may_replace(file, function):
+        if not returned or file.yields_of.get(function) or self.may_replace(file, function):
             return False
         inner = _inner_functions(function)
         if is_factory:  # `@register("name")`
             makers = [inner.get(dotted_name(value) or "") for value in returned]
-            return all(
-                maker is not None and self._gives_back(file, maker, is_factory=False, depth=depth + 1)
-                for maker in makers
-            )
+            return all(maker is not None and self._gives_back(file, maker, is_factory=False) for maker in makers)
         given = positional_parameters(function)[-1:]
         if not given:
             return False
@@ -92,7 +88,9 @@ class Decorators:
 
 def is_decorated(function: Node, *names: str) -> bool:
     """Whether a function has a decorator whose last name is one of these."""
-    return isinstance(function, cst.FunctionDef) and any(_last_name(d) in names for d in function.decorators)
+    if function.__class__ is not cst.FunctionDef or not function.decorators:
+        return False
+    return any(_last_name(decorator) in names for decorator in function.decorators)
 
 
 def function_of(decorator: cst.Decorator) -> Expression:

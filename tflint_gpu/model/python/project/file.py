@@ -50,6 +50,7 @@ class File:
         self.flow = Flow(self.tree)
         self.branches = Branches(self.tree)
         self.names = Names(self.tree, self.flow, re_exported)
+        self.parameters: dict[tuple[FunctionNode, bool], list[cst.Param]] = {}
         self._answers: dict[Callable[[File], Any], Any] = {}
 
     def once(self, analysis: Callable[[File], _T]) -> _T:

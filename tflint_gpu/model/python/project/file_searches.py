@@ -6,14 +6,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
+from tflint_gpu.model.python.prefilter.prefilters import FunctionsByName, functions_by_name
 from tflint_gpu.model.python.project.declarations import renamed, words_of_bases
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.text.bytesearch import Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
+MOST_CLOSURES = 4
+"""Of so many what is found of all their files is held: the functions, or names, of 500 files take a megabyte."""
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
 
 
@@ -32,6 +36,7 @@ class KnownSummaries:
         self._files = files
         self._python = python
         self._known: dict[Path, tuple[str, FileSummary | None]] = {}
+        self._functions: dict[frozenset[Path], FunctionsByName] = {}
         self.characters = 0
 
     def of(self, path: Path) -> FileSummary | None:
@@ -47,6 +52,11 @@ class KnownSummaries:
         """The same, if it was made."""
         return self._known.get(path, ("", None))[1]
 
+    def has(self, path: Path, code: str) -> bool:
+        """Whether a summary of a file's code is known."""
+        text, summary = self._known.get(path, ("", None))
+        return summary is not None and text == code
+
     def _read(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
         """The code and the summary of a file's bytes; None where they are no text."""
         try:
@@ -59,13 +69,27 @@ class KnownSummaries:
         """The summary of a file's code, which may be newer than its bytes on the disk; None of what is no Python."""
         known = self._known.get(path)
         if known is None or known[0] != code:
+            if known is not None:
+                self._functions.clear()
             if self.characters > _MOST_SUMMARISED:
                 self._known.clear()
+                self._functions.clear()
                 self.characters = 0
             tree = self._python.of(code)
             known = self._known[path] = (code, None if tree is None else FileSummary(tree))
             self.characters += len(code)
         return known[1]
+
+    def functions(self, closure: frozenset[Path]) -> FunctionsByName:
+        """The functions of the files of a closure, by their names: the same for all files that reach the same."""
+        known = self._functions.get(closure)
+        if known is None:
+            known = functions_by_name([summary for path in closure if (summary := self.of(path)) is not None])
+            if len(closure) > 1:
+                if len(self._functions) == MOST_CLOSURES:
+                    del self._functions[next(iter(self._functions))]
+                self._functions[closure] = known
+        return known
 
 
 class FileSearches:
@@ -83,7 +107,10 @@ class FileSearches:
         self._summaries = summaries
         self._mentions: dict[Path, Mentioned] = {}
         self._bases: dict[Path, tuple[frozenset[bytes], bool]] = {}
-        self._answers: dict[tuple[_Holds, str, Path, Path | None], list[Path]] = {}
+        self._answers: dict[tuple[_Question, frozenset[Path]], _Answer] = {}
+        self._asker: Path | None = None
+        self._ranks: dict[Path, int] = {}
+        self._ordered: dict[_Question, list[Path]] = {}
 
     def having(self, source: SourceFile, text: str) -> Sequence[Path]:
         """The files in which a text is."""
@@ -103,21 +130,45 @@ class FileSearches:
         return self._answered(FileSearches._may_derive, source, name, importing)
 
     def _answered(self, holds: _Holds, source: SourceFile, text: str, importing: Path | None = None) -> list[Path]:
-        question = (holds, text, source.path, importing)
-        if question not in self._answers:
-            reached = self._imports.reached(source)
-            paths = reached if importing is None else self._imports.reached_importing(source, importing)
-            self._answers[question] = [path for path in paths if holds(self, path, text)]
-        return self._answers[question]
+        """The reached files of which something holds, nearest first; what holds is found once for each closure."""
+        if source.path != self._asker:
+            self._asker, self._ordered = source.path, {}
+            self._ranks = {path: rank for rank, path in enumerate(self._imports.reached(source))}
+        question = (holds, text, importing)
+        known = self._ordered.get(question)
+        if known is None:
+            ranks = self._ranks
+            paths = [path for path in self._held(question, source) if path in ranks]
+            known = self._ordered[question] = sorted(paths, key=ranks.__getitem__)
+        return known
+
+    def _held(self, question: _Question, source: SourceFile) -> list[Path]:
+        """The files of a closure of which something holds; the one that asks is looked at when another one asks."""
+        holds, text, importing = question
+        closure = self._imports.closure(source)
+        answer = self._answers.get((question, closure))
+        if answer is None:
+            among = closure if importing is None else self._imports.importers(closure, importing)
+            paths = [path for path in among if path != source.path and holds(self, path, text)]
+            answer = self._answers[question, closure] = _Answer(paths, source.path if source.path in among else None)
+        elif answer.left_out is not None and answer.left_out != source.path:
+            if holds(self, answer.left_out, text):
+                answer.paths.append(answer.left_out)
+            answer.left_out = None
+        return answer.paths
 
     def _has(self, path: Path, text: str) -> bool:
         return self.mentioned(path)[text.encode("utf-8", "replace")]
 
     def _uses(self, path: Path, name: str) -> bool:
-        if not self._has(path, name):
-            return False
-        summary = self._summaries.of(path)
-        return summary is None or name.rpartition(".")[2] in summary.used
+        last = name.rpartition(".")[2]
+        summary = self._summaries.known(path)
+        if summary is None:
+            if not self._has(path, name):
+                return False
+            summary = self._summaries.of(path)
+            return summary is None or last in summary.used
+        return last in summary.used and (last == name or self._has(path, name))
 
     def _may_derive(self, path: Path, name: str) -> bool:
         if not self._has(path, name):
@@ -137,4 +188,17 @@ class FileSearches:
         return known
 
 
+@dataclass(slots=True)
+class _Answer:
+    """The files of a closure of which something holds.
+
+    Arguments:
+        left_out: the one of which it is not known yet.
+    """
+
+    paths: list[Path]
+    left_out: Path | None
+
+
 _Holds: TypeAlias = Callable[[FileSearches, Path, str], bool]
+_Question: TypeAlias = tuple[_Holds, str, "Path | None"]

@@ -62,8 +62,11 @@ class Function:
     @property
     def parameters(self) -> list[cst.Param]:
         """The parameters that positional arguments fill, without `self` or `cls`."""
-        positional = positional_parameters(self.node)
-        return positional[1:] if self.is_method else positional
+        known, key = self.file.parameters, (self.node, self.owner is not None)
+        if key not in known:
+            positional = positional_parameters(self.node)
+            known[key] = positional[1:] if self.is_method else positional
+        return known[key]
 
     @property
     def calls(self) -> list[cst.Call]:

@@ -24,7 +24,9 @@ class ImportGraph:
         self._files = files
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._reached: dict[Path, tuple[Path, ...]] = {}
-        self._importers: dict[Path, dict[Path, list[Path]]] = {}
+        self._closures: dict[Path, frozenset[Path]] = {}
+        self._distinct: dict[frozenset[Path], frozenset[Path]] = {}
+        self._importers: dict[frozenset[Path], dict[Path, list[Path]]] = {}
 
     def imported_paths(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
         """The files that a file's imports name; of a package what defines the names that the file has from it.
@@ -73,12 +75,23 @@ class ImportGraph:
             known = self._reached[source.path] = tuple(seen)[1:]
         return known
 
-    def reached_importing(self, source: SourceFile, home: Path) -> Sequence[Path]:
-        """The files that a file's imports reach and that import another one."""
-        known = self._importers.get(source.path)
+    def closure(self, source: SourceFile) -> frozenset[Path]:
+        """A file and all that its imports reach: the same object for all files of which it is the same.
+
+        Files that import each other in circles reach the same, so what is asked of a closure is asked once for them.
+        """
+        known = self._closures.get(source.path)
         if known is None:
-            known = self._importers[source.path] = {}
-            for path in self.reached(source):
+            closure = frozenset((source.path, *self.reached(source)))
+            known = self._closures[source.path] = self._distinct.setdefault(closure, closure)
+        return known
+
+    def importers(self, closure: frozenset[Path], home: Path) -> Sequence[Path]:
+        """The files of a closure that import one."""
+        known = self._importers.get(closure)
+        if known is None:
+            known = self._importers[closure] = {}
+            for path in closure:
                 for imported in self.imported_paths(path):
                     known.setdefault(imported, []).append(path)
         return known.get(home, ())

@@ -33,6 +33,7 @@ class ModuleFiles:
         self._answers: dict[tuple[str, str], tuple[Located | None, frozenset[str]]] = {}
         self._paths: dict[str, Path] = {}  # one object a file: it is a key in many places
         self._files: dict[str, bool] = {}
+        self._modules: dict[tuple[str, str], tuple[str | None, tuple[str, str]]] = {}
         self._folders: dict[str, bool] = {}
         self._asked: dict[str, set[str]] = {}
         self._new: dict[str, set[str]] = {}
@@ -84,7 +85,7 @@ class ModuleFiles:
                 if nearest is None or self._module_file(package, inner[0], looked_for) is not None:
                     nearest = self._descend(folder, dotted, looked_for)
                 # `yolo/yolo.py` next to the asking file is not the package `yolo` that `yolo.layers.Block` is in
-                if not inner or nearest is None or nearest != (Path(package + ".py"), ".".join(inner)):
+                if not inner or nearest is None or nearest != (self._path(package + ".py"), ".".join(inner)):
                     return nearest
             if folder == self._root:
                 break
@@ -114,9 +115,15 @@ class ModuleFiles:
 
     def _module_file(self, folder: str, name: str, looked_for: set[str]) -> str | None:
         """`folder/name/__init__.py` or `folder/name.py`, whichever is there."""
-        package, module = os.path.join(folder, name, "__init__.py"), os.path.join(folder, f"{name}.py")
-        is_package, is_module = self._is_file(package, looked_for), self._is_file(module, looked_for)
-        return package if is_package else module if is_module else None
+        known = self._modules.get((folder, name))
+        if known is None:
+            package, module = os.path.join(folder, name, "__init__.py"), os.path.join(folder, f"{name}.py")
+            is_package, is_module = self._is_file(package, looked_for), self._is_file(module, looked_for)
+            file = package if is_package else module if is_module else None
+            self._modules[folder, name] = file, (package, module)
+            return file
+        looked_for.update(known[1])
+        return known[0]
 
     def _is_file(self, path: str, looked_for: set[str]) -> bool:
         looked_for.add(path)
@@ -134,4 +141,6 @@ class ModuleFiles:
         return folder == self._root or folder.startswith(self._inside)
 
     def _path(self, path: str) -> Path:
-        return self._paths.setdefault(path, Path(path))
+        if path not in self._paths:
+            self._paths[path] = Path(path)
+        return self._paths[path]

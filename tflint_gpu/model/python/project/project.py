@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tflint_gpu.bounds import REEXPORTS
 from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries
+from tflint_gpu.model.python.project.file_searches import MOST_CLOSURES, FileSearches, KnownSummaries
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from tflint_gpu.targets import Target
 
 _T = TypeVar("_T")
-_KEPT_CHARACTERS = 3_000_000
+_KEPT_CHARACTERS = 8_000_000  # a tree takes 13 bytes a character; dropped trees are parsed again
 _MOST_CHARACTERS = 24_000_000
 
 
@@ -60,6 +59,7 @@ class Project:
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
+        self._given_together: dict[frozenset[Path], frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
         self._python = PythonTrees()
         self._summaries = KnownSummaries(self._bytes, self._python)
@@ -131,7 +131,14 @@ class Project:
     def prefilter_scope(self, source: SourceFile) -> PrefilterScope | None:
         """What prefilters see of a file, without a parse by libcst; None where Python cannot parse it."""
         own = self._summaries.of_code(source.path, source.code)
-        return None if own is None else PrefilterScope(own, self._imported_summaries(source))
+        if own is None:
+            return None
+        functions = lambda: self._summaries.functions(self._imports.closure(source))  # noqa: E731
+        return PrefilterScope(own, self._imported_summaries(source), functions)
+
+    def is_python(self, source: SourceFile) -> bool:
+        """Whether Python's parser has read the code of a file before, and taken it."""
+        return self._summaries.has(source.path, source.code)
 
     def _imported_summaries(self, source: SourceFile) -> Iterator[FileSummary]:
         """The summaries of the files that a file's imports reach."""
@@ -220,7 +227,15 @@ class Project:
 
     def names_given(self, file: File) -> frozenset[str]:
         """The names of functions, classes, attributes and variables of modules in a file and those that it reaches."""
-        return file.names_given.union(*(self._names_given_in(path) for path in self.reached(file.source)))
+        closure = self._imports.closure(file.source)
+        if len(closure) == 1:
+            return file.names_given
+        if closure not in self._given_together:
+            if len(self._given_together) == MOST_CLOSURES:
+                del self._given_together[next(iter(self._given_together))]
+            self._given_together[closure] = frozenset().union(*map(self._names_given_in, closure))
+        together = self._given_together[closure]
+        return together if file.names_given <= together else together | file.names_given
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
@@ -308,10 +323,13 @@ class Project:
         except UnreadableSource as error:
             raise _without_frames(error) from None
 
-    def _re_exported_library(self, importer: Path, dotted: str, starred: int = 0) -> str:
+    def _re_exported_library(self, importer: Path, dotted: str, seen: set[Path] | None = None) -> str:
         """`tensorflow.keras` for `package.keras`, where the package only imports it; else the name as it is.
 
         By the bytes alone: whether a file is worth a parse is known later.
+
+        Arguments:
+            seen: the files whose `import *` were followed for this name: they may go round in a circle.
         """
         top = dotted.partition(".")[0]
         if top in OUTSIDE:
@@ -323,11 +341,13 @@ class Project:
         if located[0] not in self._libraries:
             self._libraries[located[0]] = libraries_handed_on(self._bytes.read(located[0]) or b"")
         libraries = self._libraries[located[0]]
-        if name in libraries or STARRED not in libraries or starred > REEXPORTS.limit:
+        seen = set() if seen is None else seen
+        if name in libraries or STARRED not in libraries or located[0] in seen:
             return libraries.get(name, dotted)
+        seen.add(located[0])
         for module in libraries[STARRED].split():
             inner = module + ("" if module.endswith(".") else ".") + name
-            library = self._re_exported_library(located[0], inner, starred + 1)
+            library = self._re_exported_library(located[0], inner, seen)
             if library != inner:
                 return library
         return dotted

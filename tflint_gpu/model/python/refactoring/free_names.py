@@ -136,20 +136,20 @@ def _of_function_body(node: Function, dropped: Dropped) -> set[str]:
     names = parameters(node.args)
     if isinstance(node, ast.Lambda):
         return free(node.body, dropped) - names
-    declared = _declared(node.body)
+    declared = declarations(node.body)
     local = {name for statement in node.body for name in bound(statement)} - declared
     inner = {name for statement in node.body for name in free(statement, dropped)} | declared
     return inner - names - local
 
 
-def _declared(block: Block) -> set[str]:
+def declarations(block: Block) -> set[str]:
     """The names that `global` and `nonlocal` say of one function, not of those within."""
     names: set[str] = set()
     for statement in block:
         if isinstance(statement, ast.Global | ast.Nonlocal):
             names.update(statement.names)
         elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.update(name for inner in blocks(statement) for name in _declared(inner))
+            names.update(name for inner in blocks(statement) for name in declarations(inner))
     return names
 
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.refactoring.free_names import blocks, bound, free, free_of_block, stored
+from tflint_gpu.model.python.refactoring.free_names import (
+    blocks,
+    bound,
+    declarations,
+    free,
+    free_of_block,
+    parameters,
+    stored,
+)
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
 
@@ -22,10 +31,12 @@ class Outline:
     """A function and its call.
 
     Arguments:
-        definition: the lines of the `def` with its body, to insert above the loop.
+        definition: the lines of the `def` with its body, to insert above the loop, or above the outermost function or
+            class.
         call: the statements that replace `first` to `last`: the call, and what is printed in the step.
         name: of the function.
         printed: the rows of what is printed: it stays outside of the function, which would print once a trace.
+        arguments: of the call, as they are written in it.
     """
 
     definition: str
@@ -34,35 +45,86 @@ class Outline:
     last: Node
     name: str = ""
     printed: frozenset[int] = frozenset()
+    arguments: tuple[str, ...] = ()
 
 
 class NotMovable(Exception):
     """A step that cannot become a function; the text says why, as part of a sentence."""
 
 
-def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline:
+def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str], *, hoists: bool = False) -> Outline:
     """The statements from a tape to the update of the weights as a function.
 
     Arguments:
         updates: the methods that update weights.
+        hoists: what Python and NumPy make of an argument alone (`int(done)`, `np.array(rows)`) stays with the call.
 
     Raises:
         NotMovable: they are not in one block, or something among them leaves it.
     """
-    region = step_region(file, loop, tape, updates)
+    if not file.tree.within(file.tree.block(file.tree.statement(tape)), loop):
+        raise NotMovable("the tape is in another function than the loop")
+    return _written(
+        file, loop, _region(file, loop, tape, updates), bound_in(file.python_statements(loop)), hoists=hoists
+    )
+
+
+def outline_of_function(file: File, function: cst.FunctionDef, tape: cst.Call, updates: frozenset[str]) -> Outline:
+    """The statements from a tape to the update of the weights as a function next to the one that holds them.
+
+    It lies among the statements of the module, above the function or the class around it: one that is made whenever a
+    method runs would be traced as often. What it reads of the functions around it are its arguments. What Python and
+    NumPy make of these alone (`int(done)`, `np.array(rows)`) stays with the call.
+
+    Arguments:
+        function: the innermost around the tape.
+        updates: the methods that update weights.
+
+    Raises:
+        NotMovable: they are not in one block, something among them leaves it, or it only works where it is.
+    """
+    region = _region(file, function, tape, updates)
+    functions = [function, *(n for n in file.tree.ancestors(function) if isinstance(n, cst.FunctionDef))]
+    own = [made for node in functions for made in file.python_statements(node) if isinstance(made, ast.FunctionDef)]
+    moved = [statement for line in region for statement in file.python_statements(line)]
+    used = {name for statement in moved for node in ast.walk(statement) for name in _named(node)}
+    if not own or own[0].name != function.name.value:
+        raise NotMovable("only libcst takes the file for Python")
+    if outer := declarations(own[0].body) & bound_in(moved):
+        raise NotMovable(f"`{min(outer)}` is of another scope")
+    if of_class := {name for name in used if name == "super" or (name.startswith("__") and not name.endswith("__"))}:
+        raise NotMovable(f"`{min(of_class)}` means another thing outside of the class")
+    names = {name for node in own for name in parameters(node.args) | bound_in(node.body)} - declarations(own[0].body)
+    above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
+    return _written(file, above, region, names, hoists=True)
+
+
+def _named(node: ast.AST) -> tuple[str, ...]:
+    return (node.id,) if isinstance(node, ast.Name) else (node.attr,) if isinstance(node, ast.Attribute) else ()
+
+
+def bound_in(block: Iterable[ast.stmt]) -> set[str]:
+    """The names that some statements may give a value."""
+    return {name for statement in block for name in bound(statement)}
+
+
+def _region(file: File, around: Node, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
+    region = step_region(file, around, tape, updates)
     if not region:
-        if not file.tree.within(file.tree.block(file.tree.statement(tape)), loop):
-            raise NotMovable("the tape is in another function than the loop")
         names = ", ".join(f"`{name}`" for name in sorted(updates))
         raise NotMovable(f"none of {names} comes after the tape in the block that begins with it")
-    return _written(file, loop, region)
+    return region
 
 
-def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
-    """The statements from a tape to the update of the weights; none where they are not in one block of the loop."""
+def step_region(file: File, around: Node, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
+    """The statements from a tape to the update of the weights; none where they are not in one block.
+
+    Arguments:
+        around: the loop or the function that the block must be in.
+    """
     block = file.tree.block(file.tree.statement(tape))
     first = next((statement for statement in children(block) if file.tree.within(tape, statement)), None)
-    if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, loop):
+    if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, around):
         return ()
     after = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
     last = next((i for i in reversed(range(len(after))) if _calls(file, after[i], updates)), None)
@@ -73,10 +135,16 @@ def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
     return any(file.tree.within(call, statement) for call in file.method_calls(*methods))
 
 
-def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline:
-    tree, around = file.python_tree, file.python_statements(loop)
+def _written(file: File, above: Node, region: Sequence[Node], local: set[str], *, hoists: bool = False) -> Outline:
+    """A region as a function above a statement.
+
+    Arguments:
+        local: the names that only the code around the region knows: what it reads of them are its arguments.
+        hoists: what Python and NumPy make of an argument is one itself.
+    """
+    tree = file.python_tree
     moved = [statement for line in region for statement in file.python_statements(line)]
-    if tree is None or not around or not moved:
+    if tree is None or not local or not moved:
         raise NotMovable("only libcst takes the file for Python")
     first, last = moved[0].lineno, _end(moved)
     if (leaving := next((node for statement in moved for node in _leaving(statement)), None)) is not None:
@@ -88,21 +156,58 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline:
     printed = _printed(file, moved)
     moved = [statement for statement in moved if statement not in printed]
     read |= free_of_block(printed)
-    given = ", ".join(sorted(free_of_block(moved, frozenset(printed)) & bound(around[0])))
+    names = free_of_block(moved, frozenset(printed)) & local
     returned = ", ".join(sorted(made & read))
-    outer, inner = file.indentation(loop), file.indentation(region[0])
-    spelled = file.names.spelled("tf.function", loop) or "tflint_measure.tf.function"
+    outer, inner = file.indentation(above), file.indentation(region[0])
+    spelled = file.names.spelled("tf.function", above) or "tflint_measure.tf.function"
     text = inner + file.source.code[file.span(region[0])[0] : file.span(region[-1])[1]]
     text = _without(text, first, printed)
     body, inner = _moved_out(text, inner, outer, moved)
+    numbers: dict[str, str] = {}
+    if hoists:
+        body, numbers = _hoisted(file, body, moved, names - bound_in(moved))
+        names = free_of_block(ast.parse(f"def _():\n{body}").body[0].body) & local  # type: ignore[attr-defined]
     end = f"\n{inner}return {returned}" if returned else ""
     name = file.names.free(*_STEP)
-    definition = set_apart(file, loop, f"{outer}@{spelled}\n{outer}def {name}({given}):\n{body}{end}\n", outer)
-    call = f"{returned} = {name}({given})" if returned else f"{name}({given})"
+    head = f"def {name}({', '.join([*sorted(names), *numbers])}):"
+    definition = set_apart(file, above, f"{outer}@{spelled}\n{outer}{head}\n{body}{end}\n", outer)
+    arguments = (*sorted(names), *numbers.values())
+    call = f"{f'{returned} = ' if returned else ''}{name}({', '.join(arguments)})"
     rows = [_rows_of(statement) for statement in printed]
     said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
     call = f"\n{file.indentation(region[0])}".join((call, *said))
-    return Outline(definition, call, region[0], region[-1], name, frozenset(chain(*rows)))
+    return Outline(definition, call, region[0], region[-1], name, frozenset(chain(*rows)), arguments)
+
+
+def _hoisted(file: File, body: str, moved: list[ast.stmt], known: set[str]) -> tuple[str, dict[str, str]]:
+    """A body with parameters for what the host makes of names that are known before, and what they are."""
+    texts: dict[str, str] = {}
+    for statement in moved:
+        for call in _on_host(file, statement, known):
+            text = ast.get_source_segment(file.source.code, call)
+            if text is not None:
+                texts.setdefault(text, ast.unparse(call.func).rpartition(".")[2])
+    parameters: dict[str, str] = {}
+    for number, (text, made_by) in enumerate(sorted(texts.items(), key=lambda item: -len(item[0])), start=1):
+        name = file.names.free(f"{made_by}_{number}", f"{made_by}_{number}_before")
+        parameters[name] = text
+        body = re.sub(rf"(?<![\w.]){re.escape(text)}", name, body)
+    return body, parameters
+
+
+def _on_host(file: File, node: ast.AST, known: set[str]) -> Iterator[ast.Call]:
+    """The calls that surely run, and that Python or NumPy make of known names alone."""
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        root, _, last = called.partition(".")
+        is_numpy = any(binding.target == "numpy" for binding in file.tree.root.bindings.get(root, ()))
+        is_host = called in _OF_PYTHON or (is_numpy and last) or called.rpartition(".")[2] in _OF_LISTS
+        if is_host and node.args and {name for arg in node.args for name in free(arg)} <= known:
+            yield node
+            return
+    if not isinstance(node, _SOMETIMES):
+        for child in ast.iter_child_nodes(node):
+            yield from _on_host(file, child, known)
 
 
 def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
@@ -203,6 +308,12 @@ def _end(block: list[ast.stmt]) -> int:
     return block[-1].end_lineno or block[-1].lineno
 
 
+_OF_PYTHON = ("int", "float", "bool")
+_OF_LISTS = ("pad_sequences",)
+_SOMETIMES = (
+    ast.If, ast.IfExp, ast.BoolOp, ast.For, ast.While, ast.Try, ast.Lambda, ast.FunctionDef, ast.ListComp,
+    ast.GeneratorExp, ast.DictComp, ast.SetComp,
+)  # fmt: skip
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OF_A_LOOP = (ast.Break, ast.Continue)

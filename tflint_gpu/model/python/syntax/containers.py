@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+COMPUTING = frozenset(
+    "zip len range enumerate list tuple dict set isinstance reversed sum min max abs map all any sorted".split()
+)
+"""Python's own functions that only compute, whatever they are given."""
 CHANGES = frozenset(
     (
         "append appendleft extend insert add update setdefault pop popleft popitem remove discard clear sort reverse"

@@ -96,10 +96,10 @@ def asks_for_main(test: Expression) -> bool:
     return any(isinstance(side, cst.Name) and side.value == "__name__" for side in sides)
 
 
-def displayed(expr: Expression, depth: int = 2) -> Iterator[Expression]:
+def displayed(expr: Expression) -> Iterator[Expression]:
     """An expression, or what is in it where it is a tuple or list, or one of some."""
-    if isinstance(expr, cst.Tuple | cst.List) and depth:
+    if isinstance(expr, cst.Tuple | cst.List):
         for element in expr.elements:
-            yield from displayed(element.value, depth - 1)
+            yield from displayed(element.value)
     else:
         yield expr

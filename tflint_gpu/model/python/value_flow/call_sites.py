@@ -132,13 +132,16 @@ def _argument(
 
 
 def _arguments_at(resolver: Resolver, file: File, call: cst.Call, function: Function) -> Iterator[dict[Node, Bound]]:
-    if function.name == "__init__":
-        yield arguments(resolver.definitions, file, call, None, Callee(function))
+    """What a call site passes, whatever its own caller passes; found once, and not once for each parameter."""
+    known, key = resolver.contexts.passed, (call, function.node)
+    if key not in known:
+        callees = (Callee(function),) if function.name == "__init__" else resolver.callees(file, call)
+        callee = next((callee for callee in callees if callee.function.node is function.node), None)
+        if callee is not None:
+            known[key] = arguments(resolver.definitions, file, call, None, callee)
+    if key in known:
+        yield known[key]
         return
-    for callee in resolver.callees(file, call):
-        if callee.function.node is function.node:
-            yield arguments(resolver.definitions, file, call, None, callee)
-            return
     given = handed_on(file, call, None, start=1)
     if given:
         yield dict(zip(function.parameters, given, strict=False))

@@ -43,6 +43,19 @@ def is_library(dotted: str | None) -> bool:
     )
 
 
+def cannot_be_called(library: Library, definitions: Definitions, origin: Origin) -> bool:
+    """Whether a value is none of the project's functions, nor an instance of its classes, by its origin alone."""
+    node = origin.node
+    if isinstance(node, cst.FunctionDef | cst.Lambda) or origin.is_none:
+        return False
+    if origin.access_path:
+        return True
+    if isinstance(node, cst.Call):
+        is_plain = origin.receiver is None and not wraps(library, origin.file, node)
+        return is_plain and is_library(origin.file.name(node.func))
+    return not isinstance(node, cst.Param) or definitions.class_of_self(origin.file, node) is None
+
+
 @dataclass(slots=True, unsafe_hash=True)  # as `Origin`
 class Bound:
     """An argument as the caller wrote it; with a key the item of a mapping or sequence: `f(**CFG)`, `f(*pair)`."""

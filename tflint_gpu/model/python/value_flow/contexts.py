@@ -19,12 +19,16 @@ class Contexts:
 
     Arguments:
         resolver: finds the class of an instance.
+
+    Attributes:
+        passed: by call and function, what the call passes where nothing is known of its own caller.
     """
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         self._contexts: dict[tuple[Node, Node | None, Context | None, Origin | None], Context] = {}
         self._bound: dict[Context, dict[Node, Bound]] = {}
+        self.passed: dict[tuple[Node, Node], dict[Node, Bound]] = {}
 
     def enter(
         self, file: File, call: cst.Call, caller: Context | None, callee: Callee, hands_on: bool = False

@@ -27,19 +27,12 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
-from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, results
+from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, passing, results
 from tflint_gpu.model.python.value_flow.bindings import BranchTests, of_definition, of_name
-from tflint_gpu.model.python.value_flow.calls import (
-    Callee,
-    Library,
-    handed_on,
-    is_library,
-    wraps,
-)
+from tflint_gpu.model.python.value_flow.calls import Callee, Library, cannot_be_called, handed_on, is_library, wraps
 from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.contexts import Contexts
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
-from tflint_gpu.model.python.value_flow.passing import passed_on
 
 _T = TypeVar("_T")
 _LOST = cst.Ellipsis()
@@ -72,7 +65,7 @@ class Inference:
         self.tests = BranchTests(self)
 
     def meet(self, bound: bounds.Bound) -> None:
-        """Remember that a bound cut something off: what lies behind it is not known."""
+        """Remember that a bound cut something off: what lies beyond it is not known."""
         self.bounds_met.add(bound)
 
     def first(self, bound: bounds.Bound, values: Sequence[_T]) -> Sequence[_T]:
@@ -134,26 +127,6 @@ class Inference:
         origins = [origin for origin in self.of(file, expr, context) if not origin.is_none]
         return bool(origins) and all(holds(origin) for origin in origins)
 
-    # Local steps.
-
-    def _either(self, file: File, expr: cst.IfExp, context: Context | None) -> Iterator[Origin]:
-        holds = self.tests.holds(file, expr.test, context) if context is not None else None
-        if holds is not False:
-            yield from self.of(file, expr.body, context)
-        if holds is not True:
-            yield from self.of(file, expr.orelse, context)
-
-    def _boolean(self, file: File, expr: cst.BooleanOperation, context: Context | None) -> Iterator[Origin]:
-        if isinstance(expr.operator, cst.Or):
-            yield from (origin for origin in self.of(file, expr.left, context) if not origin.is_none)
-        yield from self.of(file, expr.right, context)
-
-    def _walrus(self, file: File, expr: cst.NamedExpr, context: Context | None) -> Iterator[Origin]:
-        yield from self.of(file, expr.value, context)
-
-    def _awaited(self, file: File, expr: cst.Await, context: Context | None) -> Iterator[Origin]:
-        yield from self.of(file, expr.expression, context)
-
     # Load steps.
 
     def _attribute(self, file: File, expr: cst.Attribute, context: Context | None) -> Iterator[Origin]:
@@ -205,7 +178,7 @@ class Inference:
     # Call and return steps.
 
     def _call(self, file: File, call: cst.Call, context: Context | None) -> Iterator[Origin]:
-        passed = passed_on(self, file, call, context)
+        passed = passing.passed_on(self, file, call, context)
         if passed is not None:
             yield from passed
             return
@@ -257,6 +230,8 @@ class Inference:
     def _callees_of(self, file: File, func: Expression, context: Context | None) -> tuple[Callee, ...]:
         if not self.may_be_called(file, func):
             return ()
+        if not self._only_callable(file, func, context):
+            return ()
         callees: list[Callee] = []
         for origin in self.of(file, func, context):
             if origin.is_none:
@@ -266,6 +241,27 @@ class Inference:
                 return ()
             callees.extend(means)
         return tuple(dict.fromkeys(callees))
+
+    def _only_callable(self, file: File, func: Expression, context: Context | None) -> bool:
+        """Whether each origin of an expression may be called: the first one that may not be spares the others."""
+        if context is not None:
+            context = self.relevant(file, func, context)
+        key, step = (func, context), _STEPS.get(func.__class__)
+        if step is None or key in self._known or self._depth > bounds.VALUE_STEPS.limit:
+            return True
+        self._known[key] = ()  # in work, as in `of`
+        self._depth += 1
+        origins: dict[Origin, None] = {}
+        try:
+            for origin in step(self, file, func, context):
+                origins[origin] = None
+                if len(origins) > bounds.ORIGINS.limit or cannot_be_called(self.library, self.definitions, origin):
+                    del self._known[key]
+                    return False
+        finally:
+            self._depth -= 1
+        self._known[key] = self._distinct(file, origins)
+        return True
 
     def may_be_called(self, file: File, func: Expression) -> bool:
         """Whether an expression may mean something of the project when it is called: by its name alone, at no cost."""
@@ -392,8 +388,8 @@ _STEPS: dict[type, Callable[[Inference, File, Any, Context | None], Iterator[Ori
     cst.Attribute: Inference._attribute,
     cst.Call: Inference._call,
     cst.Subscript: Inference._subscript,
-    cst.IfExp: Inference._either,
-    cst.BooleanOperation: Inference._boolean,
-    cst.NamedExpr: Inference._walrus,
-    cst.Await: Inference._awaited,
+    cst.IfExp: passing.of_choice,
+    cst.BooleanOperation: passing.of_operation,
+    cst.NamedExpr: passing.of_assigned,
+    cst.Await: passing.of_awaited,
 }

@@ -1,8 +1,9 @@
-"""Calls that pass on, or take one element of, what they are given: `iter(x)`, `next(it)`, `d.get(k)`, `tqdm(x)`."""
+"""What passes on, or takes one element of, what it is given: `iter(x)`, `next(it)`, `d.get(k)`, `x or y`, `await x`."""
 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -15,6 +16,34 @@ from tflint_gpu.model.python.value_flow.resolver import Resolver
 _PASSING = frozenset("iter list tuple reversed sorted set".split())
 _PARTIAL = "functools.partial"
 _NEXT_METHODS = frozenset(["next", "get_next", "__next__"])
+
+
+def of_choice(resolver: Resolver, file: File, expr: cst.IfExp, context: Context | None) -> Iterator[Origin]:
+    """The origins of `x if test else y`."""
+    holds = resolver.tests.holds(file, expr.test, context) if context is not None else None
+    if holds is not False:
+        yield from resolver.of(file, expr.body, context)
+    if holds is not True:
+        yield from resolver.of(file, expr.orelse, context)
+
+
+def of_operation(
+    resolver: Resolver, file: File, expr: cst.BooleanOperation, context: Context | None
+) -> Iterator[Origin]:
+    """The origins of `x or y` and `x and y`."""
+    if isinstance(expr.operator, cst.Or):
+        yield from (origin for origin in resolver.of(file, expr.left, context) if not origin.is_none)
+    yield from resolver.of(file, expr.right, context)
+
+
+def of_assigned(resolver: Resolver, file: File, expr: cst.NamedExpr, context: Context | None) -> Iterator[Origin]:
+    """The origins of `(name := x)`."""
+    yield from resolver.of(file, expr.value, context)
+
+
+def of_awaited(resolver: Resolver, file: File, expr: cst.Await, context: Context | None) -> Iterator[Origin]:
+    """The origins of `await x`."""
+    yield from resolver.of(file, expr.expression, context)
 
 
 def passed_on(resolver: Resolver, file: File, call: cst.Call, context: Context | None) -> Origins | None:

@@ -28,6 +28,9 @@ class Values(Protocol):
 class CallContexts(Protocol):
     """The contexts in which functions run."""
 
+    passed: dict[tuple[Node, Node], dict[Node, Bound]]
+    """By call and function, what the call passes where nothing is known of its own caller."""
+
     def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
         """The context in which a call runs a function; None after too many calls."""
 

@@ -17,6 +17,9 @@ LABELLED_METHODS = frozenset(["fit", "evaluate", "train_on_batch", "test_on_batc
 FITTING_METHODS = ("fit", "train_on_batch", "fit_generator")
 """Methods that train a model; the last one is not in Keras 3."""
 
+BATCH_SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
+"""Where these methods take the size of their batches, from 0, as no keyword argument."""
+
 OVERRIDDEN_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 """Methods that a program's own models, layers, metrics and losses define, and that Keras traces."""
 

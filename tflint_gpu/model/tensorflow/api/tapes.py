@@ -64,13 +64,13 @@ def _is_watched(inference: Inference, file: File, tape: cst.Call, call: cst.Call
     sources = dotted_name(given)
     if given is None or sources is None or _are_weights(file, given):
         return False
-    beside = file.calls_in.get(file.tree.function(call), ())
-    applied = [arg.value for other in beside if method_name(other) == "apply_gradients" for arg in other.args]
+    neighbours = file.calls_in.get(file.tree.function(call), ())
+    applied = [arg.value for other in neighbours if method_name(other) == "apply_gradients" for arg in other.args]
     if any(dotted_name(node) == sources for value in applied for node in walk(value)):
         return False
     return any(
         dotted_name(argument(other, 0, "tensor")) == sources and _is_of(inference, file, other, tape)
-        for other in beside
+        for other in neighbours
         if method_name(other) == "watch"
     )
 

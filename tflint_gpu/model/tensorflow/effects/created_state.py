@@ -15,20 +15,17 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.keras_methods import VARIABLE_GENERATORS
+from tflint_gpu.model.tensorflow.api.keras_methods import VARIABLE_GENERATORS, WEIGHTED
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target
 
 _VARIABLES = frozenset(["tf.Variable", "keras.Variable", "keras.backend.variable"])
 # Layers that always have weights, or a state for their random numbers, from their first call on.
-_WITH_WEIGHTS = frozenset(
+_WITH_WEIGHTS = (WEIGHTED - {"RNN"}) | frozenset(
     (
-        "Dense EinsumDense Embedding Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D Conv1DTranspose "
-        "Conv2DTranspose Conv3DTranspose SeparableConv1D SeparableConv2D DepthwiseConv1D DepthwiseConv2D "
-        "BatchNormalization LayerNormalization GroupNormalization LSTM GRU SimpleRNN ConvLSTM1D ConvLSTM2D ConvLSTM3D "
-        "PReLU MultiHeadAttention AdditiveAttention RandomFlip RandomRotation RandomZoom RandomTranslation "
-        "RandomContrast RandomCrop LocallyConnected1D LocallyConnected2D"
+        "PReLU AdditiveAttention RandomFlip RandomRotation RandomZoom RandomTranslation RandomContrast RandomCrop "
+        "LocallyConnected1D LocallyConnected2D"
     ).split()
 )
 _CELLS = frozenset("LSTMCell GRUCell SimpleRNNCell".split())

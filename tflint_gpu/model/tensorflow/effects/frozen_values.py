@@ -53,7 +53,7 @@ class FrozenValues(Analysis):
     def _gives_seed(self, traced: Traced, call: cst.Call) -> bool:
         """Whether the function only hands the value back, to be a seed: `seed=draw()`."""
         is_handed_back = isinstance(traced.file.tree.parents[call], cst.Return | cst.Lambda)
-        return is_handed_back and bool(traced.steps) and _is_seed(traced.steps[-1].file, traced.steps[-1].node)
+        return is_handed_back and bool(traced.frames) and _is_seed(traced.frames[-1].file, traced.frames[-1].node)
 
     def _drawn_from_generator(self, traced: Traced, call: cst.Call) -> str | None:
         """`rng.normal()` of a generator that was made outside of the traced function."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.bounds import DRAWN_NAMES, Meet
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.names.imports import Spelling
 from tflint_gpu.model.python.project.file import File
@@ -38,16 +39,17 @@ class GraphDraw:
     spelling: Spelling
 
 
-def graph_draw(file: File, call: cst.Call, name: str) -> GraphDraw | None:
+def graph_draw(file: File, call: cst.Call, name: str, meet: Meet) -> GraphDraw | None:
     """The call that draws in the graph; None where there is none alike, or where Python needs the number itself.
 
     Arguments:
         name: the canonical name of what is called.
+        meet: is told of a bound that cuts the search off.
     """
     function = _BY_DIMENSIONS.get(name) or _DRAWS.get(name, ("", {}))[0]
     spelling = file.imports.spelling(function, call) if function else None
     given = None if spelling is None else _arguments(file, call, name)
-    if spelling is None or given is None or not _takes_tensor(file, call):
+    if spelling is None or given is None or not _takes_tensor(file, call, meet):
         return None
     return GraphDraw(f"{spelling.text}({', '.join(given)})", spelling)
 
@@ -75,7 +77,7 @@ def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
     return [shape, *others]
 
 
-def _takes_tensor(file: File, node: Expression, depth: int = 2) -> bool:
+def _takes_tensor(file: File, node: Expression, meet: Meet, names: int = 0) -> bool:
     """Whether all that is done with a value can be done with a tensor: it is computed with, or given to TensorFlow."""
     child: Node = node
     for parent in file.tree.ancestors(node):
@@ -87,22 +89,25 @@ def _takes_tensor(file: File, node: Expression, depth: int = 2) -> bool:
         if isinstance(parent, cst.Lambda):
             return child is parent.body
         if isinstance(parent, cst.Assign | cst.AugAssign):
-            return _as_name(file, parent, depth)
+            return _as_name(file, parent, meet, names)
         if not isinstance(parent, cst.BinaryOperation | cst.UnaryOperation | cst.Tuple | cst.Element):
             return False
         child = parent
     return False
 
 
-def _as_name(file: File, statement: cst.Assign | cst.AugAssign, depth: int) -> bool:
+def _as_name(file: File, statement: cst.Assign | cst.AugAssign, meet: Meet, names: int) -> bool:
     """Whether a tensor may be assigned there: all uses of the name take one."""
     target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
     if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
         return False
     function = file.tree.function(statement)
-    if not isinstance(target, cst.Name) or depth == 0 or function is None:
+    if not isinstance(target, cst.Name) or function is None:
+        return False
+    if names >= DRAWN_NAMES.limit:
+        meet(DRAWN_NAMES)
         return False
     order = file.tree.order
     uses = [use for use in file.tree.uses.get(target.value, ()) if file.tree.function(use) is function]
     later = [use for use in uses if order.get(use, 0) > order.get(target, 0) and use is not target]
-    return all(_takes_tensor(file, use, depth - 1) for use in later)
+    return all(_takes_tensor(file, use, meet, names + 1) for use in later)

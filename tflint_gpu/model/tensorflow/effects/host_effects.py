@@ -9,9 +9,11 @@ import libcst as cst
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -34,12 +36,7 @@ _HOST_MODULES = frozenset(
         "sklearn socket subprocess sys tensorboardX threading time timeit tqdm wandb warnings"
     ).split()
 )
-_BUILTINS = frozenset(
-    (
-        "zip len range enumerate list tuple dict set isinstance reversed sum min max abs super map all any sorted "
-        "getattr hasattr type"
-    ).split()
-)
+_BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type"}
 _CONVERSIONS = frozenset("float int bool str complex format repr".split())
 _READS = frozenset("numpy item tolist eval".split())
 # Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute.
@@ -301,9 +298,4 @@ def _is_repeated(file: File, binding: Binding) -> bool:
     """Whether a loop binds it again and again, or another function does."""
     if binding.remote or binding.kind in ("for", "augment", "delete"):
         return True
-    for parent in file.tree.ancestors(binding.node):
-        if isinstance(parent, cst.For | cst.While):
-            return True
-        if isinstance(parent, cst.FunctionDef | cst.Lambda):
-            return False
-    return False
+    return any(loops_around(file, binding.node))

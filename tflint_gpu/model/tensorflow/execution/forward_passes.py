@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -243,11 +244,7 @@ class ForwardPasses(Analysis):
     def _use(self, run: Invocation) -> str:
         """What becomes of the outputs: they go into metrics, are collected, or something else."""
         file = run.file
-        region: Node | None = file.tree.function(run.call)
-        for parent in file.tree.ancestors(run.call):
-            if isinstance(parent, cst.For | cst.While):
-                region = parent
-                break
+        region: Node | None = next(loops_around(file, run.call), file.tree.function(run.call))
         calls = file.calls_below.get(region, ()) if region is not None else file.calls_in.get(None, ())
         if not self.kinds.is_model(file, called_model(run.call), run.context):
             return "other"

@@ -140,7 +140,7 @@ class FunctionObjects(Analysis):
         return fate
 
     def _only_calls(self, inner: FunctionNode | None, file: File, use: Node, made: Node) -> TypeGuard[cst.FunctionDef]:
-        """Whether a later function beside the object only calls it: the two live equally long."""
+        """Whether a later function next to the object only calls it: the two live equally long."""
         tree = file.tree
         if not isinstance(inner, cst.FunctionDef) or tree.class_of(inner) is not None:
             return False

@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import WALK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, method_name
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
@@ -27,18 +28,31 @@ _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.
 
 
 @dataclass(frozen=True, slots=True)
+class StepRead:
+    """A value that an iteration reads on the host.
+
+    Arguments:
+        path: the calls from the loop to the function that reads it.
+    """
+
+    file: File
+    value: Expression
+    path: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StepReads:
     """A loop of training steps, and what it reads on the host in every iteration, in the order of the code."""
 
     loop: cst.For | cst.While
-    reads: tuple[Expression, ...]
+    reads: tuple[StepRead, ...]
 
 
 class HostReads(Analysis):
     """The training loops of a file that read results of their steps.
 
     Arguments:
-        file: the one that is checked; the steps themselves may be in others.
+        file: the one that is checked; the steps themselves, and what they read, may be in others.
     """
 
     def __init__(self, model: Model) -> None:
@@ -54,28 +68,30 @@ class HostReads(Analysis):
         in_steps: list[StepReads] = []
         for loop in self.file.tree.loops:
             assert isinstance(loop, cst.For | cst.While)
-            steps = self.steps_of(loop)
+            steps = self.steps_of(self.file, loop)
             if steps and not self.data.is_at_most(self.file, loop, FEW):
-                reads = tuple(self._reads_within(loop, steps)) or tuple(self._reads(loop, steps))
-                if reads and not any(reads == known.reads for known in in_steps):
+                reads = tuple(self._reads_within(self.file, loop, steps, set())) or tuple(
+                    StepRead(self.file, value) for value in self._reads(self.file, loop, steps)
+                )
+                if reads and not any(reads[0].value is known.reads[0].value for known in in_steps):
                     in_steps.append(StepReads(loop, reads))
         return in_steps
 
     def results_of(self, loop: cst.For | cst.While) -> IterationFlow | None:
         """What the step of every iteration of a loop gives, as long as it is on the device; None without a step."""
-        steps = self.steps_of(loop)
+        steps = self.steps_of(self.file, loop)
         if not steps:
             return None
-        ends = frozenset(node for node in self._expressions(loop) if _is_read(self.file, node))
+        ends = frozenset(node for node in _expressions(self.file, loop) if _is_read(self.file, node))
         return IterationFlow(self.file, loop, steps - ends, ends)
 
-    def steps_of(self, loop: LoopNode | cst.FunctionDef) -> frozenset[Node]:
+    def steps_of(self, file: File, loop: LoopNode | cst.FunctionDef) -> frozenset[Node]:
         """The calls that make the step which every iteration of a loop runs; none where one runs several, or none.
 
         Of a function: the step which every run of it is.
         """
-        file, training = self.file, self.training
-        function = self._function_of(loop)
+        training = self.training
+        function = _function_of(file, loop)
         if not training.takes_gradients(file, loop) or (function and self.tracing.is_traced(file, function)):
             return frozenset()
         inner = [inner_loop for inner_loop in file.tree.all_loops if inner_loop is not loop]
@@ -86,75 +102,66 @@ class HostReads(Analysis):
             if file.tree.function(call) is not function:
                 continue
             if file.name(call.func) in TAPES:
-                steps |= self._recorded(call)
+                steps |= _recorded(file, call)
             elif training.minimized(file, call) is not None:
                 steps.add(call)
             elif training.runs_steps(file, call):
                 return frozenset()
-            elif any(training.takes_gradients(c.file, c.node) for c in self._run_by(call)):
+            elif any(training.takes_gradients(c.file, c.node) for c in training.functions_run(file, call)):
                 steps.add(call)
         return frozenset(steps)
 
-    def _recorded(self, tape: cst.Call) -> set[Node]:
-        """The calls in a tape's block."""
-        file = self.file
-        block = next((parent for parent in file.tree.ancestors(tape) if isinstance(parent, cst.With)), None)
-        if block is None:
-            return set()
-        return {call for call in file.calls_below.get(block, ()) if file.tree.within(call, block.body)}
+    def _reads_within(
+        self, file: File, region: _Region, steps: frozenset[Node], seen: set[Node], path: tuple[Frame, ...] = ()
+    ) -> Iterator[StepRead]:
+        """What the step of every iteration reads itself, where it is an eager function and its result is not needed.
 
-    def _run_by(self, call: cst.Call) -> Iterator[Function]:
-        return self.training.functions_run(self.file, call)
-
-    def _function_of(self, region: LoopNode | cst.FunctionDef) -> FunctionNode | None:
-        return region if isinstance(region, cst.FunctionDef) else self.file.tree.function(region)
-
-    def _reads_within(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> Iterator[Expression]:
-        """What the step of every iteration reads itself, where it is an eager function and its result is not needed."""
-        if self._decides(loop, steps, steps):
+        Arguments:
+            region: the loop, or a function on the way from it to what updates the weights.
+            seen: the functions that were looked through for this loop.
+        """
+        if self._decides(file, region, steps, steps):
             return
-        calls = sorted((call for call in steps if isinstance(call, cst.Call)), key=self.file.tree.order.__getitem__)
-        for function in dict.fromkeys(function for call in calls for function in self._run_by(call)):
-            if function.file is self.file and isinstance(function.node, cst.FunctionDef):
-                yield from self._reads(function.node, self.steps_of(function.node))
+        calls = sorted((call for call in steps if isinstance(call, cst.Call)), key=file.tree.order.__getitem__)
+        for call in calls:
+            for function in self.training.functions_run(file, call):
+                node = function.node
+                if not isinstance(node, cst.FunctionDef) or node in seen:
+                    continue
+                if len(path) >= WALK_CALLS.limit:
+                    self.inference.meet(WALK_CALLS)
+                    return
+                seen.add(node)
+                inside = (*path, Frame(file, call, f"calls `{function.name}`"))
+                own = self.steps_of(function.file, node)
+                reads = tuple(self._reads(function.file, node, own))
+                yield from (StepRead(function.file, value, inside) for value in reads)
+                if not reads:
+                    yield from self._reads_within(function.file, node, own, seen, inside)
 
-    def _reads(self, loop: _Region, steps: frozenset[Node]) -> Iterator[Expression]:
+    def _reads(self, file: File, loop: _Region, steps: frozenset[Node]) -> Iterator[Expression]:
         """What an iteration always reads, unless some of it decides what happens next."""
-        file = self.file
-        candidates = [node for node in self._expressions(loop) if _is_read(file, node)]
+        candidates = [node for node in _expressions(file, loop) if _is_read(file, node)]
         steps -= frozenset(candidates)  # a tape's block may print, too
         results = IterationFlow(file, loop, steps, frozenset(candidates))
         reads = [(node, value) for node in candidates for value in _read_by(node) if self.is_result(value, results)]
-        needed = frozenset(n for n, value in reads if not (_is_counter(value) or self._is_assigned(n)))
-        if self._decides(loop, steps, needed) or any(
+        needed = frozenset(n for n, value in reads if not (_is_counter(value) or _is_assigned(file, n)))
+        if self._decides(file, loop, steps, needed) or any(
             isinstance(node, cst.Comparison) and not _asks_for_none(node) and self._compares(node, results)
-            for node in self._tested(loop)
+            for test in _tests(file, loop)
+            for node in walk(test)
         ):
             return
         for node, value in reads:
             if not is_conditional(file, node, loop):
                 yield value if isinstance(node, cst.FormattedStringExpression) else _shown(node, value)
 
-    def _is_assigned(self, read: Node) -> bool:
-        """`rate.assign(x.numpy())`: a variable takes the tensor as well."""
-        arg = self.file.tree.parents.get(read)
-        call = self.file.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
-        return isinstance(call, cst.Call) and method_name(call) == "assign"
-
-    def _expressions(self, loop: _Region) -> Iterator[Node]:
-        """The calls, `%` operations and parts of f-strings in a loop's body, inner functions apart."""
-        tree = self.file.tree
-        function = self._function_of(loop)
-        reading = (*tree.calls, *tree.nodes(cst.BinaryOperation), *tree.nodes(cst.FormattedStringExpression))
-        inside = [node for node in reading if tree.within(node, loop.body) and tree.function(node) is function]
-        yield from sorted(inside, key=tree.order.__getitem__)
-
     def is_result(self, expr: Expression, results: IterationFlow) -> bool:
         """Whether an expression is what a step computed: not its shape, nor what was read from it."""
         if expr in results.sources:
             return True
         if isinstance(expr, cst.Name):
-            return expr.value in results.names and self.file.name(expr) is None
+            return expr.value in results.names and results.file.name(expr) is None
         if isinstance(expr, cst.Subscript):
             return self.is_result(expr.value, results)
         if isinstance(expr, cst.BinaryOperation):
@@ -163,42 +170,66 @@ class HostReads(Analysis):
             return _is_counter(expr)
         if not isinstance(expr, cst.Call) or expr in results.ends:
             return False
-        if (self.file.name(expr.func) or "").startswith(("tf.", "keras.ops.")):
+        if (results.file.name(expr.func) or "").startswith(("tf.", "keras.ops.")):
             return any(self.is_result(arg.value, results) for arg in expr.args)
-        return method_name(expr) == "result" and not expr.args and self._is_metric(expr.func)
+        return method_name(expr) == "result" and not expr.args and self._is_metric(results.file, expr.func)
 
-    def _is_metric(self, result: Expression) -> bool:
+    def _is_metric(self, file: File, result: Expression) -> bool:
         assert isinstance(result, cst.Attribute)
-        if self.kinds.must_be(self.file, result.value, "metric"):
+        if self.kinds.must_be(file, result.value, "metric"):
             return True
         metric = dotted_name(result.value)
-        updates = self.file.method_calls("update_state", "reset_state", "reset_states")
+        updates = file.method_calls("update_state", "reset_state", "reset_states")
         return metric is not None and any(
             dotted_name(call.func.value) == metric for call in updates if isinstance(call.func, cst.Attribute)
         )
 
-    def _decides(self, loop: _Region, steps: frozenset[Node], reads: frozenset[Node]) -> bool:
+    def _decides(self, file: File, loop: _Region, steps: frozenset[Node], reads: frozenset[Node]) -> bool:
         """Whether what is read goes into a test, or into the next step: then the host has to wait for it."""
-        file = self.file
         flow = IterationFlow(file, loop, reads)
         given = [arg.value for step in steps if isinstance(step, cst.Call) for arg in step.args]
-        return any(flow.holds(expr) for expr in (*self._tests(loop), *given))
-
-    def _tests(self, loop: _Region) -> list[Expression]:
-        tree = self.file.tree
-        tests = [node.test for node in tree.nodes(cst.If)] + [node.test for node in tree.nodes(cst.IfExp)]
-        tests += [node.test for node in tree.nodes(cst.While)] + [node.test for node in tree.nodes(cst.Assert)]
-        return [test for test in tests if tree.within(test, loop)]
-
-    def _tested(self, loop: _Region) -> Iterator[Node]:
-        for test in self._tests(loop):
-            yield from walk(test)
+        return any(flow.holds(expr) for expr in (*_tests(file, loop), *given))
 
     def _compares(self, comparison: cst.Comparison, results: IterationFlow) -> bool:
         """Whether a test compares a result itself: `if loss > limit: break` reads it, too, and needs it."""
         return any(
             self.is_result(expr, results) for expr in (comparison.left, comparison.comparisons[0].comparator)
         ) and not any(isinstance(node, cst.Attribute) and _is_counter(node) for node in walk(comparison))
+
+
+def _function_of(file: File, region: LoopNode | cst.FunctionDef) -> FunctionNode | None:
+    return region if isinstance(region, cst.FunctionDef) else file.tree.function(region)
+
+
+def _expressions(file: File, loop: _Region) -> Iterator[Node]:
+    """The calls, `%` operations and parts of f-strings in a loop's body, inner functions apart."""
+    tree = file.tree
+    function = _function_of(file, loop)
+    reading = (*tree.calls, *tree.nodes(cst.BinaryOperation), *tree.nodes(cst.FormattedStringExpression))
+    inside = [node for node in reading if tree.within(node, loop.body) and tree.function(node) is function]
+    yield from sorted(inside, key=tree.order.__getitem__)
+
+
+def _recorded(file: File, tape: cst.Call) -> set[Node]:
+    """The calls in a tape's block."""
+    block = next((parent for parent in file.tree.ancestors(tape) if isinstance(parent, cst.With)), None)
+    if block is None:
+        return set()
+    return {call for call in file.calls_below.get(block, ()) if file.tree.within(call, block.body)}
+
+
+def _is_assigned(file: File, read: Node) -> bool:
+    """`rate.assign(x.numpy())`: a variable takes the tensor as well."""
+    arg = file.tree.parents.get(read)
+    call = file.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and method_name(call) == "assign"
+
+
+def _tests(file: File, loop: _Region) -> list[Expression]:
+    tree = file.tree
+    tests = [node.test for node in tree.nodes(cst.If)] + [node.test for node in tree.nodes(cst.IfExp)]
+    tests += [node.test for node in tree.nodes(cst.While)] + [node.test for node in tree.nodes(cst.Assert)]
+    return [test for test in tests if tree.within(test, loop)]
 
 
 def _is_read(file: File, node: Node) -> bool:

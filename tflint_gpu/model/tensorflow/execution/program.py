@@ -89,25 +89,28 @@ class Program(Analysis):
         direct = self._trains_at_top_level()
         if direct is not None:
             return direct
-        first = self._first_of(frozenset())
-        if first is None and self.inference.project.program_mentions(self.file.source, (b"functools",)):
-            first = self._first_of(_KEEPING)
-        return first
+        first, keeps = self._first_of(frozenset())
+        return self._first_of(_KEEPING)[0] if first is None and keeps else first
 
-    def _first_of(self, running: frozenset[str]) -> FirstTraining | None:
-        """The first training among what calls run; those of some functions, too, that only keep what they are given."""
+    def _first_of(self, running: frozenset[str]) -> tuple[FirstTraining | None, bool]:
+        """The first training among what calls run; those of some functions, too, that only keep what they are given.
+
+        And whether one of these was met.
+        """
         weaker: FirstTraining | None = None
+        keeps = False
         for invocation in self.invocations.of_program(_KEEPING - running):
             file, call = invocation.file, invocation.call
+            keeps = keeps or file.name(call.func) in _KEEPING
             node = self._trains(file, call)
             if node is None or self._runs_elsewhere(file, call):
                 continue
             place = node if file is self.file else self._own_call(invocation).func
             first = self._first(place, file, node, call, invocation.entry)
             if method_name(call) not in FORWARD_METHODS:
-                return first
+                return first, keeps
             weaker = weaker or first
-        return weaker
+        return weaker, keeps
 
     def _first(self, place: Node, file: File, node: Node, call: cst.Call, entry: cst.Call) -> FirstTraining:
         above = self.file.tree.ancestors(entry)
@@ -164,9 +167,8 @@ class Program(Analysis):
         """Whether weights are updated in the tape's loop, or without one in its function or block."""
         tree = file.tree
         function = tree.function(tape)
-        for parent in tree.ancestors(tape):
-            if isinstance(parent, cst.For | cst.While) and tree.function(parent) is function:
-                return any(method_name(call) in UPDATES for call in file.calls_below.get(parent, ()))
+        for loop in loops_around(file, tape):
+            return any(method_name(call) in UPDATES for call in file.calls_below.get(loop, ()))
         calls = file.calls_in.get(function, ())
         if function is not None:
             return any(method_name(call) in UPDATES for call in calls)

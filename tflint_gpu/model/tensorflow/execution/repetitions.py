@@ -84,10 +84,12 @@ class Repetitions(Analysis):
 
     def functions_elsewhere(self, substrings: tuple[bytes, ...]) -> list[tuple[File, Node]]:
         """The functions of other files that running this one calls, in files with one of some byte strings."""
-        if not self.inference.project.others_mention(self.file.source, substrings):
+        project, words = self.inference.project, [substring.decode() for substring in substrings]
+        if not project.leads_elsewhere(self.file) or not project.others_mention(self.file.source, substrings):
             return []
-        words = [substring.decode() for substring in substrings]
-        return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
+        files = {file for file, _ in self._functions_elsewhere}
+        worded = {file for file in files if any(word in file.source.text for word in words)}
+        return [(file, node) for file, node in self._functions_elsewhere if file in worded]
 
     @cached_property
     def _hands_functions_on(self) -> bool:
@@ -195,7 +197,7 @@ class Repetitions(Analysis):
 
 
 def _is_uploaded(file: File, data: Expression) -> bool:
-    """`files.upload()`, or what a widget for uploads holds: a few pictures that somebody chooses by hand."""
+    """`files.upload()`, or what a widget for uploads holds: a few images that somebody chooses by hand."""
     names = [node for node in walk(data) if isinstance(node, cst.Name)]
     bound = (binding.value for name in names for binding in file.flow.lookup(name.value, name))
     return any(_UPLOADS.search(spelling(node)) for node in (data, *bound) if node is not None)

@@ -58,7 +58,7 @@ class TracedCalls(Analysis):
         return is_sequential and call is not None and not any(text in origin.file.code(call) for text in _BUILT)
 
     def _is_made_once(self, origin: Origin) -> bool:
-        """Whether a program surely makes no second model where it makes this one."""
+        """Whether a program certainly makes no second model where it makes this one."""
         site, seen = RunSite(origin.file, origin.node), set[Node]()
         while site.node not in seen:
             seen.add(site.node)

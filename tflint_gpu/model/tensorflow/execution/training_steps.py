@@ -99,7 +99,7 @@ class TrainingSteps(Analysis):
         return is_read(self.inference, run.file, run.call, for_weights=True)
 
     def _changes_own_input(self, run: Invocation, file: File, loop: LoopNode) -> bool:
-        """Whether a gradient makes the tensor of which the next iteration takes one: of a picture, an attack, a line.
+        """Whether a gradient makes the tensor of which the next iteration takes one: of an image, an attack, a line.
 
         Where a function takes it, the function's result is what it gets next.
         """

@@ -297,9 +297,11 @@ class LoopData(Analysis):
     def _rows(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> int | None:
         """How many rows an array of one of Keras's data sets has, or one in a display; others stand for more."""
         array = self.arrays.of(file, expr, context)
-        if array is not None or depth >= ARRAY_STEPS.limit:
-            is_known = array is not None and array.shape and self.arrays.is_loaded(file, expr, context)
-            return array.shape[0] if array is not None and is_known else None
+        if array is not None:
+            return array.shape[0] if array.shape and self.arrays.is_loaded(file, expr, context) else None
+        if depth >= ARRAY_STEPS.limit:
+            self.inference.meet(ARRAY_STEPS)
+            return None
         origins = self.inference.of(file, expr, context)
         if len(origins) != 1 or origins[0].access_path:
             return None

@@ -13,11 +13,10 @@ from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummar
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.tensorflow.api.datasets import SOURCES, SURE_SOURCES
 from tflint_gpu.model.tensorflow.api.devices import device_problem
-from tflint_gpu.model.tensorflow.api.keras_methods import TRAINING_WORDS, WEIGHTED
+from tflint_gpu.model.tensorflow.api.keras_methods import BATCH_SIZE_POSITIONS, TRAINING_WORDS, WEIGHTED
 from tflint_gpu.model.tensorflow.api.precision import CASTS, DOUBLE_SPELLINGS, FLOATX_SETTERS, POLICY_SETTERS
 
 _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
-_FITTING = {"fit": 3, "evaluate": 3, "predict": 2}
 _DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX_SETTERS | POLICY_SETTERS)
 _CASTING = frozenset(name.rpartition(".")[2] for name in CASTS)
 _LAYERS = WEIGHTED | {"__init__"}
@@ -56,11 +55,11 @@ def gives_batch_size(scope: PrefilterScope) -> bool:
 
 def _gives_batch_size(summary: FileSummary) -> bool:
     return any(
-        call.last in _FITTING
+        call.last in BATCH_SIZE_POSITIONS
         and (
             "batch_size" in call.keywords
             or UNNAMED in call.keywords
-            or call.size - len(call.keywords) >= _FITTING[call.last]
+            or call.size - len(call.keywords) > BATCH_SIZE_POSITIONS[call.last]
         )
         for call in summary.calls()
     )

@@ -73,7 +73,7 @@ class Operation:
 
     @property
     def forms_batches(self) -> bool:
-        """Whether its elements surely are batches: `batch`, a loader; one with `batch_size=None` gives rows."""
+        """Whether its elements certainly are batches: `batch`, a loader; one with `batch_size=None` gives rows."""
         size = self._size_parameter
         if size is None or size.default is ...:
             return size is not None

@@ -12,12 +12,12 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.tensorflow.api.keras_methods import BATCH_SIZE_POSITIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
 _VALIDATION_POSITION = 7
 
 
@@ -55,7 +55,7 @@ class KerasInputs(Analysis):
     def _inputs(self, file: File, call: cst.CSTNode) -> Iterator[KerasInput]:
         assert isinstance(call, cst.Call)
         method, data = method_name(call), argument(call, 0, "x")
-        if method not in _SIZE_POSITIONS or data is None:
+        if method not in BATCH_SIZE_POSITIONS or data is None:
             return
         receiver = self.kinds.receiver(file, call, method)
         feeding = ("fit", "make_train_function") if method == "fit" else (method,)
@@ -97,7 +97,7 @@ class KerasInputs(Analysis):
         named = self.constants.keyword_source(inputs.file, inputs.call, "batch_size")
         if named is not None:
             return named
-        position = _SIZE_POSITIONS[inputs.method]
+        position = BATCH_SIZE_POSITIONS[inputs.method]
         before = inputs.call.args[: position + 1]
         if len(before) <= position or any(arg.keyword is not None or arg.star for arg in before):
             return None

@@ -21,7 +21,7 @@ from tflint_gpu.model.tensorflow.tf_data.element_wise import ElementWise
 
 SEQUENTIAL_UP_TO = (2, 4)
 """The last version that was seen to run no map in parallel by itself."""
-# Beside these, what a call for each element costs does not count.
+# Next to these, what a call for each element costs does not count.
 _LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "tf.signal.", "tf.io.read_file")
 _CROPS = frozenset(["tf.image.resize_with_crop_or_pad", "tf.compat.v1.image.resize_image_with_crop_or_pad"])
 # Work for several threads: on the pixels of an image, on sound, or over the text of a document.

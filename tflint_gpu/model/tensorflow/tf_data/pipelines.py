@@ -112,7 +112,10 @@ class Pipelines(Analysis):
         origins = self.inference.of(file, expr, context)
         display = origins[0] if len(origins) == 1 and not origins[0].access_path else None
         if display is not None and isinstance(display.node, cst.Tuple | cst.List | cst.Dict):
-            for element in display.node.elements if depth <= PIPELINE_STEPS.limit else ():
+            if depth > PIPELINE_STEPS.limit:
+                self.inference.meet(PIPELINE_STEPS)
+                return
+            for element in display.node.elements:
                 yield from self._joined_in(display.file, element.value, display.context, depth + 1)
         else:
             yield from self.chains(file, expr, context, depth)

@@ -11,6 +11,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
@@ -18,10 +19,7 @@ from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
 
 _FEW = 5
-_BUILTINS = (
-    "range len int float str bool abs min max sum round zip enumerate sorted reversed list tuple dict set any all map "
-    "filter isinstance divmod pow print chr ord slice iter next"
-).split()
+_BUILTINS = COMPUTING | frozenset("int float str bool round filter divmod pow print chr ord slice iter next".split())
 # Methods of arrays, strings, lists and dictionaries. What else a method is called may be anybody's.
 _METHODS = frozenset(
     (

@@ -97,7 +97,7 @@ class Reached:
         return bool(self.start.occasions)
 
     @property
-    def steps(self) -> tuple[Frame, ...]:
+    def frames(self) -> tuple[Frame, ...]:
         """All that leads to the function, with the place where Keras is given what it traces."""
         return (*self.start.given, *self.path)
 
@@ -138,7 +138,7 @@ class Trace(Reached):
         """Whether it is a helper of a module, which other code may call with NumPy arrays."""
         inner = self.file.tree.function(self.function.node) is not None
         is_plain = self.function.owner is None and not inner
-        return bool(self.steps) and is_plain and isinstance(self.function.node, cst.FunctionDef)
+        return bool(self.frames) and is_plain and isinstance(self.function.node, cst.FunctionDef)
 
 
 class TracedFunctions(Analysis):

@@ -338,13 +338,3 @@ def _is_whole(index: cst.BaseSlice) -> bool:
 
 def _is_one(value: object) -> bool:
     return type(value) is int and value == 1
-
-
-def in_loop(file: File, node: Node) -> bool:
-    """Whether a place is run again and again by a loop of its own function."""
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.For | cst.While):
-            return True
-        if isinstance(parent, cst.FunctionDef):
-            return False
-    return False

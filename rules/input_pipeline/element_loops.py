@@ -10,16 +10,28 @@ import libcst as cst
 from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.children import spelling, walk
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.tensor_functions import ELEMENT_WORK, REDUCING, TENSOR_WORK
-from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, names_of
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    ELEMENT_WORK,
+    FEW,
+    REDUCING,
+    TENSOR_WORK,
+    Expression,
+    File,
+    Function,
+    Inference,
+    IterationFlow,
+    Kinds,
+    LoopData,
+    LoopNode,
+    Node,
+    Origin,
+    dotted_name,
+    iterable,
+    method_name,
+    names_of,
+    spelling,
+    walk,
+)
 
 # Functions that do to an axis more what they do to an element, and keep its shape or change it for all elements alike.
 _SHAPING = frozenset(

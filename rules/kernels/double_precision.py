@@ -8,24 +8,31 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class
-from tflint_gpu.model.python.syntax.children import spelling, walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
-from tflint_gpu.model.tensorflow.api.precision import (
+from tflint_gpu.model import (
     CASTS,
     DOUBLE_SPELLINGS,
     DOUBLES,
     FLOATX_SETTERS,
     POLICIES,
     POLICY_SETTERS,
+    WEIGHTED,
+    Analysis,
+    Class,
+    Context,
+    Expression,
+    File,
+    Guards,
+    Kinds,
+    Model,
+    Node,
+    Origin,
+    Trace,
+    TracedFunctions,
+    argument,
+    keras_kind,
+    spelling,
+    walk,
 )
-from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
-from tflint_gpu.model.tensorflow.types.guards import Guards
-from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
 
 DoubleKind: TypeAlias = Literal["default", "layer", "product"]
 

@@ -1,4 +1,4 @@
-"""How many bytes a dataset's elements have, where they are pictures that its functions decoded and resized."""
+"""How many bytes a dataset's elements have, where they are images that its functions decoded and resized."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.bounds import PICTURE_STEPS
+from tflint_gpu.bounds import IMAGE_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import BATCH_NEUTRAL, Analysis, MappedFunctions, argument
 
@@ -30,7 +30,7 @@ _FLOAT = 4
 _DECODERS = frozenset(
     f"tf.{folder}.decode_{kind}" for folder in ("io", "image") for kind in ("jpeg", "png", "image", "bmp", "jpg")
 )
-# Of a picture they make one of another size, given as a pair or as two numbers, in float32 but for the last ones.
+# Of an image they make one of another size, given as a pair or as two numbers, in float32 but for the last ones.
 _RESIZED_TO_PAIR = frozenset(["tf.image.resize", "tf.compat.v1.image.resize", "tf.compat.v1.image.resize_images"])
 _RESIZED_TO_NUMBERS = frozenset(["tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad"])
 _KEEPING_NUMBERS = frozenset(["tf.image.resize_with_crop_or_pad"])
@@ -55,8 +55,8 @@ _SAME_ELEMENTS = BATCH_NEUTRAL - {"enumerate"}
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture: pixels of its height and width, its channels, and the bytes of each number; None where unknown."""
+class Image:
+    """An image: pixels of its height and width, its channels, and the bytes of each number; None where unknown."""
 
     height: int | None = None
     width: int | None = None
@@ -73,11 +73,11 @@ class Picture:
         return product
 
 
-Element: TypeAlias = tuple[Picture, ...]
-"""The components of an element; one that is no known picture counts nothing."""
+Element: TypeAlias = tuple[Image, ...]
+"""The components of an element; one that is no known image counts nothing."""
 
 
-class DecodedPictures(Analysis):
+class DecodedImages(Analysis):
     """Analysis of the elements of datasets."""
 
     def __init__(self, model: Model) -> None:
@@ -85,11 +85,11 @@ class DecodedPictures(Analysis):
         self.functions = model.once(MappedFunctions)
 
     def element(self, chain: Chain, operations: Sequence[Operation]) -> Element:
-        """What the elements of a chain are after some of its operations, as far as they are pictures."""
+        """What the elements of a chain are after some of its operations, as far as they are images."""
         element: Element = ()
         if chain.made is not None and chain.made.name == "zip":
             parts = [self.element(joined, joined.operations) for joined in chain.inputs]
-            element = tuple(part[0] if len(part) == 1 else Picture() for part in parts)
+            element = tuple(part[0] if len(part) == 1 else Image() for part in parts)
         for operation in operations:
             if operation.name == "map":
                 element = self._mapped(operation, element)
@@ -111,16 +111,16 @@ class DecodedPictures(Analysis):
         return elements[0] if elements and all(known == elements[0] for known in elements) else ()
 
 
-def _given(callee: Callee, element: Element) -> dict[cst.Param, Picture]:
+def _given(callee: Callee, element: Element) -> dict[cst.Param, Image]:
     """What the parameters of a mapped function get."""
     parameters = [p for p in callee.function.parameters if isinstance(p, cst.Param)]
     return dict(zip(parameters, element, strict=False)) if len(element) == len(parameters) else {}
 
 
 class _Values:
-    """The pictures that expressions of one mapped function give."""
+    """The images that expressions of one mapped function give."""
 
-    def __init__(self, analysis: DecodedPictures, given: dict[cst.Param, Picture]) -> None:
+    def __init__(self, analysis: DecodedImages, given: dict[cst.Param, Image]) -> None:
         self.inference = analysis.inference
         self.constants = analysis.constants
         self.given = given
@@ -130,55 +130,55 @@ class _Values:
         origins = self.inference.of(file, expr, context)
         shown = [_components(origin) for origin in origins]
         if len(origins) == 1 and shown[0] is not None:
-            return tuple(self.picture(origins[0].file, part, origins[0].context) for part in shown[0])
-        return (self.picture(file, expr, context),)
+            return tuple(self.image(origins[0].file, part, origins[0].context) for part in shown[0])
+        return (self.image(file, expr, context),)
 
-    def picture(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> Picture:
-        """What is known of a picture on every way to it."""
-        if depth > PICTURE_STEPS.limit:
-            self.inference.meet(PICTURE_STEPS)
-            return Picture()
-        pictures = [self._of(origin, depth + 1) for origin in self.inference.of(file, expr, context)]
-        return pictures[0] if pictures and all(known == pictures[0] for known in pictures) else Picture()
+    def image(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> Image:
+        """What is known of an image on every way to it."""
+        if depth > IMAGE_STEPS.limit:
+            self.inference.meet(IMAGE_STEPS)
+            return Image()
+        images = [self._of(origin, depth + 1) for origin in self.inference.of(file, expr, context)]
+        return images[0] if images and all(known == images[0] for known in images) else Image()
 
-    def _of(self, origin: Origin, depth: int) -> Picture:
+    def _of(self, origin: Origin, depth: int) -> Image:
         node, file, context = origin.node, origin.file, origin.context
         if origin.access_path:
-            return Picture()
+            return Image()
         if isinstance(node, cst.Param):
-            return self.given.get(node, Picture())
+            return self.given.get(node, Image())
         if isinstance(node, cst.BinaryOperation):
             return self._computed(file, node, context, depth)
-        return self._called(origin, node, depth) if isinstance(node, cst.Call) else Picture()
+        return self._called(origin, node, depth) if isinstance(node, cst.Call) else Image()
 
-    def _computed(self, file: File, node: cst.BinaryOperation, context: Context | None, depth: int) -> Picture:
+    def _computed(self, file: File, node: cst.BinaryOperation, context: Context | None, depth: int) -> Image:
         """`image / 255`: a division of bytes gives float32."""
-        sides = [self.picture(file, side, context, depth) for side in (node.left, node.right)]
-        picture = max(sides, key=lambda side: side.size or (side.channels or 0))
-        is_of_bytes = isinstance(node.operator, cst.Divide) and picture.number == 1
-        return replace(picture, number=_FLOAT) if is_of_bytes else picture
+        sides = [self.image(file, side, context, depth) for side in (node.left, node.right)]
+        image = max(sides, key=lambda side: side.size or (side.channels or 0))
+        is_of_bytes = isinstance(node.operator, cst.Divide) and image.number == 1
+        return replace(image, number=_FLOAT) if is_of_bytes else image
 
-    def _called(self, origin: Origin, call: cst.Call, depth: int) -> Picture:
+    def _called(self, origin: Origin, call: cst.Call, depth: int) -> Image:
         name, file, context = origin.made_by or "", origin.file, origin.context
-        given = self.picture(file, call.args[0].value, context, depth) if call.args else Picture()
+        given = self.image(file, call.args[0].value, context, depth) if call.args else Image()
         if name in _DECODERS:
             channels = self.constants.of(file, argument(call, 1, "channels"), context)
             is_plain = argument(call, -1, "dtype") is None
-            return Picture(channels=_number(channels), number=1 if is_plain else None)
+            return Image(channels=_number(channels), number=1 if is_plain else None)
         if name in _RESIZED_TO_PAIR:
             height, width = self._numbers(file, argument(call, 1, "size"), context, 2)
             may_keep_numbers = argument(call, 2, "method") is not None
-            return Picture(height, width, given.channels, given.number if may_keep_numbers else _FLOAT)
+            return Image(height, width, given.channels, given.number if may_keep_numbers else _FLOAT)
         if name in _RESIZED_TO_NUMBERS:
             sizes = (argument(call, 1, "target_height"), argument(call, 2, "target_width"))
             height, width = (_number(self.constants.of(file, size, context)) for size in sizes)
-            return Picture(height, width, given.channels, given.number if name in _KEEPING_NUMBERS else _FLOAT)
+            return Image(height, width, given.channels, given.number if name in _KEEPING_NUMBERS else _FLOAT)
         if name in _SHAPED:
             height, width, channels = self._numbers(file, argument(call, 1, _SHAPED[name]), context, 3)
-            return Picture(height, width, channels, given.number)
+            return Image(height, width, channels, given.number)
         if name in _CASTS:
             return replace(given, number=self._bytes(file, argument(call, 1, "dtype")))
-        return given if name in _ARITHMETIC or name.startswith(_PIXELS) else Picture()
+        return given if name in _ARITHMETIC or name.startswith(_PIXELS) else Image()
 
     def _numbers(
         self, file: File, expr: Expression | None, context: Context | None, count: int

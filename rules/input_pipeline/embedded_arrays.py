@@ -8,15 +8,22 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArray, NumpyArrays
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
-from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
-from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode
-from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    Analysis,
+    Expression,
+    File,
+    Kinds,
+    MappedCode,
+    Model,
+    Node,
+    NumpyArray,
+    NumpyArrays,
+    Traced,
+    TracedCode,
+    displayed,
+    returns_tensor,
+    walk,
+)
 
 LARGE = 10 * 2**20
 """Arrays of so many bytes are reported: tracing then takes half a second longer, and 150 MB more; see the rule."""

@@ -1,4 +1,4 @@
-"""Pictures of sizes of their own, which a loop gives a model one after the other: `tf.function` traces each size."""
+"""Images of sizes of their own, which a loop gives a model one after the other: `tf.function` traces each size."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _READING = (
 
 
 def has_size_of_file(inference: Inference, run: Invocation) -> bool:
-    """Whether the model gets a picture as it was read from a file, which nothing brings to one size."""
+    """Whether the model gets an image as it was read from a file, which nothing brings to one size."""
     regions = [(run.root_file, run.loop), *((function.file, function.node) for function in run.functions)]
     calls = [*(frame.node for frame in run.path), run.call]
     names = frozenset[str]()
     for index, ((file, region), call) in enumerate(zip(regions, calls, strict=True)):
         assert isinstance(call, cst.Call)
-        flow = _pictures(inference, file, region, call, names)
+        flow = _images(inference, file, region, call, names)
         if call is run.call:
             return any(flow.holds(arg.value) for arg in call.args)
         passed = inference.definitions.passed(file, call, run.functions[index])
@@ -45,10 +45,10 @@ def has_size_of_file(inference: Inference, run: Invocation) -> bool:
     return False
 
 
-def _pictures(
+def _images(
     inference: Inference, file: File, region: LoopNode | FunctionNode, taking: cst.Call, names: frozenset[str]
 ) -> IterationFlow:
-    """What holds pictures as they were read, in a loop or a function whose parameters of these names get such."""
+    """What holds images as they were read, in a loop or a function whose parameters of these names get such."""
     calls = [call for call in file.calls_below.get(region, ()) if call is not taking]
     given = {use for name in names for use in file.tree.uses.get(name, ()) if _is_given(file, region, use)}
     sources = frozenset(call for call in calls if _reads(inference, file, call)) | given
@@ -65,7 +65,7 @@ def _resizes(call: cst.Call) -> bool:
 
 
 def _reads(inference: Inference, file: File, call: cst.Call) -> bool:
-    """Whether a call reads a picture, itself or in a function of the project that brings it to no size."""
+    """Whether a call reads an image, itself or in a function of the project that brings it to no size."""
     if (file.name(call.func) or "").startswith(tuple(_READING)):
         return argument(call, -1, "target_size") is None
     functions = [callee.function for callee in inference.callees(file, call)]

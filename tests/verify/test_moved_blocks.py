@@ -1,0 +1,131 @@
+"""Steps of which only the tape and the update can be traced: they are measured moved out of their method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from forked import ForkedPrograms
+from verified import MODEL_AND_DATA, cases_of
+
+from tflint_gpu.verify.execution.worker import Outcome
+
+LEARNER = """
+import random
+import numpy as np
+
+class Learner:
+    def __init__(self):
+        self.past, self.scale = [], 0.5
+        self.net = model
+
+    def note(self, row):
+        self.past.append(row)
+
+    def improve(self, gain, over):
+        {before}
+        rows = np.array(random.sample(self.past, 8))
+        marks = np.arange(8) % 2 == 0
+        {after}
+        with tf.GradientTape() as recorded:
+            value = self.net(rows[:, :4])
+            wanted = gain + self.scale * value * (1 - int(over)) * marks
+            error = tf.reduce_mean(tf.square(wanted - value))
+        slopes = recorded.gradient(error, self.net.trainable_variables)
+        optimizer.apply_gradients(zip(slopes, self.net.trainable_variables))
+        return error
+
+learner = Learner()
+moments = range(4000)
+for moment in moments:
+    learner.note(np.full(4, moment % 7 / 7))
+    if len(learner.past) > 20:
+        learner.improve(moment / 4000, moment % 3 == 0)
+"""
+
+
+def planned(code: str, folder: Path) -> tuple[str, str, list[Path]]:
+    """The texts of both programs of the eager step, and where they lie."""
+    (folder / "learn.py").write_text(MODEL_AND_DATA + code)
+    (case,) = [case for case in cases_of(folder / "learn.py") if case.diagnostic.code == "TFG202"]
+    assert case.pair is not None, case.reason
+    assert any("gets the program's numbers as tensors" in text for text in case.pair.remarks) == (
+        "handed(" in case.pair.after.files["learn.py"]
+    )
+    pair = (case.pair.before, case.pair.after)
+    paths = [program.write(folder / name) for name, program in zip(("before", "after"), pair, strict=True)]
+    return pair[0].files["learn.py"], pair[1].files["learn.py"], paths
+
+
+def finished(outcome: Outcome) -> Outcome:
+    assert outcome.status == "finished" and outcome.result is not None, outcome.stderr
+    return outcome
+
+
+def test_a_block_moves_out_of_a_method_that_cannot_be_traced(tmp_path: Path, forks: ForkedPrograms) -> None:
+    """Protects agents: what draws from their memory stays in Python, and the weights become the same."""
+    before, after, paths = planned(LEARNER.format(before="pass", after="pass"), tmp_path)
+    head = after[after.index("@tf.function") :]
+    assert head.index("def train_step(") < head.index("class Learner") and "    @tf.function" not in after
+    assert "int(over))" in after and "int(over)" not in after[: after.index("class Learner")]
+    assert "train_step" not in before and before.count("passed(0)") == after.count("passed(0)") == 1
+    flagged, repaired = (finished(forks.outcome(path)) for path in paths)
+    assert flagged.result is not None and repaired.result is not None
+    np.testing.assert_allclose(flagged.result.outputs, repaired.result.outputs, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("global moments", "moments = 1"),
+        ("pass", "self.net.__call = 1"),
+    ],
+)
+def test_what_is_before_the_block_does_not_keep_it(before: str, after: str, tmp_path: Path) -> None:
+    """Protects from keeping a block where it is for what stays there."""
+    _, text, _ = planned(LEARNER.format(before=before, after=after), tmp_path)
+    assert "handed(" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("error = tf", "self.last = error = tf"),
+        ("slopes = ", "self.past.append(error)\n        slopes = "),
+        ("value = self.net(rows", "value = super().__getattribute__('net')(rows"),
+        ("slopes = recorded", "slopes = self.__class__.__slopes = recorded"),
+    ],
+)
+def test_a_block_that_would_do_another_thing_stays(old: str, new: str, tmp_path: Path) -> None:
+    """Protects from measuring a repair that keeps what Python does in the block to the one time it is traced."""
+    code = LEARNER.format(before="pass", after="pass")
+    assert old in code
+    _, text, _ = planned(code.replace(old, new), tmp_path)
+    assert "handed(" not in text
+
+
+PADDED = """
+import numpy as np
+
+texts = [[[0.25] * (4 - n), [0.5] * 4] for n in (0, 0, 0)] * 20
+for text in texts:
+    with tf.GradientTape() as recorded:
+        value = model(np.expand_dims(text[0], axis=0))
+        error = tf.reduce_mean(tf.square(value - float(len(text)))) if value is not None else np.sum(text)
+    slopes = recorded.gradient(error, model.trainable_variables)
+    optimizer.apply_gradients(zip(slopes, model.trainable_variables))
+    print(error)
+"""
+
+
+def test_what_numpy_makes_of_the_data_stays_outside(tmp_path: Path, forks: ForkedPrograms) -> None:
+    """Protects steps that prepare their batch under the tape: NumPy takes no tensor while a function is traced."""
+    _, after, paths = planned(PADDED, tmp_path)
+    assert "handed(" in after and "np.expand_dims(text[0], axis=0)" in after[after.index("handed(") :]
+    moved = after[after.index("def train_step") : after.index("for text in")]
+    assert "expand_dims_1)" in moved and "np.expand_dims" not in moved
+    assert "np.sum(text)" in moved, "it may not run"
+    flagged, repaired = (finished(forks.outcome(path)) for path in paths)
+    assert flagged.result is not None and repaired.result is not None
+    np.testing.assert_allclose(flagged.result.outputs, repaired.result.outputs, rtol=1e-3, atol=1e-5)

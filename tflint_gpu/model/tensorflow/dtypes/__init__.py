@@ -1,1 +1,0 @@
-"""Floating-point precision."""

@@ -1,0 +1,96 @@
+"""Writes files of data sets that everybody knows, in the formats in which they are published, with made-up rows.
+
+`tflint-gpu verify` lays a copy next to a program in which something reads such a file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import pickle
+import tarfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+_ROWS = 1000
+_TEXTS, _WORDS = 1024, 10_000
+_draw = numpy.random.default_rng(1)
+
+# The folder in each archive, its files, and the names and numbers of classes of its labels, as
+# https://www.cs.toronto.edu/~kriz/cifar.html describes them.
+_CIFAR: dict[str, tuple[str, tuple[str, ...], dict[str, int]]] = {
+    "cifar-10-python.tar.gz": (
+        "cifar-10-batches-py",
+        (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"),
+        {"labels": 10},
+    ),
+    "cifar-100-python.tar.gz": ("cifar-100-python", ("train", "test"), {"coarse_labels": 20, "fine_labels": 100}),
+}
+
+
+def written(place: str) -> str:
+    """Write the file of a data set that its name tells; return what it is, and nothing where the name tells none."""
+    name, folder = os.path.basename(place), os.path.basename(os.path.dirname(place))
+    for archive, (inside, files, labels) in _CIFAR.items():
+        if name == archive:
+            with tarfile.open(place, "w:gz", compresslevel=1) as packed:
+                for file in files:
+                    _add(packed, f"{inside}/{file}", _batch(labels))
+                _add(packed, f"{inside}/{'batches.meta' if len(labels) == 1 else 'meta'}", _names(labels))
+            return f"{archive}, with {_ROWS} images of 32x32x3 in each of its files"
+        if folder == inside and name in files:
+            with open(place, "wb") as batch:
+                batch.write(_batch(labels))
+            return f"{_ROWS} images of 32x32x3 ({folder}/{name})"
+    if name == "imdb.pkl":
+        texts = [_draw.integers(1, _WORDS, int(_draw.integers(20, 300))).tolist() for _ in range(_TEXTS)]
+        with open(place, "wb") as known:
+            pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), known)
+        return f"{_TEXTS} texts of word numbers, and labels (imdb.pkl)"
+    return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
+
+
+def _idx(place: str) -> str:
+    """A file of MNIST's format, packed: a header, and the bytes of images or of labels."""
+    name = os.path.basename(place)
+    rows, is_image = (60_000 if "train" in name else 10_000), "idx3" in name
+    sides = (28, 28) if is_image else ()
+    repeated = _draw.integers(0, 256 if is_image else 10, (100, *sides)).astype("uint8").tobytes() * (rows // 100)
+    header = numpy.array([2051 if is_image else 2049, rows, *sides], ">i4").tobytes()
+    with gzip.open(place, "wb", compresslevel=1) as file:
+        file.write(header + repeated)
+    return f"{rows} {'images of 28x28' if is_image else 'labels'} ({name})"
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _batch(labels: Mapping[str, int]) -> bytes:
+    numbers = {key: _draw.integers(0, classes, _ROWS).tolist() for key, classes in labels.items()}
+    return _pickled({"data": _draw.integers(0, 256, (_ROWS, 3072)).astype("uint8"), **numbers})
+
+
+def _names(labels: Mapping[str, int]) -> bytes:
+    return _pickled(
+        {key.replace("labels", "label_names"): [str(n) for n in range(count)] for key, count in labels.items()}
+    )
+
+
+def _pickled(parts: Mapping[str, Any]) -> bytes:
+    """A dictionary as Python 2 wrote it: its texts are read as texts, or as bytes with `encoding="bytes"`."""
+    content = b"\x80\x02}("
+    for name, value in parts.items():
+        texts = isinstance(value, list) and all(isinstance(text, str) for text in value)
+        content += _text(name)
+        content += b"](" + b"".join(map(_text, value)) + b"e" if texts else pickle.dumps(value, 2)[2:-1]
+    return content + b"u."
+
+
+def _text(text: str) -> bytes:
+    return b"U" + bytes([len(text)]) + text.encode()
