@@ -27,6 +27,8 @@ _LOADED: dict[str, tuple[Shape | None, Shape, int, int]] = {
     "reuters": (None, (), 8_982, 2_246),
 }
 """Of each data set of Keras the shape of a sample (None for texts of several lengths), of a label, and the lengths."""
+IMAGE_SETS = frozenset(["mnist", "fashion_mnist", "cifar10", "cifar100"])
+"""Those of Keras's data sets whose arrays are all of bytes."""
 _CHANGING_LENGTHS = ("maxlen", "test_split")
 _BY_SHAPE = frozenset(
     (

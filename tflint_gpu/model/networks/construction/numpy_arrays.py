@@ -154,7 +154,8 @@ class NumpyArrays:
             return self._method(origin, call, func, depth)
         named = self._named_dtype(file, argument(call, -1, "dtype"), context)
         if name.startswith("keras.datasets."):
-            return arrays.called(name, self._arguments(origin, call)), "uint8"
+            dtype = "uint8" if name.split(".")[2] in arrays.IMAGE_SETS else ""
+            return arrays.called(name, self._arguments(origin, call)), dtype
         if not name.startswith("numpy."):
             return UNKNOWN, ""
         first = self.of(file, call.args[0].value, context, depth) if call.args and not call.args[0].star else None
