@@ -337,7 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Go on for some minutes, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=8.0, help="that this call may take")
-    parser.add_argument("--budget", type=float, default=90.0, help="seconds of verify for each program")
+    parser.add_argument("--budget", type=float, default=150.0, help="seconds of verify for each program")
     parser.add_argument("--device", default="gpu", help="as for verify")
     parser.add_argument("--only", choices=get_args(Kind))
     parser.add_argument("--first", nargs="+", default=[], metavar="NAME", help="what is done first: words in names")
