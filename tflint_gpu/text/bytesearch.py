@@ -16,7 +16,8 @@ JUPYTEXT_ENDING = ".md"
 ENDINGS = (".py", NOTEBOOK_ENDING, QUARTO_ENDING, JUPYTEXT_ENDING)
 """Of the files that are checked."""
 _JUPYTEXT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
-_FIRST_CALL = re.compile(rb"^(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()", re.MULTILINE)
+# A pattern that begins with a newline is searched several times faster than one that begins with `^`.
+_FIRST_CALL = re.compile(rb"\n(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()")
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
@@ -30,7 +31,7 @@ def mentions_tensorflow(data: bytes) -> bool:
 
 def runs_something(data: bytes) -> bool:
     """Whether a module has a call or a loop of its own: it does something when it is run, not only where imported."""
-    return b"__main__" in data or _FIRST_CALL.search(data) is not None
+    return b"__main__" in data or _FIRST_CALL.search(b"\n" + data) is not None
 
 
 def is_jupytext(data: bytes) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
-_IMPORT = regex(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
+# A pattern that begins with a newline is searched several times faster than one that begins with `^`.
+_IMPORT = regex(rb"\n[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)")
 
 
 class ImportSearch:
@@ -28,7 +28,7 @@ class ImportSearch:
             asked: gets the paths that are looked for.
         """
         folder, top = str(path.parent), str(root)
-        for name in dict.fromkeys(_IMPORT.findall(data)):  # functions of one file import the same again
+        for name in dict.fromkeys(_IMPORT.findall(b"\n" + data)):  # functions of one file import the same again
             mentions, paths = self._answer(folder, top, name)
             if asked is not None:
                 asked.update(paths)
