@@ -11,13 +11,14 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tflint_gpu.cli.check.watching import has_a_say
+from tflint_gpu.cli.check.watching import has_a_say, watch
 
 BROKEN = 'import tensorflow as tf\n\nwith tf.device("/GUP:0"):\n    pass\n'
 WHOLE = BROKEN.replace("GUP", "GPU")
@@ -84,6 +85,19 @@ def watching(tmp_path: Path) -> Iterator[Any]:
         if one.process.poll() is None:
             one.process.kill()
             one.process.wait()
+
+
+@needs_watchdog
+def test_what_watchdog_warns_of_is_no_part_of_a_report(tmp_path: Path) -> None:
+    """Protects who watches a folder in which the cache is made just then: watchdog warns of a folder that it saw twice."""
+
+    def check() -> int:
+        warnings.warn_explicit("seen twice", RuntimeWarning, "inotify.py", 365, "watchdog.observers.inotify")
+        raise KeyboardInterrupt
+
+    with warnings.catch_warnings(record=True) as told, pytest.raises(KeyboardInterrupt):
+        watch(check, [str(tmp_path)])
+    assert told == []
 
 
 @needs_watchdog

@@ -7,6 +7,7 @@ import importlib.util
 import queue
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -72,6 +73,8 @@ def _observed(paths: Sequence[Path]) -> queue.SimpleQueue[str]:
     from watchdog.events import FileSystemEventHandler
     from watchdog.observers import Observer
 
+    # It warns of a folder that is made while it looks for folders: that of the cache, which nobody waits for.
+    warnings.filterwarnings("ignore", module=r"watchdog\.")
     changes: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def note(_: object, event: Any) -> None:
