@@ -11,12 +11,12 @@ from tflint_gpu.rule import (
     Experiment,
     Finding,
     Fix,
-    Note,
     Prediction,
     Rule,
     Workload,
     draw_in_graph,
     importing,
+    notes_on,
 )
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ _RAISES: dict[Misuse, str] = {
 
 def _finding(model: Model, misplaced: Misplaced) -> Finding:
     short = misplaced.name.replace("numpy.", "np.", 1)
-    notes = tuple(Note(frame.file, frame.node, frame.text) for frame in misplaced.traced.frames)
+    notes = notes_on(misplaced.traced.frames)
     place = misplaced.call.func
     where = f"in {misplaced.traced.entry}"
     if misplaced.misuse in _RAISES:

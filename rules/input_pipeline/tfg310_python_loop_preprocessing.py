@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import prepares_elements
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -82,8 +82,7 @@ class PythonLoopPreprocessing(Rule):
 
 def _notes(preparation: Preparation) -> Iterator[Note]:
     yield Note(preparation.outer_file, preparation.outer, _OUTER[preparation.where])
-    for step in preparation.path:
-        yield Note(step.file, step.node, step.text)
+    yield from notes_on(preparation.path)
 
 
 _AGAIN = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import TRACING_SUBSTRINGS, makes_arrays
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -109,7 +109,7 @@ def _finding(array: EmbeddedArray) -> Finding:
     what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {array.traced.entry}"
     home = array.array.origin
     notes = [Note(home.file, home.node, "the array is made here")]
-    notes += [Note(frame.file, frame.node, frame.text) for frame in array.traced.frames]
+    notes += notes_on(array.traced.frames)
     help = f"make it a tensor before, `tf.constant({name})`, or pass it as an argument: a tensor is not copied"
     if size >= _LIMIT:
         return Finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import HostFunctions
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -57,7 +57,7 @@ class PythonFunctionUnderJit(Rule):
         for function in model.once(HostFunctions).compiled:
             name = function.host.name.removeprefix("tf.compat.v1.").removeprefix("tf.")
             notes = [Note(function.file, function.place, "compiled with XLA here")]
-            notes += [Note(step.file, step.node, step.text) for step in function.host.traced.frames]
+            notes += notes_on(function.host.traced.frames)
             yield Finding(
                 function.host.file,
                 function.host.call.func,

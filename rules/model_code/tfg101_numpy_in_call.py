@@ -29,11 +29,11 @@ from tflint_gpu.rule import (
     Finding,
     Fix,
     NoExperiment,
-    Note,
     Prediction,
     Rule,
     Workload,
     importing,
+    notes_on,
     wrap,
 )
 
@@ -205,7 +205,7 @@ def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
         + ("" if name in RAISES_EAGERLY else eagerly),
         Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
         help=alternatives(name),
-        notes=tuple(Note(frame.file, frame.node, frame.text) for frame in trace.frames),
+        notes=notes_on(trace.frames),
         fix=_fix(model, trace, call, name),
         subject=trace,
     )

@@ -16,15 +16,7 @@ from tflint_gpu.model import (
     drawn_in_graph,
     draws_while_traced,
 )
-from tflint_gpu.rule import (
-    Experiment,
-    Finding,
-    Note,
-    Prediction,
-    Rule,
-    Workload,
-    draw_in_graph,
-)
+from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, draw_in_graph, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Traced
@@ -121,5 +113,5 @@ def _finding(model: Model, traced: Traced, call: cst.Call, name: str) -> Finding
         Prediction("wrong-result", ("traced",), basis="one value in all steps of a trace; measured with 2.15 and 2.21"),
         help=drawn_in_graph(name),
         fix=draw_in_graph(model, traced.file, call, name),
-        notes=tuple(Note(frame.file, frame.node, frame.text) for frame in traced.frames),
+        notes=notes_on(traced.frames),
     )

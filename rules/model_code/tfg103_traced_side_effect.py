@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import TRACING_SUBSTRINGS, SideEffects, has_effects_while_traced, is_for_tensorflow_1
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import EffectKind, Model, SideEffect
@@ -138,7 +138,7 @@ _HELP: dict[EffectKind, str] = {
 
 def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
     traced = effect.traced
-    notes = [Note(frame.file, frame.node, frame.text) for frame in traced.frames]
+    notes = [*notes_on(traced.frames)]
     notes += [Note(traced.file, other.node, "the same holds here") for other in others]
     advice = _HELP[effect.kind].format(target=effect.target)
     if effect.kind == "argument":

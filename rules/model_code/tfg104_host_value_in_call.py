@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import TRACING_SUBSTRINGS, HostValue, HostValues, TracedCode, asks_values_while_traced
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, ValueUse
@@ -100,7 +100,7 @@ def _finding(value: HostValue) -> Finding:
         f"{value.text} on a tensor raises {_RAISES[value.use]}: it {asks} while {who} traces {traced.entry}",
         Prediction("crash", ("traced",), basis=f"{_RAISES[value.use]}; measured with 2.15 and 2.21"),
         help=_HELP[value.use],
-        notes=tuple(Note(frame.file, frame.node, frame.text) for frame in traced.frames),
+        notes=notes_on(traced.frames),
         subject=value,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import TRACING_SUBSTRINGS, HostFunctions, OnGradient
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import GradientKind, Model
@@ -93,7 +93,7 @@ def _finding(model: Model, gradient: OnGradient) -> Finding:
         "passes": f"{name} goes back to Python in every call",
     }[kind]
     xla = "; XLA, which Keras 3 turns on by itself on a GPU, cannot compile it" if model.target.keras >= 3 else ""
-    notes = [Note(frame.file, frame.node, frame.text) for frame in host.traced.frames]
+    notes = [*notes_on(host.traced.frames)]
     if host.function is not None:
         notes.append(Note(host.function.file, host.function.node, "this function runs on the host"))
     return Finding(

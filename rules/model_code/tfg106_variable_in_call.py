@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import FUNCTIONAL_API, TRACING_SUBSTRINGS, CreatedState, creates_while_traced, is_for_tensorflow_1
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 from .moved_layers import made_in_init
 
@@ -115,7 +115,7 @@ def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
     when = f"Keras traces it ({occasions})" if traced.keras else "TensorFlow traces it"
     where = f" with `{created.mode}`" if created.mode else ""
     eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""
-    notes = [Note(frame.file, frame.node, frame.text) for frame in traced.frames]
+    notes = [*notes_on(traced.frames)]
     notes += [Note(traced.file, other.call.func, "this is created in every call, too") for other in others]
     return Finding(
         traced.file,

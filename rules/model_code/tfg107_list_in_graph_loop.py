@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import GraphLists, grows_list_while_traced
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Leak, Model
@@ -90,7 +90,7 @@ def _finding(leak: Leak) -> Finding:
         notes=(
             Note(file, leak.loop, "the loop of the graph"),
             Note(file, leak.use, "the list is used here"),
-            *(Note(frame.file, frame.node, frame.text) for frame in leak.traced.frames),
+            *notes_on(leak.traced.frames),
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -93,7 +93,7 @@ _WORKLOAD = Workload(
 
 def _finding(recursion: Recursion) -> Finding:
     function = recursion.function
-    notes = [Note(step.file, step.node, step.text) for path in recursion.paths for step in path]
+    notes = [note for path in recursion.paths for note in notes_on(path)]
     return Finding(
         function.file,
         function.node.name if isinstance(function.node, cst.FunctionDef) else function.node,

@@ -19,7 +19,7 @@ from tflint_gpu.model import (
     method_name,
     takes_gradients_again,
 )
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, Invocation, LoopNode, Model, Origin
@@ -204,7 +204,7 @@ def _finding(run: Invocation, made: Origin) -> Finding:
         help="call the step by `strategy.run` on batches of `strategy.experimental_distribute_dataset`, or use `fit`",
         notes=(
             Note(run.root_file, run.loop, "the loop that trains"),
-            *(Note(frame.file, frame.node, frame.text) for frame in run.path),
+            *notes_on(run.path),
             Note(made.file, made.node, "the model is made in the strategy's scope"),
         ),
     )

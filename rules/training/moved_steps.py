@@ -58,7 +58,7 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
     return Change(file, above, made.definition, "above"), Change(file, made.first, _handing(made), last=made.last)
 
 
-def moved_statements(step: EagerStep) -> tuple[Change, ...]:
+def moved_from_loop(step: EagerStep) -> tuple[Change, ...]:
     """What moves a step among the statements of a loop into a function; what the host makes of its data stays.
 
     Raises:

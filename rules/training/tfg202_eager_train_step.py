@@ -29,9 +29,10 @@ from tflint_gpu.rule import (
     Workload,
     fix_changes,
     measured_loop,
+    notes_on,
 )
 
-from .moved_steps import moved_block, moved_statements, moved_step
+from .moved_steps import moved_block, moved_from_loop, moved_step
 from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class EagerTrainStep(Rule):
                 help=_help(step, repair),
                 notes=(
                     Note(step.loop_file, step.loop, f"{loops.of_loop(step.loop_file, step.loop).text} that runs it"),
-                    *(Note(place.file, place.node, place.text) for place in step.path),
+                    *notes_on(step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
                     *_blocker_note(step, repair),
                 ),
@@ -192,7 +193,7 @@ def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
     try:
-        return moved_statements(step)
+        return moved_from_loop(step)
     except NotMovable as error:
         raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import FunctionObjects, makes_functions_again
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -75,7 +75,7 @@ class TfFunctionInLoop(Rule):
         objects = model.once(FunctionObjects)
         for made in objects.short_lived():
             notes = [Note(made.loop_file, made.loop, "in every iteration of this loop")]
-            notes += [Note(step.file, step.node, step.text) for step in made.path]
+            notes += notes_on(made.path)
             thaws = objects.thaws(made)
             yield Finding(
                 made.file,

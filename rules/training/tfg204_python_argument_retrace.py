@@ -20,6 +20,7 @@ from tflint_gpu.rule import (
     fix_changes,
     importing,
     measured_loop,
+    notes_on,
     wrap,
 )
 
@@ -113,7 +114,7 @@ class PythonArgumentRetrace(Rule):
                 help=_help(text, argument.name, need),
                 notes=(
                     Note(loop.file, loop.loop, "this loop changes the number"),
-                    *(Note(step.file, step.node, step.text) for step in loop.path),
+                    *notes_on(loop.path),
                     Note(argument.made_file, argument.made, "this makes the `tf.function`"),
                 ),
                 fix=_fix(argument, need) if need is not None else None,

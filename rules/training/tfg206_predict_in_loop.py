@@ -41,6 +41,7 @@ from tflint_gpu.rule import (
     Workload,
     fix_changes,
     measured_loop,
+    notes_on,
     predict_on_batch,
 )
 
@@ -116,7 +117,7 @@ class PredictInLoop(Rule):
                 help=_help(model, invocation),
                 notes=(
                     Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
-                    *(Note(step.file, step.node, step.text) for step in invocation.path),
+                    *notes_on(invocation.path),
                 ),
                 fix=_stacked(invocation) or predict_on_batch(invocation.file, invocation.call),
                 subject=invocation,

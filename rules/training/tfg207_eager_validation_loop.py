@@ -15,6 +15,7 @@ from tflint_gpu.rule import (
     Workload,
     call_under_function,
     eager_against_traced,
+    notes_on,
 )
 
 from .step_sizes import of_forward_pass
@@ -95,7 +96,7 @@ class EagerValidationLoop(Rule):
         """Yield the model calls that a loop over a dataset runs eagerly."""
         for forward in model.once(ForwardPasses).eager:
             notes = [Note(forward.loop_file, forward.loop, "the loop over the data")]
-            notes += [Note(step.file, step.node, step.text) for step in forward.path]
+            notes += notes_on(forward.path)
             if forward.usage is not None:
                 notes.append(Note(forward.file, forward.usage, "this shows that it is a Keras model"))
             yield Finding(

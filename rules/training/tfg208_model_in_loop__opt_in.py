@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
+from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -75,7 +75,7 @@ class ModelInLoop(Rule):
                 Note(dropped.loop_file, dropped.loop, "in every iteration of this loop"),
                 Note(dropped.made_file, dropped.made, "each iteration makes its model here"),
             ]
-            notes += [Note(step.file, step.node, step.text) for step in repeated.path]
+            notes += notes_on(repeated.path)
             yield Finding(
                 repeated.file,
                 repeated.call.func.attr,

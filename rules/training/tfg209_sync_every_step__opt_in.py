@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import TIMERS, Guards, HostReads, Runtime
-from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
+from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -101,7 +101,7 @@ class SyncEveryStep(Rule):
                 fix=shown_at_times(model.file, reads),
                 notes=(
                     Note(model.file, reads.loop, "the loop of the steps"),
-                    *(Note(frame.file, frame.node, frame.text) for frame in first.path),
+                    *notes_on(first.path),
                     *(Note(other.file, other.value, "this is read in every step, too") for other in others),
                 ),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -101,7 +101,7 @@ _WORKLOAD = Workload(
 
 def _finding(frozen: FrozenGlobal) -> Finding:
     traced, name = frozen.traced, frozen.name.value
-    notes = [Note(frame.file, frame.node, frame.text) for frame in traced.frames]
+    notes = [*notes_on(traced.frames)]
     notes += [Note(traced.file, change, f"`{name}` is changed here") for change in frozen.changes]
     return Finding(
         traced.file,

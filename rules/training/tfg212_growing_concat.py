@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import joins_again, may_grow
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Node
@@ -76,7 +76,7 @@ class GrowingConcat(Rule):
                 fix=joined_once(first) if not others else None,
                 notes=(
                     Note(first.loop_file, first.loop, "in every iteration of this loop"),
-                    *(Note(step.file, step.node, step.text) for step in first.path),
+                    *notes_on(first.path),
                     *(Note(other.file, other.call, f"`{other.name}` grows here, too") for other in others),
                 ),
             )

@@ -19,6 +19,7 @@ from tflint_gpu.rule import (
     Workload,
     fix_changes,
     measured_loop,
+    notes_on,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class HostWeightCopy(Rule):
             repeated = copy.repeated
             assert isinstance(repeated.call.func, cst.Attribute)
             notes = [Note(repeated.root_file, repeated.loop, "the loop of training steps")]
-            notes += [Note(step.file, step.node, step.text) for step in repeated.path]
+            notes += notes_on(repeated.path)
             if copy.source is None:
                 notes.append(Note(repeated.file, copy.read, "the weights are read here"))
             yield Finding(

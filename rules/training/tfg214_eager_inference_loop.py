@@ -15,6 +15,7 @@ from tflint_gpu.rule import (
     Workload,
     call_under_function,
     eager_against_traced,
+    notes_on,
 )
 
 from .step_sizes import of_forward_pass
@@ -103,7 +104,7 @@ class EagerInferenceLoop(Rule):
         for step in model.once(InferenceSteps).eager:
             loop = loops.of_loop(step.loop_file, step.loop)
             notes = [Note(loop.file, loop.loop, f"{loop.text} that repeats it")]
-            notes += [Note(frame.file, frame.node, frame.text) for frame in step.path]
+            notes += notes_on(step.path)
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:
                 notes.append(Note(step.file, step.usage, "this shows that it is a Keras model"))

@@ -35,6 +35,7 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     measured_loop,
+    notes_on,
     predict_on_batch,
 )
 
@@ -114,7 +115,7 @@ class PredictInStep(Rule):
                 help=_help(model, call, method, of_batch),
                 notes=(
                     Note(call.root_file, call.loop, f"{loops.of_loop(call.root_file, call.loop).text} that repeats it"),
-                    *(Note(frame.file, frame.node, frame.text) for frame in call.path),
+                    *notes_on(call.path),
                 ),
                 fix=_fix(call),
                 subject=call,

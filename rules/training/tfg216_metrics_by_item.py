@@ -19,7 +19,7 @@ from tflint_gpu.model import (
     Rows,
     method_name,
 )
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, LoopNode, Model
@@ -123,7 +123,7 @@ def _finding(update: Invocation) -> Finding:
         help="collect the rows and update the metric once with all of them",
         notes=(
             Note(update.root_file, update.loop, "the loop that repeats it"),
-            *(Note(frame.file, frame.node, frame.text) for frame in update.path),
+            *notes_on(update.path),
         ),
     )
 

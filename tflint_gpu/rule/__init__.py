@@ -24,7 +24,7 @@ from tflint_gpu.rule.experiment import (
     next_statement,
     wrap,
 )
-from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing, notes_on
 from tflint_gpu.rule.fixes import (
     call_under_function,
     draw_in_graph,
@@ -73,6 +73,7 @@ __all__ = [
     "moved_before",
     "moved_statements",
     "next_statement",
+    "notes_on",
     "predict_on_batch",
     "removed",
     "table_of",

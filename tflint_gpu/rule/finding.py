@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -12,6 +13,7 @@ from tflint_gpu.severity import Severity
 if TYPE_CHECKING:
     from libcst import CSTNode
 
+    from tflint_gpu.model.python.execution.walks import Frame
     from tflint_gpu.model.python.names.imports import Spelling
     from tflint_gpu.model.python.project.file import File
 
@@ -75,6 +77,11 @@ class Note:
     file: File
     node: CSTNode
     message: str
+
+
+def notes_on(frames: Iterable[Frame]) -> tuple[Note, ...]:
+    """A note for each call on the way to some code."""
+    return tuple(Note(frame.file, frame.node, frame.text) for frame in frames)
 
 
 @dataclass(frozen=True, slots=True)
