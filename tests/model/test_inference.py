@@ -196,6 +196,22 @@ CONTENT = {
     "items": ("for k, v in {'x': a()}.items():\n    reveal(v)", "a()"),
     "values": ("for v in {'x': a(), 'y': b()}.values():\n    reveal(v)", "a() | b()"),
     "appended": ("l = []\nl.append(a())\nfor x in l:\n    reveal(x)", "a()"),
+    "appended through an instance": (
+        "class T:\n    def __init__(self):\n        self.l = []\n    def show(self):\n        for x in self.l:\n"
+        "            reveal(x)\nt = T()\nt.l.append(a())\nclass U:\n    def __init__(self):\n        self.l = []\n"
+        "u = U()\nu.l.append(b())\nt.show()",
+        "a()",
+    ),
+    "appended by a function that gets the list": (
+        "def keep(value, where):\n    where.append(value)\nl = []\nm = []\nkeep(a(), l)\nkeep(b(), where=m)\n"
+        "for x in l:\n    reveal(x)",
+        "a()",
+    ),
+    "appended by a method that gets an attribute": (
+        "class T:\n    def __init__(self):\n        self.l = []\n    def run(self):\n        self.keep(self.l)\n"
+        "        reveal(self.l[0])\n    def keep(self, rows):\n        rows.append(a())\nT().run()",
+        "a()",
+    ),
     "zip": ("for x, y in zip([a()], [b()]):\n    reveal(y)", "b()"),
     "enumerate": ("for i, x in enumerate([a()]):\n    reveal(x)", "a()"),
     "index of a list": ("l = [a(), b()]\nreveal(l[-1])", "b()"),
@@ -313,6 +329,18 @@ def test_a_base_class_under_another_name(tmp_path: Path) -> None:
     model = model_of("import lib\nclass Net(lib.Model):\n    pass\nnet = Net()\nreveal(net)\n", tmp_path)
     call = model.file.tree.calls[-1]
     assert model.once(Kinds).is_model(model.file, call.args[0].value)
+
+
+def test_lists_that_other_files_fill(tmp_path: Path) -> None:
+    """Protects what a program puts into the list of an object whose class another file has."""
+    (tmp_path / "store.py").write_text(
+        "import tensorflow\nclass Store:\n    def __init__(self):\n        self.rows = []\n"
+        "    def first(self):\n        return self.rows[0]\n"
+    )
+    (tmp_path / "tools.py").write_text("import tensorflow\ndef add(row, rows):\n    rows.append(row)\n")
+    start = "from store import Store\nfrom tools import add\nstore = Store()\n"
+    for code in ("store.rows.append(a())", "add(a(), store.rows)"):
+        assert revealed(model_of(f"{start}{code}\nreveal(store.first())\n", tmp_path)) == {"a()"}
 
 
 def test_call_sites_in_other_files(tmp_path: Path) -> None:

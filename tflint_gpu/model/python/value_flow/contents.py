@@ -169,7 +169,30 @@ def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     if isinstance(origin.node, cst.List | cst.Call):
         for call in file.appends.get(name, ()):
             items.extend(resolver.of(file, call.args[0].value))
+        items.extend(_appended_elsewhere(resolver, origin, name) if not items else ())
     return tuple(items)
+
+
+def _appended_elsewhere(resolver: Resolver, origin: Origin, name: str) -> Iterator[Origin]:
+    """What is appended to a list under another name: `agent.memory`, a parameter of the function that gets it."""
+    last = name.rpartition(".")[2]
+    owner = resolver.definitions.enclosing(origin.file, origin.node) if last != name else None
+
+    def is_it(file: File, expr: Expression | None) -> bool:
+        return expr is not None and any(held.node is origin.node for held in resolver.of(file, expr))
+
+    for file in (origin.file,) if owner is None else resolver.users(owner, owner.name):
+        for other, calls in file.appends.items() if owner is not None else ():
+            if other.endswith(f".{last}") and other != name and is_it(file, _receiver(calls[0])):
+                yield from (value for call in calls for value in resolver.of(file, call.args[0].value))
+        for call in file.calls_given.get(last, ()):
+            for callee in resolver.callees(file, call):
+                inside, within = resolver.contexts.enter(file, call, None, callee), callee.function
+                for parameter, bound in (resolver.contexts.given(inside) or {}).items() if inside is not None else ():
+                    assert isinstance(parameter, cst.Param)
+                    for append in within.file.appends.get(parameter.name.value, ()):
+                        if within.file.tree.function(append) is within.node and is_it(bound.file, bound.value):
+                            yield from resolver.of(within.file, append.args[0].value, inside)
 
 
 def elements(resolver: Resolver, origin: Origin) -> Origins:
