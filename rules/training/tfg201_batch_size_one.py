@@ -12,6 +12,7 @@ from tflint_gpu.model import (
     Consumers,
     Kinds,
     Pipelines,
+    Repetitions,
     Rows,
     RunSite,
     Runtime,
@@ -38,7 +39,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Consumption, File, Model, Operation
+    from tflint_gpu.model import Consumption, Context, File, Model, Operation
 
 _USUAL = 32
 _PREDICTION = Prediction(
@@ -81,7 +82,7 @@ class BatchSizeOne(Rule):
 
     code = "TFG201"
     name = "batch-size-one"
-    required_substrings = ((b"fit", b"for ", b"while ", b"rain"), (b"batch", b"BATCH", b".fit"))
+    required_substrings = ((b"fit", b"for ", b"while ", b"rain"),)
     nearby_substrings = (b"fit", b"GradientTape", b"train_on_batch", b"apply_gradients")
     fixable = "unsafe"
     skips_tests = True
@@ -148,6 +149,7 @@ def _fix(case: _Case) -> Fix | None:
     return Fix(f"Put {_USUAL} samples in a batch", "unsafe", (Edit(case.size, case.larger),)) if case.larger else None
 
 
+_TRAINING = ("train_on_batch", "fit", "fit_generator")
 _AS_ARGUMENT = "training with `batch_size=1`"
 _WORKLOAD = Workload(
     before="""
@@ -180,7 +182,7 @@ def _fit_arguments(model: Model) -> Iterator[_Case]:
         receiver = model.once(Kinds).receiver(model.file, call, "fit")
         if receiver is None or model.once(Kinds).is_stateful(model.file, receiver) or _is_dataset(model, call):
             continue
-        if _is_agent(model, call):
+        if _is_agent(model, model.file, call):
             continue
         larger = str(_USUAL)
         if source is not None and source.star:
@@ -213,28 +215,34 @@ def _single_rows(model: Model) -> Iterator[_Case]:
 
     `fit` on one row in a loop counts where the loop goes over rows that are there: others come one after the other.
     """
-    for call in model.method_calls("train_on_batch", "fit", "fit_generator"):
+    for file, call, context in _trainings(model):
         method = method_name(call)
         data = argument(call, 0, "generator" if method == "fit_generator" else "x")
-        if (
-            data is None
-            or model.once(Kinds).receiver(model.file, call, "train_on_batch", "fit", "fit_generator") is None
-        ):
+        if data is None or not isinstance(call.func, cst.Attribute):
             continue
-        if _is_agent(model, call):
+        if not model.once(Kinds).has_method(file, call.func, context):
             continue
-        by_iteration = _names_iteration(model.file, call, data) if method == "fit" else _is_repeated(model, call)
-        if method != "fit_generator" and by_iteration and model.once(Rows).is_single(model.file, data):
+        if _is_agent(model, file, call):
+            continue
+        by_iteration = _names_iteration(file, call, data) if method == "fit" else _is_repeated(model, file, call)
+        if method != "fit_generator" and by_iteration and model.once(Rows).is_single(file, data, context):
             text = f"`{method}` gets one row in every iteration of a loop"
-            yield _Case(model.file, data, text, call, data, "")
-        elif method == "train_on_batch":
+            yield _Case(file, data, text, call, data, "")
+        elif method == "train_on_batch" or file is not model.file:
             continue
-        elif (loader := model.once(Rows).size_of_one(model.file, data)) is not None:
-            file, made, size = loader
-            yield _Case(file, size, _AS_ARGUMENT, made, size, str(_USUAL), (model.file, call))
-        elif model.once(Rows).yields_single(model.file, data):
+        elif (loader := model.once(Rows).size_of_one(file, data)) is not None:
+            yield _Case(loader[0], loader[2], _AS_ARGUMENT, loader[1], loader[2], str(_USUAL), (file, call))
+        elif model.once(Rows).yields_single(file, data):
             text = f"`{method}` gets a generator whose batches have one row"
-            yield _Case(model.file, data, text, call, data, "")
+            yield _Case(file, data, text, call, data, "")
+
+
+def _trainings(model: Model) -> Iterator[tuple[File, cst.Call, Context | None]]:
+    """The calls that train: those of this file, and those that it runs in the loops of others."""
+    yield from ((model.file, call, None) for call in model.method_calls(*_TRAINING))
+    for run in model.once(Repetitions).of_methods(*_TRAINING):
+        if run.file is not model.file:
+            yield run.file, run.call, run.context
 
 
 def _names_iteration(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
@@ -243,14 +251,14 @@ def _names_iteration(file: File, call: cst.Call, data: cst.BaseExpression) -> bo
     return isinstance(loop, cst.For) and not names_in(loop.target).isdisjoint(names_in(data))
 
 
-def _is_repeated(model: Model, call: cst.Call) -> bool:
+def _is_repeated(model: Model, file: File, call: cst.Call) -> bool:
     """Whether a loop runs a call, itself or by what it calls."""
-    return any(any(site.loops()) for site in ways(model.inference, RunSite(model.file, call)))
+    return any(any(site.loops()) for site in ways(model.inference, RunSite(file, call)))
 
 
-def _is_agent(model: Model, call: cst.Call) -> bool:
+def _is_agent(model: Model, file: File, call: cst.Call) -> bool:
     """Whether a program for TensorFlow 1 trains on single samples repeatedly: an agent on each transition it makes."""
-    return model.once(Runtime).is_graph_code(model.file, call) and _is_repeated(model, call)
+    return model.once(Runtime).is_graph_code(file, call) and _is_repeated(model, file, call)
 
 
 def _trains_stateful(model: Model, item: Consumption) -> bool:

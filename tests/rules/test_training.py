@@ -799,6 +799,35 @@ def test_dataset_of_another_file(tmp_path: Path) -> None:
     assert ("TFG201 data.py", 4) in found(code, tmp_path)
 
 
+def test_single_rows_that_another_file_trains_on(tmp_path: Path) -> None:
+    """Protects the way of a transition from the program, through a list, to the `fit` of a class elsewhere."""
+    (tmp_path / "learner.py").write_text(
+        """from tensorflow import keras
+
+class Learner:
+    def __init__(self):
+        self.past = []
+        self.net = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(2)])
+        self.net.compile("sgd", "mse")
+
+    def learn(self):
+        for seen, goal in self.past:
+            self.net.fit(seen, goal, verbose=0)
+"""
+    )
+    code = """import numpy as np
+from learner import Learner
+
+learner = Learner()
+for game in range(100):
+    for move in range(50):
+        learner.past.append((np.zeros((ROWS, 4)), np.zeros((ROWS, 2))))
+    learner.learn()
+"""
+    assert ("TFG201 learner.py", 11) in found(code.replace("ROWS", "1"), tmp_path)
+    assert not any(name.startswith("TFG201") for name, _ in found(code.replace("ROWS", "20"), tmp_path))
+
+
 def test_step_of_another_file(tmp_path: Path) -> None:
     """Protects the way from a loop to a step in another file, traced and not."""
     step = "import tensorflow as tf\n{}def step(model, optimizer, x, y):" + STEP
