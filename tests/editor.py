@@ -114,6 +114,11 @@ class Editor:
             ),
         )
 
+    def notice(self, name: str, kind: types.FileChangeType = types.FileChangeType.Changed) -> None:
+        """Say that a file on the disk came, changed or went."""
+        event = types.FileEvent(self.uri(name), kind)
+        self.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+
     async def after(self, name: str, action: Callable[[], None]) -> list[types.Diagnostic]:
         """What is published for a document after an action."""
         before = len(self._of(name))

@@ -89,6 +89,11 @@ CONTEXT_CALLS = Bound(
     "calls inside each other for which arguments are told apart",
     "Each further level multiplies the contexts in which a function is looked at; deeper, what all calls pass counts.",
 )
+MADE_WITHIN = Bound(
+    3,
+    "objects whose methods make each other for which arguments are told apart",
+    "Of a generator that iterates over what another object of its class made, each further level multiplies them.",
+)
 CALL_SITES = Bound(
     16,
     "call sites of one function that pass a value",

@@ -6,8 +6,8 @@
 REPOSITORIES is a folder with checkouts of public repositories, each called `owner+name`; those in `LIBRARIES` are
 libraries (`repositories.py`), the others user code. BIN is the folder with the commands of the other tools, of an environment with
 `pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. WHEELS is a folder with two others, `tf_keras` and
-`keras`, into which the wheels of these were unpacked (`pip download --no-deps tf_keras keras`). Without `--all` each part takes some of the files only,
-which is enough to see where it stands. CPU seconds are compared, not the clock, unless a part says so: then they hold
+`keras`, into which the wheels of these were unpacked (`pip download --no-deps tf_keras keras`). Without `--all` cold checks run once, and fewer changes and files for other
+tools are measured. CPU seconds are compared, not the clock, unless a part says so: then they hold
 on a busy machine, too. With `--kept` each part that is done is written to FILE, and what FILE knows of the other parts is
 printed with it, so that the parts can be run one at a time. What is printed is the table of `docs/benchmarks.md`.
 """
@@ -31,7 +31,7 @@ import libcst
 from bare_parsing import parse_seconds
 from figures import Figure, Kept
 from lsp_latency import lines_of_fixtures, measure
-from processes import Cost, cost, medians, tflint
+from processes import cost, medians, tflint
 from repositories import Field
 from speed import checked, tensorflow_files, timed
 
@@ -58,26 +58,30 @@ def wheels(field: Field) -> Iterator[Figure]:
     """Libraries with many methods of the same names, each from its root and both in one folder."""
     if field.wheels is None:
         raise SystemExit("wheels: name the folder with the unpacked wheels by --wheels")
-    alone = 0.0
-    for name in ("tf_keras", "keras"):
-        folder = field.wheels / name
-        files = tensorflow_files(folder, 0)
-        ratios, one = [], cost(tflint(*_CHECK, "--jobs", "1", "."), folder)
+    alone: list[float] = []
+    for name, folder in (
+        ("tf_keras", field.wheels / "tf_keras"),
+        ("keras", field.wheels / "keras"),
+        ("both in one folder", field.wheels),
+    ):
+        ones, parses = [], []
         for _ in range(field.repeat):
-            parse = parse_seconds(files)
-            one = cost(tflint(*_CHECK, "--jobs", "1", "."), folder, watched=True)
-            ratios.append(one.cpu / parse)
-        alone += one.cpu
-        note = f"{len(files)} files; bare `parse_module` {parse:.1f} s"
-        yield Figure(f"{name} from its root, to bare parsing", median(ratios), 1, note=note)
+            if folder is not field.wheels:
+                parses.append(parse_seconds(tensorflow_files(folder, 0)))
+            ones.append(cost(tflint(*_CHECK, "--jobs", "1", "."), folder, watched=True))
+        one = ones[-1]
+        if parses:
+            alone.append(median(run.cpu for run in ones))
+            ratio = median(run.cpu / parse for run, parse in zip(ones, parses, strict=True))
+            note = f"{len(tensorflow_files(folder, 0))} files; bare `parse_module` {parses[-1]:.1f} s"
+            yield Figure(f"{name} from its root, to bare parsing", ratio, 1, note=note)
+        else:
+            ratio = median(run.cpu for run in ones) / sum(alone)
+            yield Figure(f"{name}, to the sum of each alone", ratio, 1.1, note=f"{one.cpu:.1f} s")
         two = cost(tflint(*_CHECK, "--jobs", "2", "."), folder, watched=True)
         note = f"on free cores, by the busiest process; {one.cpu:.1f} s with one"
         yield Figure(f"two processes to one, {name}: gain", one.longest / two.longest, 1.8, True, note=note)
         yield Figure(f"two processes to one, {name}: CPU", two.cpu / one.cpu, 1.1)
-    together = cost(tflint(*_CHECK, "--jobs", "1", "."), field.wheels)
-    yield Figure(
-        "both in one folder, to the sum of each alone", together.cpu / alone, 1.1, note=f"{together.cpu:.1f} s"
-    )
 
 
 def together(field: Field) -> Iterator[Figure]:
@@ -157,8 +161,8 @@ def _one_changed(field: Field, folder: Path, start: float) -> Iterator[Figure]:
 
 def standard_input(field: Field) -> Iterator[Figure]:
     """One file from standard input, and the flake8 plugin, beside the import of libcst."""
-    [file, *_] = field.typical()
     check = tflint("check", "--isolated", "--exit-zero", "-")
+    file = _dearest_first(field.typical())[0]
     found = medians(
         {
             "libcst": lambda: cost([sys.executable, "-c", "import libcst"]),
@@ -176,6 +180,12 @@ def standard_input(field: Field) -> Iterator[Figure]:
     yield Figure("the same without TensorFlow", found["without"] / found["libcst"], 0.32, note=note)
 
 
+def _dearest_first(files: list[Path]) -> list[Path]:
+    """Some files, first the one whose check takes longest: in many no rule can find anything, which says little."""
+    check = tflint("check", "--isolated", "--exit-zero", "-")
+    return sorted(files, key=lambda file: -cost(check, given=file.read_bytes()).cpu)
+
+
 _FLAKE8 = """
 import importlib.metadata, sys
 from flake8.main.cli import main
@@ -191,7 +201,7 @@ sys.exit(main(["-j1", "--isolated", "--exit-zero", *sys.argv[2:]]))
 def flake8(field: Field) -> Iterator[Figure]:
     """flake8 with the plugin beside flake8 --select=F, as whole processes."""
     with tempfile.TemporaryDirectory() as folder:
-        for number, file in enumerate(field.typical()):
+        for number, file in enumerate(_dearest_first(field.typical())):
             shutil.copy(file, Path(folder, f"with{number}.py"))
         library = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
         plain = [str(path) for path in library if path.stat().st_size < 9000][:20]
@@ -252,19 +262,13 @@ def without_tensorflow(field: Field) -> Iterator[Figure]:
 
 
 def memory(field: Field) -> Iterator[Figure]:
-    """Memory of one process over more and more lines."""
+    """Memory of one process over all repositories."""
     options = ("check", "--isolated", "--no-cache", "--quiet", "--exit-zero", "--jobs", "1", "--output-format", "json")
-    paths: list[str] = []
-    lines, wanted = 0, [1_000_000] if field.whole else [30_000, 120_000]
-    used: list[tuple[int, Cost]] = []
-    for folder in [*field.user_code(), *field.libraries()]:
-        paths.append(str(folder))
-        lines += sum(file.read_bytes().count(b"\n") for file in folder.rglob("*.py") if file.is_file())
-        while wanted and lines >= wanted[0]:
-            del wanted[0]
-            used.append((lines, cost(tflint(*options, *paths), field.repositories)))
-    note = ", ".join(f"{lines} lines: {one.memory / 2**20:.0f} MB" for lines, one in used)
-    yield Figure("memory of one process", used[-1][1].memory / 2**20, 300, unit=" MB", note=note)
+    folders = [*field.user_code(), *field.libraries()]
+    lines = sum(file.read_bytes().count(b"\n") for folder in folders for file in folder.rglob("*.py") if file.is_file())
+    used = cost(tflint(*options, *map(str, folders)), field.repositories)
+    note = f"{len(folders)} repositories, {lines} lines and their notebooks"
+    yield Figure("memory of one process", used.memory / 2**20, 300, unit=" MB", note=note)
 
 
 def peers(field: Field) -> Iterator[Figure]:
@@ -331,14 +335,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[], metavar="PART")
     parser.add_argument("--peers", type=Path, help="the folder with the other tools' commands")
     parser.add_argument("--wheels", type=Path, help="the folder with tf_keras and keras as they are installed")
-    parser.add_argument("--all", action="store_true", help="all files instead of some")
+    parser.add_argument("--all", action="store_true", help="more runs, and more files")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument(
         "--kept", type=Path, help="a file for what is measured; known parts that --only leaves out are printed"
     )
     arguments = parser.parse_args()
     field = Field(arguments.repositories.resolve(), arguments.all, arguments.repeat, arguments.peers, arguments.wheels)
-    files = "all files" if field.whole else "some of the files"
+    files = "with --all" if field.whole else "without --all"
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, {files}{load}\n")
     print("| | measured | goal | | |\n|---|---|---|---|---|")

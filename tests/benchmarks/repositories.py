@@ -27,7 +27,7 @@ class Field:
 
     Arguments:
         repositories: the folder that holds them.
-        whole: take all files, not some.
+        whole: measure some parts longer, on more files.
         repeat: how often short commands run.
         peers: the folder with the other tools' commands.
         wheels: the folder with the libraries as they are installed.
@@ -41,15 +41,15 @@ class Field:
 
     def user_code(self) -> dict[Path, list[Path]]:
         """The repositories of user code, with their files that mention TensorFlow."""
-        return self._chosen(lambda name: name not in LIBRARIES | _OTHERS, 40)
+        return self._chosen(lambda name: name not in LIBRARIES | _OTHERS)
 
     def libraries(self) -> dict[Path, list[Path]]:
         """The same of libraries."""
-        return self._chosen(lambda name: name in LIBRARIES, 40)
+        return self._chosen(lambda name: name in LIBRARIES)
 
-    def _chosen(self, wanted: Callable[[str], bool], some: int) -> dict[Path, list[Path]]:
+    def _chosen(self, wanted: Callable[[str], bool]) -> dict[Path, list[Path]]:
         folders = [folder for folder in sorted(self.repositories.iterdir()) if folder.is_dir() and wanted(folder.name)]
-        return {folder: tensorflow_files(folder, 0 if self.whole else some) for folder in folders}
+        return {folder: tensorflow_files(folder, 0) for folder in folders}
 
     def project(self) -> Path:
         """One project of 500 files or more that import each other."""

@@ -164,6 +164,24 @@ def test_nothing_but_the_report_is_on_standard_output(tmp_path: Path, write_file
     assert reports[1].returncode == reports[0].returncode == 1
 
 
+def test_a_cluster_that_does_not_start_is_an_error_of_one_line(tmp_path: Path, write_files: Write) -> None:
+    """Protects who waits on a busy machine: Ray's own words for it, no request to report a failure of this program."""
+    slow = FAKE.replace('os.write(1, b"init\\n")', 'raise Exception("The current node timed out during startup.")')
+    write_files({"fake/ray.py": slow, "code/f.py": WRONG})
+    first = os.pathsep.join([str(tmp_path / "fake"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        f"{sys.executable} -m tflint_gpu check --isolated --no-cache --executor ray .".split(),
+        cwd=tmp_path / "code",
+        env={**os.environ, "PYTHONPATH": first},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ") and "this machine: The current node timed out" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def without_times(report: bytes) -> bytes:
     """A report without what differs from one run to the next."""
     return re.sub(rb"[0-9T:.+-]{19,}Z?|\b[0-9a-f]{8}-[0-9a-f-]{27}\b", b"", report)

@@ -46,6 +46,22 @@ def test_twice_the_program_is_about_twice_the_work(made: Callable[[int], str], t
     assert large < 2.6 * small
 
 
+def _iterations(n: int) -> str:
+    ways = "".join(f"    def way{i}(self):\n        return Rows(self)\n" for i in range(n))
+    loops = "".join(f"        for row in self.way{i}():\n            yield row\n" for i in range(n))
+    return (
+        f"{HEAD}class Rows:\n    def __init__(self, rows):\n        self.rows = rows\n{ways}    def __iter__(self):\n"
+        f"{loops}for row in Rows(load()):\n    model.predict(row)\n"
+    )
+
+
+def test_objects_that_make_each_other_do_not_multiply_with_each_level(tmp_path: Path) -> None:
+    """Protects generators that go over generators of their own class: 3 ways on 8 levels were 6561 objects."""
+    findings(_iterations(1), tmp_path)
+    two, three = (_work(lambda n=n: findings(_iterations(n), tmp_path)) for n in (2, 3))  # type: ignore[misc]
+    assert three < 8 * two
+
+
 def _work(check: Callable[[], object]) -> int:
     """How many functions are called, those written in C too."""
     count = 0

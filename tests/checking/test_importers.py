@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.importers import Importers
+from tflint_gpu.checking.importers import Importers, importing
+from tflint_gpu.checking.workers import check_files
+from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
@@ -73,6 +75,26 @@ from agents import learn
 for x, y in tf.data.Dataset.from_tensor_slices(rows).batch(32):
     learn(x, y)
 """
+
+
+def test_which_importer_is_named_does_not_depend_on_what_is_cached(tmp_path: Path, write_files: Write) -> None:
+    """Protects who compares reports: of two files that show the same, the first one's places are told, known or not."""
+    write_files({"setup.cfg": "", "agents.py": STEP, "first.py": LOOP, "second.py": LOOP.replace("32", "16")})
+
+    def found(cached: bool) -> list[Diagnostic]:
+        resolver = SettingsResolver(Options(), working_directory=tmp_path)
+        engine = Engine(resolver, tmp_path, use_cache=cached)
+        files = Discovery(resolver, tmp_path).find(["agents.py"])
+        results = check_files(engine, files, 1, importing=importing(engine, files, ["agents.py"]))
+        return [diagnostic for result in results for diagnostic in result.diagnostics]
+
+    fresh = found(cached=False)
+    (step,) = [diagnostic for diagnostic in fresh if diagnostic.code == "TFG202"]
+    assert {related.filename for related in step.related} == {"first.py"}
+    assert found(cached=True) == fresh
+    for changed in ("first.py", "second.py"):
+        (tmp_path / changed).write_text((tmp_path / changed).read_text() + "\n")
+        assert found(cached=True) == fresh, changed
 
 
 @pytest.mark.parametrize("path", ["agents", "agents/steps.py", "agents/__init__.py"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -273,6 +274,33 @@ async def test_a_finding_in_another_open_file_is_shown_there(editor: Editor) -> 
     await editor.until(lambda: editor.shown("helpers.py") == [])
 
 
+@pytest.mark.parametrize("importer", ["caller.py", "notebook.ipynb"])
+async def test_what_a_file_that_is_not_open_shows_of_an_open_one_arrives(editor: Editor, importer: str) -> None:
+    """Protects `check FILE` and the editor saying the same: who calls a function decides, whichever file it is in."""
+    (editor.root / "setup.py").write_text("")
+    (editor.root / "helpers.py").write_text(HELPERS)
+    caller = editor.root / importer
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": CALLER}]
+    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    text = notebook if caller.suffix == ".ipynb" else CALLER
+    caller.write_text(text)
+    await editor.start(ALL)
+    await editor.open("helpers.py", HELPERS)
+    await editor.until(lambda: codes(editor.shown("helpers.py")) == [("TFG101", 6)])
+    assert editor.uri(importer) not in {params.uri for params in editor.published}, "nobody asked about it"
+    assert await editor.change("helpers.py", "\n" + HELPERS) == [], "the finding was for another text"
+    await editor.until(lambda: codes(editor.shown("helpers.py")) == [("TFG101", 7)])
+    caller.write_text(text.replace("wave(x)", "x"))
+    editor.notice(importer)
+    await editor.until(lambda: editor.shown("helpers.py") == [])
+    caller.write_text(text)
+    editor.notice(importer)
+    await editor.until(lambda: codes(editor.shown("helpers.py")) == [("TFG101", 7)])
+    caller.unlink()
+    editor.notice(importer, types.FileChangeType.Deleted)
+    await editor.until(lambda: editor.shown("helpers.py") == [])
+
+
 async def test_settings_of_the_greeting_and_their_changes(editor: Editor) -> None:
     await editor.start(options={"tflint-gpu": {"ignore": ["TFG101"], "targetTensorflow": "2.15", "select": None}})
     assert [one.code for one in await editor.open("train.py", LAYER + TRAINING)] == ["TFG401"]
@@ -313,8 +341,7 @@ async def test_settings_files_are_read_anew(editor: Editor) -> None:
     assert await editor.change("train.py", LAYER + "\n") == [], "even if the editor watches no files"
 
     def watched() -> None:
-        event = types.FileEvent(settings.as_uri(), types.FileChangeType.Changed)
-        editor.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        editor.notice(settings.name)
 
     settings.write_text("[tool.tflint-gpu]\n")
     assert codes(await editor.after("train.py", watched)) == [("TFG101", 7)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import model_of
 
-from tflint_gpu.bounds import CONTEXT_CALLS
+from tflint_gpu.bounds import MADE_WITHIN
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
@@ -458,4 +458,4 @@ def test_an_object_that_iterates_over_itself_ends(tmp_path: Path) -> None:
     model = model_of(code, tmp_path)
     (call,) = (call for call in model.file.tree.calls if model.file.code(call.func) == "reveal")
     assert model.inference.of(model.file, call.args[0].value)
-    assert model.inference.bounds_met == {CONTEXT_CALLS}
+    assert model.inference.bounds_met == {MADE_WITHIN}

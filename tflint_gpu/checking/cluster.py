@@ -103,7 +103,7 @@ def connected() -> Any:
                 logging_level="error",
                 include_dashboard=False if not address else None,
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # a node that starts too slowly is a plain one
             raise NoCluster(f"no Ray cluster at {address or 'this machine'}: {error}") from error
     return ray
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tflint_gpu.catalogue import UNUSED_SUPPRESSION
 from tflint_gpu.checking.engine import Batch, Engine, FileResult
@@ -65,10 +64,10 @@ def check_files(
             with_large_stack(lambda: take(_one_by_one(engine, rest)))
     finally:
         known.write()
-    order = {file.path: index for index, file in enumerate(files)}
-    if importing:
-        results = _with_those_of_importing(results, files, order)
+    order = {file.path: index for index, file in enumerate([*files, *importing])}
     results.sort(key=lambda result: order[result.file.path])
+    if importing:
+        results = _with_those_of_importing(results, files)
     settings = {id(file.settings): file.settings for file in files}
     if not any(for_folder.selection.names(UNUSED_SUPPRESSION) for for_folder in settings.values()):
         return results
@@ -78,22 +77,21 @@ def check_files(
     return with_large_stack(comments.added) if comments.candidates else results
 
 
-def _with_those_of_importing(
-    results: Sequence[FileResult], files: Sequence[FileToCheck], order: Mapping[Path, int]
-) -> list[FileResult]:
-    """The results of the files, each with what the check of others found in it."""
+def _with_those_of_importing(results: Sequence[FileResult], files: Sequence[FileToCheck]) -> list[FileResult]:
+    """The results of the files, each with what the check of others found in it: of the same, the first one's words."""
+    named = {file.path for file in files}
     more: dict[str, dict[object, Diagnostic]] = {}
     for result in results:
-        for diagnostic in result.diagnostics if result.file.path not in order else ():
-            more.setdefault(diagnostic.filename, {})[diagnostic.sort_key] = diagnostic
-    own = {result.file.path: result for result in results if result.file.path in order}
+        for diagnostic in result.diagnostics if result.file.path not in named else ():
+            more.setdefault(diagnostic.filename, {}).setdefault(diagnostic.sort_key, diagnostic)
+    own = {result.file.path: result for result in results if result.file.path in named}
     for file in files:
         if added := more.get(file.name):
             result = own.get(file.path, FileResult(file))
             merged = added | {diagnostic.sort_key: diagnostic for diagnostic in result.diagnostics}
             ordered = sorted(merged.values(), key=lambda diagnostic: diagnostic.sort_key)
             own[file.path] = replace(result, diagnostics=tuple(ordered))
-    return list(own.values())
+    return [own[file.path] for file in files if file.path in own]
 
 
 def _one_by_one(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:

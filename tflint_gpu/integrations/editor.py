@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import fix_source
+from tflint_gpu.checking.importers import importing
 from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location
 from tflint_gpu.integrations.kept_findings import moved
@@ -24,6 +26,7 @@ from tflint_gpu.settings.config import OWN_FILE, SettingsResolver
 from tflint_gpu.settings.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
 from tflint_gpu.settings.options import Options, SettingsError, parse_options
 from tflint_gpu.targets import Pins
+from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ class Document:
 
     Arguments:
         uri: how the editor calls it.
-        texts: the file itself, or all cells of a notebook in their order.
+        texts: the file itself, or all cells of a notebook in their order; none if the editor has not opened it.
         source: what they say; its path need not exist.
         content: what the file's bytes would be.
         folder: the workspace folder that it lies in, or where it lies.
@@ -82,8 +85,8 @@ class Document:
         return cls(uri, texts, source, encoded(source.stored), folder)
 
     def text_at(self, location: Location) -> OpenText:
-        """The text that a location lies in."""
-        return self.texts[max(location.cell, 1) - 1]
+        """The text that a location lies in; of a file that is not open, the file."""
+        return self.texts[max(location.cell, 1) - 1] if self.texts else OpenText(self.uri, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +264,25 @@ class Checker:
             engine = Engine(resolver, self.root, sources=self._sources)
             checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest, all_fixes)
             return replace(checked, problem=str(error))
+
+    def importing(self, documents: Iterable[Document]) -> list[Document]:
+        """The files on the disk that import some documents, as they are now: their checks may find more in these.
+
+        May run beside a check.
+        """
+        resolver = SettingsResolver(self._options, working_directory=self.root)
+        discovery = Discovery(resolver, self.root)
+        importing_documents = []
+        try:
+            files = [discovery.describe(document.source.path, document.folder) for document in documents]
+            importers = importing(Engine(resolver, self.root), files, [str(file.path) for file in files])
+        except SettingsError:  # the check of a document says so
+            return []
+        for file in importers if files else ():
+            with suppress(OSError, UnreadableSource):
+                source = decode_source(file.read(), file.path, file.name)
+                importing_documents.append(Document.of(file.path.as_uri(), (), source, file.root))
+        return importing_documents
 
     def fixed(self, checked: Checked, buffers: Mapping[Path, bytes]) -> SourceFile:
         """The text of a document after all its safe fixes. Needs a large stack.

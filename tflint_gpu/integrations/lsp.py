@@ -18,8 +18,8 @@ from tflint_gpu.integrations.session import SECTION, Session
 from tflint_gpu.narrowing.measurements import Measurement
 
 _WATCHED = (
-    "**/*.py", "**/pyproject.toml", "**/tflint-gpu.toml", "**/setup.cfg", "**/setup.py", "**/requirements*.txt",
-    "**/uv.lock", "**/poetry.lock", "**/Pipfile.lock",
+    "**/*.py", "**/*.ipynb", "**/pyproject.toml", "**/tflint-gpu.toml", "**/setup.cfg", "**/setup.py",
+    "**/requirements*.txt", "**/uv.lock", "**/poetry.lock", "**/Pipfile.lock",
 )  # fmt: skip
 _CAN_ANSWER_SETTINGS = "workspace.configuration"
 _CAN_REGISTER = "workspace.did_change_watched_files.dynamic_registration"

@@ -41,6 +41,7 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 _TYPING_PAUSE = 0.02
 _RIPPLE_PAUSE = 0.4
 _SWEEP_PAUSE = 2.0
+"""Seconds without a change after which there is time for what nobody waits for."""
 
 
 class Session(LanguageServer):
@@ -56,6 +57,8 @@ class Session(LanguageServer):
         self.was_shut_down = self.was_ended = self.is_checking = False
         self._checker = Checker(Path.cwd(), measured)
         self._documents: dict[str, Document] = {}
+        self._importing: dict[str, Document] = {}
+        self._searches = 0
         self._results: dict[str, Checked] = {}
         self._outdated: set[str] = set()
         self._unsaved: set[str] = set()
@@ -96,13 +99,16 @@ class Session(LanguageServer):
             self._clear({text.uri for text in former.texts} - {text.uri for text in document.texts})
         (self._unsaved.add if unsaved else self._unsaved.discard)(uri)
         self.schedule([uri], _TYPING_PAUSE if unsaved else 0)
-        self.schedule(self._resting_on(path) - {uri}, _RIPPLE_PAUSE)
+        self._schedule_resting_on(path, uri)
+        if not unsaved:
+            self._search_importing()
 
     def note_saved(self, uri: str) -> None:
         """A document is on the disk as it is in the editor."""
         if uri in self._documents:
             self._unsaved.discard(uri)
             self.schedule([uri], 0)
+            self._search_importing()
 
     def remove(self, uri: str) -> None:
         """A document was closed: nothing more is said about it."""
@@ -114,7 +120,8 @@ class Session(LanguageServer):
         self._schedules.pop(uri, None)
         self._clear(text.uri for text in document.texts)
         self._publish_others(uri, gone, None)
-        self.schedule(self._resting_on(document.source.path), _RIPPLE_PAUSE)
+        self._schedule_resting_on(document.source.path, uri)
+        self._search_importing()
 
     def _clear(self, uris: Iterable[str]) -> None:
         for uri in uris:
@@ -124,12 +131,13 @@ class Session(LanguageServer):
         """Files changed on the disk: check what may rest on them."""
         affected: set[str] = set()
         for change in changes:
-            path = to_fs_path(change.uri)
-            if path is not None and path.endswith(".py") and change.type == types.FileChangeType.Changed:
-                affected |= self._resting_on(Path(path))
-            else:
-                affected |= set(self._documents)
+            name = to_fs_path(change.uri) or ""
+            if name.endswith(".py") and change.type == types.FileChangeType.Changed:
+                affected |= self._resting_on(Path(name))
+            elif not name.endswith(NOTEBOOK_ENDING):  # which nothing imports
+                affected |= {*self._documents, *self._importing}
         self.schedule(affected, _TYPING_PAUSE)
+        self._search_importing()
 
     def _place(self, uri: str) -> tuple[Path, Path] | None:
         """The path of a Python document and the folder that it belongs to; None for what is not checked."""
@@ -156,6 +164,39 @@ class Session(LanguageServer):
     def _resting_on(self, path: Path) -> set[str]:
         return {uri for uri, checked in self._results.items() if path in checked.dependencies}
 
+    def _schedule_resting_on(self, path: Path, uri: str) -> None:
+        """Check what rests on a document again: what is open soon, and what only imports it when nobody types."""
+        resting = self._resting_on(path) - {uri}
+        self.schedule(resting - self._importing.keys(), _RIPPLE_PAUSE)
+        self.schedule(resting & self._importing.keys(), _SWEEP_PAUSE)
+
+    def _search_importing(self) -> None:
+        """Search soon for the files that import what is open and are not open: their check may find more in it."""
+        self._searches += 1
+        self.start(self._search_later(self._searches))
+
+    async def _search_later(self, number: int) -> None:
+        await asyncio.sleep(_RIPPLE_PAUSE)
+        if self._searches != number:
+            return
+        checker, documents = self._checker, list(self._documents.values())
+        importing = await in_background(lambda: checker.importing(documents))
+        paths = {document.source.path for document in self._documents.values()}
+        before = self._importing
+        self._importing = {document.uri: document for document in importing if document.source.path not in paths}
+        for uri, document in self._importing.items():
+            former = before.pop(uri, None)
+            if former is not None and former.content == document.content:
+                self._importing[uri] = former
+            else:
+                self.schedule([uri], 0)
+        for uri in before.keys() - self._documents.keys():
+            self._publish_others(uri, self._results.pop(uri, None), None)
+
+    def _document(self, uri: str) -> Document | None:
+        """What is open, or imports what is open."""
+        return self._documents.get(uri) or self._importing.get(uri)
+
     # Settings
 
     async def configure(self, given: Mapping[str, Any]) -> None:
@@ -169,7 +210,7 @@ class Session(LanguageServer):
         async with self._one_at_a_time:
             if not self._checker.configure(options):
                 return
-        self.schedule(self._documents, 0)
+        self.schedule([*self._documents, *self._importing], 0)
 
     async def fetch_settings(self) -> None:
         """Ask the editor for our part of its settings."""
@@ -225,7 +266,7 @@ class Session(LanguageServer):
 
     async def _checked(self, uri: str, all_fixes: bool = False) -> Checked | None:
         async with self._one_at_a_time:
-            document, known = self._documents.get(uri), self._results.get(uri)
+            document, known = self._document(uri), self._results.get(uri)
             if document is None:
                 return None
             is_current = known is not None and known.document is document and uri not in self._outdated
@@ -237,10 +278,11 @@ class Session(LanguageServer):
                 lambda buffers: self._checker.check(document, buffers, at_rest, at_rest or all_fixes)
             )
             checked = checked.after(known)
-        if self._documents.get(uri) is not document:
+        if self._document(uri) is not document:
             return None
         self._results[uri] = checked
-        self._publish(document, checked)
+        if uri in self._documents:
+            self._publish(document, checked)
         self._publish_others(uri, known, checked)
         self._tell_problem(uri, checked.problem)
         self._log_errors(checked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.bounds import CONTEXT_CALLS
+from tflint_gpu.bounds import CONTEXT_CALLS, MADE_WITHIN
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node
@@ -82,9 +82,9 @@ class Contexts:
         depth, context = 0, origin.context
         while context is not None and context.receiver is not None:
             depth, context = depth + 1, context.receiver.context
-        if depth > CONTEXT_CALLS.limit:
-            self.resolver.meet(CONTEXT_CALLS)
-        return depth > CONTEXT_CALLS.limit
+        if depth > MADE_WITHIN.limit:
+            self.resolver.meet(MADE_WITHIN)
+        return depth > MADE_WITHIN.limit
 
     def given(self, context: Context) -> dict[Node, Bound] | None:
         """What is passed for the parameters of the function that runs in a context; None where no call is known."""
