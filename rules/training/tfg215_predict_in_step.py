@@ -27,6 +27,7 @@ from tflint_gpu.model import (
 )
 from tflint_gpu.rule import (
     Change,
+    Edit,
     Experiment,
     Finding,
     Fix,
@@ -39,6 +40,7 @@ from tflint_gpu.rule import (
     predict_on_batch,
 )
 
+from .drawn_batches import BATCH_SIZE, is_drawn, of_drawn_batches
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -46,24 +48,23 @@ if TYPE_CHECKING:
 
 
 _SUBSTRINGS = (b".predict(", b".evaluate(")
-# So many rows Keras's `predict` and `evaluate` run at once where they get no `batch_size`.
-_BATCH_SIZE = 32
 
 
 class PredictInStep(Rule):
-    """`predict` or `evaluate` runs on one batch, in a training step or in a loop over batches.
+    """`predict`, `evaluate` or `fit` runs on one batch, in a training step or in a loop over batches.
 
     Why: each call of `predict` makes a dataset of its argument, an iterator, callbacks and a progress bar, and runs an
     epoch of one step. `predict_on_batch` runs the same traced function on the array as it is, and so does a call of the
-    model under `@tf.function`. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
-    `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG206), calls under a condition, data
-    that every iteration shares, loops of epochs, slices of more rows than `batch_size`, and the methods of other
-    classes.
+    model under `@tf.function`. So does `fit` where a step draws one batch for it, such as an agent from its memory;
+    `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
+    `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG201, TFG206), calls under a
+    condition, data that every iteration shares, loops of epochs, more rows than `batch_size` for `fit` and in slices,
+    and the methods of other classes.
 
     Measured: {evidence}
 
-    Fix: unsafe: no progress bar is shown. There is none for `evaluate`, which starts its metrics again, as
-    `test_on_batch` does not.
+    Fix: unsafe: no progress bar is shown, and a `fit` whose result is used has none. There is none for `evaluate`,
+    which starts its metrics again, as `test_on_batch` does not.
 
     Example:
         import numpy as np
@@ -104,13 +105,13 @@ class PredictInStep(Rule):
         loops = model.once(ExecutionContexts)
         for call in _calls(model):
             assert isinstance(call.call.func, cst.Attribute)
-            trains = model.once(Training).takes_gradients(call.root_file, call.loop)
+            trains = is_drawn(call) or model.once(Training).takes_gradients(call.root_file, call.loop)
             where = "every training step" if trains else "every iteration of a loop"
             method, of_batch = call.call.func.attr.value, _OF_BATCH[call.call.func.attr.value]
             yield Finding(
                 call.file,
                 call.call.func.attr,
-                f"`{method}` runs on one batch in {where}: each call sets up an epoch for one step",
+                f"`{method}` runs on one batch in {where}: each call sets up an epoch of its own",
                 of_forward_pass(model, _PREDICTION, call.file, call.call, (call.root_file, call.loop), way="predict"),
                 help=_help(model, call, method, of_batch),
                 notes=(
@@ -131,7 +132,7 @@ class PredictInStep(Rule):
 
 def _calls(model: Model) -> Iterator[Invocation]:
     seen = set()
-    for call in (*_in_training_steps(model), *_in_loops_over_batches(model)):
+    for call in (*_in_training_steps(model), *of_drawn_batches(model), *_in_loops_over_batches(model)):
         if call.call not in seen and _is_keras(model, call) and not model.once(Repetitions).is_conditional(call):
             seen.add(call.call)
             yield call
@@ -140,7 +141,7 @@ def _calls(model: Model) -> Iterator[Invocation]:
 def _in_training_steps(model: Model) -> Iterator[Invocation]:
     """The calls in loops whose iterations are steps of training, on data that each of them makes."""
     training, repetitions = model.once(Training), model.once(Repetitions)
-    for call in repetitions.of_methods(*_OF_BATCH):
+    for call in repetitions.of_methods(*_METHODS):
         file, loop, data = call.root_file, call.loop, argument(call.call, 0, "x")
         if data is None or not training.takes_gradients(file, loop) or training.runs_epochs(file, loop):
             continue
@@ -168,7 +169,7 @@ def _in_loops_over_batches(model: Model) -> Iterator[Invocation]:
         if batches is None or not (batches.is_certain or batches.sources) or loops.is_no_place(file, loop):
             continue
         for call in model.once(Invocations).eager(file, loop, batches, _SUBSTRINGS):
-            given = argument(call.call, 0, "x") if method_name(call.call) in _OF_BATCH else None
+            given = argument(call.call, 0, "x") if method_name(call.call) in _METHODS else None
             if given is None or not data.holds(call.file, Batches(call.names, True, batches.sources), given):
                 continue
             if batches.is_certain or _is_slice_of_one_batch(model, call):
@@ -184,7 +185,7 @@ def _is_slice_of_one_batch(model: Model, call: Invocation) -> bool:
     if at_once is not None and not call.path and call.file.code(at_once) == call.file.code(size):
         return True
     rows = model.constants.of(call.root_file, size)
-    most = _BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
+    most = BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
     return isinstance(rows, int) and isinstance(most, int) and rows <= most
 
 
@@ -214,17 +215,22 @@ def _help(model: Model, call: Invocation, method: str, of_batch: str) -> str:
 def _on_batch(call: Invocation) -> str:
     func = call.call.func
     assert isinstance(func, cst.Attribute)
-    kept = [arg for arg in call.call.args if arg.keyword is None or arg.keyword.value in ("x", "y", "sample_weight")]
+    method, args = method_name(call.call), call.call.args
+    kept = [arg for arg in args[: 1 if method == "predict" else 2] if arg.keyword is None]
+    kept += [arg for arg in args if arg.keyword is not None and arg.keyword.value in ("x", "y", "sample_weight")]
     given = ", ".join(call.file.code(arg).rstrip(", ") for arg in kept)
     return f"{call.file.code(func.value)}.{_OF_BATCH[func.attr.value]}({given})"
 
 
 def _fix(call: Invocation) -> Fix | None:
     """The method for one batch. `evaluate` starts its metrics again, which `test_on_batch` does not: no fix."""
+    if method_name(call.call) == "fit" and isinstance(call.file.tree.parents[call.call], cst.Expr):
+        return Fix("Call `train_on_batch`", "unsafe", (Edit(call.call, _on_batch(call)),))
     return predict_on_batch(call.file, call.call) if method_name(call.call) == "predict" else None
 
 
-_OF_BATCH = {"predict": "predict_on_batch", "evaluate": "test_on_batch"}
+_METHODS = ("predict", "evaluate")
+_OF_BATCH = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}
 _PREDICTION = Prediction(
     "slowdown",
     ("inference",),

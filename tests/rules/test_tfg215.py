@@ -1,4 +1,4 @@
-"""TFG215: `predict` and `evaluate` of one batch in a step or a loop over batches, and what only looks like it."""
+"""TFG215: `predict`, `evaluate` and `fit` of one batch in a step or a loop over batches, and what only looks like it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,23 @@ class Learner:
         before = np.array([one[0] for one in chosen])
         goals = self.net.predict(before)
         self.net.train_on_batch(before, goals)
+"""
+REPLAY = """
+from collections import deque
+critic.compile("adam", "mse")
+past = deque(maxlen=9000)
+def replay(count=24):
+    drawn = random.sample(past, count)
+    seen = np.vstack([row[0] for row in drawn])
+    later = np.zeros((count, 2))
+    for i in range(count):
+        later[i] = drawn[i][1]
+    goals = critic.predict(seen)
+    goals[:, 0] = critic.predict(later, verbose=0).max(1)
+    critic.fit(seen, goals, FIT)
+for move in range(100_000):
+    past.append(play(move))
+    replay()
 """
 FOUND = {
     "noise in each step": "for step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
@@ -87,6 +104,59 @@ def test_a_batch_in_a_step_is_found(code: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", SILENT.values(), ids=SILENT)
 def test_what_only_looks_like_it_is_not(code: str, tmp_path: Path) -> None:
     assert "TFG215" not in codes(HEAD + code, tmp_path)
+
+
+@pytest.mark.parametrize(("given", "count"), [
+    ("verbose=0", 3),
+    ("epochs=1, batch_size=count", 3),
+    ("batch_size=16", 2),  # two steps: `train_on_batch` makes one
+    ("callbacks=[log]", 2),
+    ("validation_split=0.1", 2),
+    ("epochs=5", 0),
+    ("epochs=rounds", 0),
+])  # fmt: skip
+def test_steps_that_fit_makes(given: str, count: int, tmp_path: Path) -> None:
+    """Protects agents that train with `fit` from paying for an epoch a step, and `fit` of more than one step."""
+    assert codes(HEAD + REPLAY.replace("FIT", given), tmp_path).count("TFG215") == count
+
+
+def test_rounds_of_active_learning_are_no_steps(tmp_path: Path) -> None:
+    """Protects loops in which `fit` gets all there is: only what is drawn there is a batch."""
+    code = """pool, known = np.load("pool.npy"), np.load("known.npy")
+for turn in range(50):
+    asked = pool[np.random.choice(len(pool), 500)]
+    unsure = critic.predict(asked)
+    known = np.concatenate([known, label(asked, unsure)])
+    train(known)
+"""
+    fit = "def train(rows):\n    critic.fit(rows, rows[:, :1], epochs=10)\n"
+    assert "TFG215" not in codes(HEAD + fit + code, tmp_path)
+
+
+def test_a_fit_becomes_a_step(tmp_path: Path) -> None:
+    """Protects the data of a `fit`, by position or by name, and leaves the options of an epoch out."""
+    text = fixed(HEAD + REPLAY.replace("FIT", "batch_size=count, epochs=1, verbose=0"), tmp_path, "TFG215")
+    assert "    critic.train_on_batch(seen, goals)\n" in text
+    kept = REPLAY.replace("critic.fit(seen, goals, FIT)", "return critic.fit(seen, goals).history")
+    assert "return critic.fit(seen, goals).history" in fixed(HEAD + kept, tmp_path, "TFG215")
+
+
+def test_fit_and_train_on_batch_train_alike(tmp_path: Path) -> None:
+    """Protects the fix's promise, by TensorFlow itself: the same weights after a step."""
+    import keras
+
+    numbers = np.random.default_rng(0)
+    rows, goals = numbers.normal(size=(24, 5)).astype("float32"), numbers.normal(size=(24, 3)).astype("float32")
+    net = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(3)])
+    net.build((None, 5))
+    start, ends = net.get_weights(), []
+    for train in (lambda: net.fit(rows, goals, verbose=0), lambda: net.train_on_batch(rows, goals)):
+        net.compile("sgd", "mse")
+        net.set_weights(start)
+        train()
+        ends.append(net.get_weights())
+    for fitted, stepped in zip(*ends, strict=True):
+        np.testing.assert_allclose(fitted, stepped, rtol=1e-5, atol=1e-7)
 
 
 def test_a_single_row_is_the_other_rules(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""TFG215: `predict` and `evaluate` of one batch, against the methods for one batch and a traced call."""
+"""TFG215: `predict`, `evaluate` and `fit` of one batch, against the methods for one batch and a traced call."""
 
 from __future__ import annotations
 
@@ -35,4 +35,9 @@ def workloads() -> Iterator[Workload]:
         "8 batches, `evaluate` against `test_on_batch`",
         lambda: [model.evaluate(batch, labels, verbose=0) for batch in batches],
         lambda: [model.test_on_batch(batch, labels) for batch in batches],
+    )
+    yield (
+        "8 batches, `fit` against `train_on_batch`",
+        lambda: [model.fit(batch, labels, verbose=0) for batch in batches],
+        lambda: [model.train_on_batch(batch, labels) for batch in batches],
     )

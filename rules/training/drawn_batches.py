@@ -1,0 +1,97 @@
+"""Batches that a training step draws for itself: a sample of what an agent remembers, for `predict` and `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tflint_gpu.model import Kinds, Repetitions, argument, method_name, walk
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Expression, File, Invocation, Model
+
+# The position and the keyword of how many they draw.
+_DRAWS = {
+    "random.sample": (1, "k"),
+    "random.choices": (-1, "k"),
+    "numpy.random.choice": (1, "size"),
+    "numpy.random.randint": (2, "size"),
+}
+_FIT_OF_A_BATCH = frozenset("x y batch_size epochs verbose shuffle sample_weight".split())
+BATCH_SIZE = 32
+"""So many rows Keras's `predict`, `evaluate` and `fit` run at once where they get no `batch_size`."""
+
+
+def draw_behind(file: File, data: Expression) -> cst.Call | None:
+    """The call by which the function that holds some data draws what it makes the data of; None where none does."""
+    function = file.tree.function(data)
+    waiting, seen = [data], set()
+    for expression in waiting:  # grows meanwhile
+        for node in walk(expression):
+            if isinstance(node, cst.Call) and _size_drawn(file, node) is not None:
+                return node
+            if not isinstance(node, cst.Name) or node.value in seen:
+                continue
+            seen.add(node.value)
+            bound = [(b.node, b.value) for b in file.flow.lookup(node.value, node) if b.kind != "parameter"]
+            put = [(call, call.args[0].value) for call in file.appends.get(node.value, ())]
+            for place, value in (*bound, *file.stores.get(node.value, ()), *put):
+                if value is not None and file.tree.function(place) is function:
+                    waiting.append(value)
+    return None
+
+
+def is_drawn(call: Invocation) -> bool:
+    """Whether the function that holds a call draws the data that it gets."""
+    data = argument(call.call, 0, "x")
+    return data is not None and draw_behind(call.file, data) is not None
+
+
+def _size_drawn(file: File, call: cst.Call) -> Expression | None:
+    """How many elements a call draws at random."""
+    if method_name(call) == "sample" and file.name(call.func) is None:  # of the buffer that an agent fills
+        return argument(call, 0, "batch_size")
+    position, keyword = _DRAWS.get(file.name(call.func) or "", (-1, None))
+    return argument(call, position, keyword) if keyword is not None else None
+
+
+def steps_by_fit(model: Model) -> list[Invocation]:
+    """The calls `fit` that make one update of what their function draws, in every iteration of a loop."""
+    return [call for call in model.once(Repetitions).of_methods("fit") if _is_step(model, call)]
+
+
+def _is_step(model: Model, call: Invocation) -> bool:
+    func = call.call.func
+    if not isinstance(func, cst.Attribute) or not is_drawn(call):
+        return False
+    epochs = argument(call.call, 3, "epochs")
+    is_one = epochs is None or model.constants.of(call.file, epochs, call.context) == 1
+    return is_one and model.once(Kinds).has_method(call.file, func, call.context)
+
+
+def fits_one_batch(model: Model, call: Invocation) -> bool:
+    """Whether a `fit` gets no more rows than it runs at once, and nothing that `train_on_batch` does not take."""
+    file, data = call.file, argument(call.call, 0, "x")
+    draw = None if data is None else draw_behind(file, data)
+    size = None if draw is None else _size_drawn(file, draw)
+    named = {arg.keyword.value if arg.keyword is not None else "x" for arg in call.call.args}
+    if size is None or any(arg.star for arg in call.call.args) or not named <= _FIT_OF_A_BATCH:
+        return False
+    at_once = argument(call.call, 2, "batch_size")
+    if at_once is not None and file.code(at_once) == file.code(size):
+        return True
+    rows = model.constants.of(file, size, call.context)
+    most = BATCH_SIZE if at_once is None else model.constants.of(file, at_once, call.context)
+    return isinstance(rows, int) and isinstance(most, int) and rows <= most
+
+
+def of_drawn_batches(model: Model) -> Iterator[Invocation]:
+    """The calls in steps that `fit` makes: `predict` and `evaluate` of what is drawn there, and `fit` of one batch."""
+    steps = steps_by_fit(model)
+    functions = {step.file.tree.function(step.call) for step in steps}
+    for call in model.once(Repetitions).of_methods("predict", "evaluate") if steps else ():
+        if call.file.tree.function(call.call) in functions and is_drawn(call):
+            yield call
+    yield from (step for step in steps if fits_one_batch(model, step))
