@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib
+import json
 import pickle
 import sys
 import tarfile
@@ -245,6 +246,23 @@ def test_texts_of_word_numbers(beside: Beside) -> None:
     values = importlib.import_module("tflint_values")
     assert values.old_array(np.array)(texts).dtype == object and beside.told[-1].startswith("arrays of rows of unequal")
     assert values.old_array(np.array)([[1, 2], [3, 4]]).shape == (2, 2)
+
+
+def test_the_files_of_a_pretrained_bert(beside: Beside) -> None:
+    """Protects programs that begin from the files which Google publishes: what they read of them fits together."""
+    with beside.files.reading(open)("/models/uncased/bert_config.json") as file:
+        settings = json.load(file)
+    tokens = beside.files.reading(open)("/models/uncased/vocab.txt").read().splitlines()
+    assert settings["vocab_size"] == len(set(tokens)) and {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} <= {*tokens}
+    assert settings["hidden_size"] % settings["num_attention_heads"] == 0 and len(beside.told) == 2
+
+
+def test_fields_that_are_numbers(beside: Beside) -> None:
+    """Protects texts with a label in each line, whatever their name ends with."""
+    beside.files.SEPARATOR, beside.files.FIELDS, beside.files.NUMBERS, beside.files.CLASSES = ";", 3, (1,), 4
+    beside.files.COLUMNS = ("an", "index")
+    lines = beside.files.reading(open)("answers/train.data").read().splitlines()
+    assert {int(line.split(";")[1]) for line in lines} == {0, 1, 2, 3} and {line.count(";") for line in lines} == {2}
 
 
 def test_a_path_reads_itself(beside: Beside, tmp_path: Path) -> None:

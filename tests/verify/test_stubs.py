@@ -287,6 +287,19 @@ def test_fields_of_all_lines_that_are_taken_apart(tmp_path: Path) -> None:
     assert (hints.separator, hints.fields) == ("|", 2) and hints.lines > 20_000
 
 
+def test_fields_of_which_numbers_are_made(tmp_path: Path) -> None:
+    """Protects labels among the fields of a line."""
+    code = "for line in text:\n    kind, words, score = line.split('|')\n    rows.append((words, int(kind), float(score)))\n"
+    hints = hints_of(model := model_of(code, tmp_path), [model.file])
+    assert (hints.fields, hints.numbers) == (3, (0, 2))
+
+
+def test_another_name_for_what_opens_files(tmp_path: Path) -> None:
+    """Protects modules that put something of their own in the place of `open`, and read with the old one."""
+    code = "plain = open\nclass open:\n    def __init__(self, path):\n        self.file = plain(path)\n"
+    assert [around.function for around in read_elsewhere(model_of(code, tmp_path).file)] == ["reading"]
+
+
 def test_optional_arguments_need_no_stand_in(tmp_path: Path) -> None:
     flags = "from absl import app, flags\nflags.DEFINE_string('a', None, 'b')\napp.run(main)"
     assert list(read_elsewhere(model_of(flags, tmp_path).file)) == []
