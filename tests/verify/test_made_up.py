@@ -155,6 +155,13 @@ def test_a_later_version_stands_for_an_environment_that_is_gone(beside: Beside, 
     assert beside.environment.environment(make)("Other-v0").reset()[0].shape == (4,)
 
 
+def test_games_that_are_not_installed(beside: Beside) -> None:
+    """Protects agents that see a screen, whatever the version of the game, and normalise their rewards."""
+    game = beside.environment.environment(fail)("Breakout-v0")
+    assert game.reset()[0].shape == (210, 160, 3) and len({game.step(0)[1] for _ in range(4)}) == 2
+    assert beside.environment.environment(fail)("MyRobot-v0").reset()[0].shape == (4,)
+
+
 def test_what_lies_within_an_environment_has_the_old_interface_too(beside: Beside) -> None:
     """Protects `gym.make(...).unwrapped` and `env.seed`, which gym 0.26 has no more."""
     old = beside.environment.old_environment(lambda name: Registered())("A")

@@ -31,7 +31,7 @@ def annotations(tree: ast.AST) -> Iterator[ast.AST]:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
 def test_python_3_7_reads_what_is_laid_next_to_a_program(module: Path) -> None:
-    """Protects `--python` of an environment with TensorFlow 2.1, which takes Python 3.7: its syntax and its names."""
+    """Protects `--python` of an environment with TensorFlow 2.0, which takes Python 3.7: its syntax and its names."""
     tree = ast.parse(module.read_text("utf-8"), feature_version=(3, 7))
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
@@ -44,7 +44,7 @@ def test_python_3_7_reads_what_is_laid_next_to_a_program(module: Path) -> None:
 OLD_TENSORFLOW = """
 from types import SimpleNamespace as Some
 
-__version__ = "2.1.4"
+__version__ = "2.0.4"
 seeds = []
 Tensor, Variable = type("Tensor", (), {}), type("Variable", (), {})
 none = lambda *args: None
@@ -52,16 +52,15 @@ random = Some(set_seed=seeds.append)
 keras = Some(utils=Some(), layers=Some(), mixed_precision=Some())
 sysconfig = Some()
 config = Some(
-    list_logical_devices=lambda kind: [],
     optimizer=Some(get_jit=none),
-    experimental=Some(),
+    experimental=Some(list_logical_devices=lambda kind: [], list_physical_devices=lambda kind: []),
     threading=Some(get_intra_op_parallelism_threads=none, get_inter_op_parallelism_threads=none),
 )
 """
 
 
 def test_a_tensorflow_that_lacks_what_later_ones_tell_of_themselves(tmp_path: Path) -> None:
-    """Protects what was measured with TensorFlow 2.1: its settings and its seed have other names, or none."""
+    """Protects what was measured with TensorFlow 2.0: its devices, settings and its seed have other names, or none."""
     (tmp_path / "tensorflow.py").write_text(OLD_TENSORFLOW)
     code = (
         "import tflint_outcome, tensorflow\nassert tensorflow.seeds == [1]\ntflint_outcome.write((0.5,), None, (), {})"
@@ -69,7 +68,7 @@ def test_a_tensorflow_that_lacks_what_later_ones_tell_of_themselves(tmp_path: Pa
     variables = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{HARNESS_FOLDER}", "TFLINT_GPU_RESULT": "result"}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=variables, check=True, timeout=60)
     result = json.loads((tmp_path / "result").read_text())
-    assert result["steps"] == [0.5] and result["notes"]["versions"]["tensorflow"] == "2.1.4"
+    assert result["steps"] == [0.5] and result["notes"]["versions"]["tensorflow"] == "2.0.4"
 
 
 def test_the_version_that_an_interpreter_without_importlib_metadata_has(tmp_path: Path) -> None:

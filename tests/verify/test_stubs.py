@@ -287,6 +287,13 @@ def test_fields_of_all_lines_that_are_taken_apart(tmp_path: Path) -> None:
     assert (hints.separator, hints.fields) == ("|", 2) and hints.lines > 20_000
 
 
+def test_variables_of_the_process_are_no_columns(tmp_path: Path) -> None:
+    """Protects tables from columns that nothing reads."""
+    code = "import os\nos.environ['LOG_LEVEL'] = '2'\nage = table['age']\n"
+    model = model_of(code, tmp_path)
+    assert hints_of(model, [model.file]).columns == ("age",)
+
+
 def test_fields_of_which_numbers_are_made(tmp_path: Path) -> None:
     """Protects labels among the fields of a line."""
     code = "for line in text:\n    kind, words, score = line.split('|')\n    rows.append((words, int(kind), float(score)))\n"

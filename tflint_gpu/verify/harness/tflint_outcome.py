@@ -43,6 +43,10 @@ _import_libraries()
 import numpy
 import tensorflow as tf
 
+for _name in ("list_logical_devices", "list_physical_devices"):
+    if not hasattr(tf.config, _name):  # before TensorFlow 2.1
+        setattr(tf.config, _name, getattr(tf.config.experimental, _name))
+
 SEED = int(os.environ.get("TFLINT_GPU_SEED", "1"))
 QUESTIONS = os.environ.get("TFLINT_GPU_QUESTIONS")
 

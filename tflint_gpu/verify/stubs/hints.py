@@ -228,6 +228,8 @@ def _columns(file: File) -> Iterator[str]:
     }
     for node in file.tree.parents:
         if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+            if "environ" in file.code(node.value):  # of the process
+                continue
             index = node.slice[0].slice.value
             yield from _texts(lists.get(index.value, index) if isinstance(index, cst.Name) else index)
     for call in file.method_calls("pop", "drop"):
