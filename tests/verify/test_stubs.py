@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
 from checks import model_of
 from verified import cases_of
 
-from tflint_gpu.verify.slicing.old_keras import signs_of_keras_2
+from tflint_gpu.verify.slicing.old_keras import old_names_of_numpy, signs_of_keras_2
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import UnknownName, call_of, left_open, undefined_names
 from tflint_gpu.verify.stubs.readers import read_elsewhere, replaced_functions
@@ -380,3 +381,17 @@ def test_old_code_runs_with_the_keras_it_was_written_for(tmp_path: Path) -> None
     assert text.startswith("import tflint_keras2\n") and remarks == (
         "run with Keras 2 (tf_keras), for `lr=` in train.py:3:39",
     )
+
+
+def test_names_that_numpy_has_no_more(tmp_path: Path) -> None:
+    """Protects code for NumPy before 2.4: what it calls by its old name is done, and new calls stay what they are."""
+    code = "import numpy as np\nrow = np.reshape(np.arange(6), newshape=(2, 3))\nother = np.reshape(row, (3, 2), order='F')\n"
+    (line,) = old_names_of_numpy(model_of(code, tmp_path).file)
+    stand_in = line.removeprefix("numpy.reshape = ")
+    reshape = eval(stand_in, {"numpy": types.SimpleNamespace(reshape=lambda a, shape, **more: (a, shape, more))})
+    assert reshape(7, newshape=(2, 3)) == (7, (2, 3), {}) and reshape(7, (3, 2), order="F") == (
+        7,
+        (3, 2),
+        {"order": "F"},
+    )
+    assert list(old_names_of_numpy(model_of("import numpy as np\nnp.reshape(a, (2, 3))\n", tmp_path).file)) == []
