@@ -474,6 +474,15 @@ def test_modules_that_load_when_they_are_used(tmp_path: Path) -> None:
     assert "kit/words.py" in files and "kit/store.py" not in files
 
 
+def test_a_module_that_loads_late_and_has_two_names(tmp_path: Path) -> None:
+    """Protects what is read of a module by its short name."""
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "__init__.py").write_text(f"{LAZY}\nw = words\n")
+    (tmp_path / "kit" / "words.py").write_text("def pad(x):\n    return x\n\n\ndef cut(x):\n    return x\n")
+    files = Files(tmp_path, main="import kit\nplace(kit.words.pad(kit.w.cut(7)))").extract().before.files
+    assert "def cut" in files["kit/words.py"] and "def pad" in files["kit/words.py"]
+
+
 def test_what_is_measured_is_not_shortened(tmp_path: Path) -> None:
     """Protects steps that train several networks: each of them counts, and a list of them is no data."""
     code = (

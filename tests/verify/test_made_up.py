@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib
+import json
 import pickle
 import sys
 import tarfile
@@ -154,6 +155,13 @@ def test_a_later_version_stands_for_an_environment_that_is_gone(beside: Beside, 
     assert beside.environment.environment(make)("Other-v0").reset()[0].shape == (4,)
 
 
+def test_games_that_are_not_installed(beside: Beside) -> None:
+    """Protects agents that see a screen, whatever the version of the game, and normalise their rewards."""
+    game = beside.environment.environment(fail)("Breakout-v0")
+    assert game.reset()[0].shape == (210, 160, 3) and len({game.step(0)[1] for _ in range(4)}) == 2
+    assert beside.environment.environment(fail)("MyRobot-v0").reset()[0].shape == (4,)
+
+
 def test_what_lies_within_an_environment_has_the_old_interface_too(beside: Beside) -> None:
     """Protects `gym.make(...).unwrapped` and `env.seed`, which gym 0.26 has no more."""
     old = beside.environment.old_environment(lambda name: Registered())("A")
@@ -245,6 +253,23 @@ def test_texts_of_word_numbers(beside: Beside) -> None:
     values = importlib.import_module("tflint_values")
     assert values.old_array(np.array)(texts).dtype == object and beside.told[-1].startswith("arrays of rows of unequal")
     assert values.old_array(np.array)([[1, 2], [3, 4]]).shape == (2, 2)
+
+
+def test_the_files_of_a_pretrained_bert(beside: Beside) -> None:
+    """Protects programs that begin from the files which Google publishes: what they read of them fits together."""
+    with beside.files.reading(open)("/models/uncased/bert_config.json") as file:
+        settings = json.load(file)
+    tokens = beside.files.reading(open)("/models/uncased/vocab.txt").read().splitlines()
+    assert settings["vocab_size"] == len(set(tokens)) and {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} <= {*tokens}
+    assert settings["hidden_size"] % settings["num_attention_heads"] == 0 and len(beside.told) == 2
+
+
+def test_fields_that_are_numbers(beside: Beside) -> None:
+    """Protects texts with a label in each line, whatever their name ends with."""
+    beside.files.SEPARATOR, beside.files.FIELDS, beside.files.NUMBERS, beside.files.CLASSES = ";", 3, (1,), 4
+    beside.files.COLUMNS = ("an", "index")
+    lines = beside.files.reading(open)("answers/train.data").read().splitlines()
+    assert {int(line.split(";")[1]) for line in lines} == {0, 1, 2, 3} and {line.count(";") for line in lines} == {2}
 
 
 def test_a_path_reads_itself(beside: Beside, tmp_path: Path) -> None:

@@ -64,3 +64,28 @@ def test_what_is_imported_for_types_only_is_not_needed() -> None:
         "if TYPE_CHECKING:\n    import cv2\n    from rare import Kind\nif typing.TYPE_CHECKING:\n    import scarce\n"
     )
     assert needed_modules(program(text + "import numpy")) == {"numpy"}
+
+
+def test_what_a_condition_decides_may_never_be_imported() -> None:
+    """Protects programs that run on one of several libraries: another one, and what only files for that one import."""
+    chosen = "import os\nif os.environ.get('ENGINE') == 'other':\n    from net.other import layers\n    import scarce\n"
+    chosen += "else:\n    from .usual import layers\n"
+    parts = {
+        "net____init__": "",
+        "net__engine": chosen,
+        "net__other__layers": "import rare",
+        "net__usual": "import cv2",
+    }
+    files = {name.replace("____init__", "/__init__"): text for name, text in parts.items()}
+    assert needed_modules(program("from net.engine import layers\nimport numpy", **files)) == {"numpy"}
+    always = {**files, "net__engine": "from .usual import layers\nfrom net.other import layers"}
+    assert needed_modules(program("import net.engine", **always)) == {"cv2", "rare"}
+    script = "if __name__ == '__main__':\n    import cv2\n"
+    assert needed_modules(program(script)) == {"cv2"}
+
+
+def test_what_a_module_of_a_package_needs() -> None:
+    """Protects entries that run as modules of their package, which a file next to them starts."""
+    runner = 'import runpy\n\nrunpy.run_module("net.train", run_name="__main__")\n'
+    files = {"tflint_run.py": runner, "net/train.py": "from .data import read", "net/data.py": "import cv2"}
+    assert needed_modules(Program("tflint_run.py", files)) == {"cv2"}

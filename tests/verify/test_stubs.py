@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
 from checks import model_of
 from verified import cases_of
 
-from tflint_gpu.verify.slicing.old_keras import signs_of_keras_2
+from tflint_gpu.verify.slicing.old_keras import old_names_of_numpy, signs_of_keras_2
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import UnknownName, call_of, left_open, undefined_names
 from tflint_gpu.verify.stubs.readers import read_elsewhere, replaced_functions
@@ -287,6 +288,26 @@ def test_fields_of_all_lines_that_are_taken_apart(tmp_path: Path) -> None:
     assert (hints.separator, hints.fields) == ("|", 2) and hints.lines > 20_000
 
 
+def test_variables_of_the_process_are_no_columns(tmp_path: Path) -> None:
+    """Protects tables from columns that nothing reads."""
+    code = "import os\nos.environ['LOG_LEVEL'] = '2'\nage = table['age']\n"
+    model = model_of(code, tmp_path)
+    assert hints_of(model, [model.file]).columns == ("age",)
+
+
+def test_fields_of_which_numbers_are_made(tmp_path: Path) -> None:
+    """Protects labels among the fields of a line."""
+    code = "for line in text:\n    kind, words, score = line.split('|')\n    rows.append((words, int(kind), float(score)))\n"
+    hints = hints_of(model := model_of(code, tmp_path), [model.file])
+    assert (hints.fields, hints.numbers) == (3, (0, 2))
+
+
+def test_another_name_for_what_opens_files(tmp_path: Path) -> None:
+    """Protects modules that put something of their own in the place of `open`, and read with the old one."""
+    code = "plain = open\nclass open:\n    def __init__(self, path):\n        self.file = plain(path)\n"
+    assert [around.function for around in read_elsewhere(model_of(code, tmp_path).file)] == ["reading"]
+
+
 def test_optional_arguments_need_no_stand_in(tmp_path: Path) -> None:
     flags = "from absl import app, flags\nflags.DEFINE_string('a', None, 'b')\napp.run(main)"
     assert list(read_elsewhere(model_of(flags, tmp_path).file)) == []
@@ -360,3 +381,17 @@ def test_old_code_runs_with_the_keras_it_was_written_for(tmp_path: Path) -> None
     assert text.startswith("import tflint_keras2\n") and remarks == (
         "run with Keras 2 (tf_keras), for `lr=` in train.py:3:39",
     )
+
+
+def test_names_that_numpy_has_no_more(tmp_path: Path) -> None:
+    """Protects code for NumPy before 2.4: what it calls by its old name is done, and new calls stay what they are."""
+    code = "import numpy as np\nrow = np.reshape(np.arange(6), newshape=(2, 3))\nother = np.reshape(row, (3, 2), order='F')\n"
+    (line,) = old_names_of_numpy(model_of(code, tmp_path).file)
+    stand_in = line.removeprefix("numpy.reshape = ")
+    reshape = eval(stand_in, {"numpy": types.SimpleNamespace(reshape=lambda a, shape, **more: (a, shape, more))})
+    assert reshape(7, newshape=(2, 3)) == (7, (2, 3), {}) and reshape(7, (3, 2), order="F") == (
+        7,
+        (3, 2),
+        {"order": "F"},
+    )
+    assert list(old_names_of_numpy(model_of("import numpy as np\nnp.reshape(a, (2, 3))\n", tmp_path).file)) == []

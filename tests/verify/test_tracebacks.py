@@ -85,3 +85,6 @@ def test_whose_exception_it_is() -> None:
     assert not ends_in(f"{head}ValueError: keras is fine\n", "keras")
     assert not ends_in(f'{head}{inside}  File "b.py", line 1, in call\n    h()\nValueError: 1\n', "keras")
     assert not ends_in("", "keras")
+    walks = '  File "/lib/site-packages/optree/ops.py", line 7, in tree_map\n    return map(\n'
+    assert ends_in(f"{head}{inside}{walks}ValueError: Invalid dtype: str7\n", "keras")
+    assert not ends_in(f"{head}{walks}ValueError: Invalid dtype: str7\n", "keras")

@@ -18,7 +18,8 @@ def version_of_tensorflow(python: str) -> str:
         click.ClickException: there is no such interpreter, or it has no TensorFlow.
     """
     code = (
-        "import importlib.metadata as m\n"
+        "try: import importlib.metadata as m\n"
+        "except ImportError: import importlib_metadata as m\n"  # Python 3.7, where TensorBoard needs it
         "for name in ('tensorflow', 'tensorflow-cpu', 'tf-nightly', 'tensorflow-macos', 'tensorflow-rocm'):\n"
         "    try: print(m.version(name)); break\n"
         "    except m.PackageNotFoundError: pass\n"

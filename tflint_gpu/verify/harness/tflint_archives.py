@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import pickle
+import string
 import tarfile
 from collections.abc import Mapping
 from typing import Any
@@ -28,6 +30,26 @@ _CIFAR: dict[str, tuple[str, tuple[str, ...], dict[str, int]]] = {
         {"labels": 10},
     ),
     "cifar-100-python.tar.gz": ("cifar-100-python", ("train", "test"), {"coarse_labels": 20, "fine_labels": 100}),
+}
+
+# The smallest of those at https://github.com/google-research/bert, with fewer tokens.
+_BERT = {
+    "attention_probs_dropout_prob": 0.1,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "hidden_size": 128,
+    "initializer_range": 0.02,
+    "intermediate_size": 512,
+    "max_position_embeddings": 512,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+    "type_vocab_size": 2,
+    "vocab_size": 1000,
+}
+_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.printable[:94]]
+_OF_BERT = {
+    "bert_config.json": json.dumps(_BERT),
+    "vocab.txt": "".join(f"{token}\n" for token in [*_TOKENS, *(f"##{number}" for number in range(901))]),
 }
 
 
@@ -50,6 +72,10 @@ def written(place: str) -> str:
         with open(place, "wb") as known:
             pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), known)
         return f"{_TEXTS} texts of word numbers, and labels (imdb.pkl)"
+    if name in _OF_BERT:
+        with open(place, "w") as text:
+            text.write(_OF_BERT[name])
+        return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
 
 

@@ -118,7 +118,7 @@ class Clock:
         return statistics.median(latest) >= LEAST_FALL * statistics.median(before)
 
     def _set_size(self) -> None:
-        step = statistics.fmean(self.warm[-max(WARM_UP, self.alternates) :])
+        step = statistics.mean(self.warm[-max(WARM_UP, self.alternates) :])
         self.size = max(1, round(BLOCK_SECONDS / max(step, 1e-9)))
         if self.alternates * step <= MOST_SECONDS_OF_PASS:
             self.size = -(-self.size // self.alternates) * self.alternates

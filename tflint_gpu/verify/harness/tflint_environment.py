@@ -22,6 +22,16 @@ import tflint_files
 from tflint_files import existing, is_path, tell
 
 _ATARI = (210, 160, 3)
+# Those that gym registered of the Atari 2600 (gym/envs/__init__.py of 0.21).
+_GAMES = frozenset(
+    (
+        "AirRaid Alien Amidar Assault Asterix Asteroids Atlantis BankHeist BattleZone BeamRider Berzerk Bowling Boxing "
+        "Breakout Carnival Centipede ChopperCommand CrazyClimber Defender DemonAttack DoubleDunk Enduro FishingDerby "
+        "Freeway Frostbite Gopher Gravitar Hero IceHockey Jamesbond Kangaroo Krull KungFuMaster MontezumaRevenge "
+        "MsPacman NameThisGame Phoenix Pitfall Pong Pooyan PrivateEye Qbert Riverraid RoadRunner Robotank Seaquest "
+        "Skiing Solaris SpaceInvaders StarGunner Tennis TimePilot Tutankham UpNDown Venture VideoPinball WizardOfWor"
+    ).split()
+)
 ASKED: dict[str, Any] = {}
 """What the way to the flagged code asks of the command line."""
 
@@ -49,13 +59,14 @@ class _Space:
 
 
 class Environment:
-    """An environment that is not installed: random observations, a reward of one a step, episodes of equal length."""
+    """An environment that is not installed: random observations, a reward in every other step, equal episodes."""
 
     metadata: dict[str, Any] = {}
     reward_range = (0.0, 1.0)
 
     def __init__(self, name: str) -> None:
         is_atari = any(part in name for part in ("Deterministic", "NoFrameskip", "ALE/", "-v4"))
+        is_atari = is_atari or name.partition("-")[0] in _GAMES
         shape = _ATARI if is_atari else tflint_files.INPUT or (4,)
         self.observation_space = _Space(shape, dtype="uint8" if is_atari else "float32")
         count = max(tflint_files.CLASSES, 2)
@@ -71,7 +82,7 @@ class Environment:
 
     def step(self, action: Any) -> Any:
         self.steps += 1
-        return self.observation_space.sample(), 1.0, self.steps >= _EPISODE, False, {"lives": 1}
+        return self.observation_space.sample(), float(self.steps % 2), self.steps >= _EPISODE, False, {"lives": 1}
 
     def render(self, *args: Any, **kwargs: Any) -> Any:
         return numpy.zeros(_ATARI, "uint8")

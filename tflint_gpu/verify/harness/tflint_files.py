@@ -30,6 +30,9 @@ CLASSES = 2
 COLUMNS: tuple[str, ...] = ()
 SEPARATOR = " "
 FIELDS = 0
+NUMBERS: tuple[int, ...] = ()
+"""Which fields of a line are whole numbers."""
+
 LINES = 600
 BATCH = 0
 HAS_FOLDERS = False
@@ -177,12 +180,13 @@ def _made(path: Any) -> str | None:
     place = place_of(path)
     if ending in _IMAGES:
         return _made_image(path)
-    if known := tflint_archives.written(place):
+    known = tflint_archives.written(place)
+    if known:
         tell(known)
-    elif ending in _TABLES and COLUMNS:
+    elif ending in _TABLES and COLUMNS and not FIELDS:
         _write_table(place)
         tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
-    elif ending in _TEXTS:
+    elif ending in _TEXTS or (ending in _TABLES and FIELDS):
         _write_text(place)
         tell(f"a text of {LINES} lines ({os.path.basename(place)})")
     elif ending == ".npy":
@@ -210,14 +214,17 @@ def _sentence() -> str:
 
 def _write_text(place: str) -> None:
     with open(place, "w") as file:
-        file.write(_line([string.printable[:95]] * (FIELDS or 2)))
-        lines = [_line([_sentence() for _ in range(FIELDS or 3)]) for _ in range(min(LINES, _DIFFERENT))]
+        file.write(_line([string.printable[:95]] * (FIELDS or 2), 0))
+        lines = [_line([_sentence() for _ in range(FIELDS or 3)], row) for row in range(min(LINES, _DIFFERENT))]
         file.writelines(lines[row % len(lines)] for row in range(LINES))
 
 
-def _line(fields: Sequence[str]) -> str:
+def _line(fields: Sequence[str], row: int) -> str:
     """One line of fields; where the program takes lines apart, none of them holds what stands between them."""
-    return SEPARATOR.join(field.replace(SEPARATOR, "_") if FIELDS else field for field in fields) + "\n"
+    if FIELDS:
+        texts = (field.replace(SEPARATOR, "_") for field in fields)
+        fields = [str(row % max(CLASSES, 1)) if index in NUMBERS else text for index, text in enumerate(texts)]
+    return SEPARATOR.join(fields) + "\n"
 
 
 def _write_table(place: str) -> None:
@@ -265,7 +272,7 @@ def archive(function: Callable[..., Any]) -> Callable[..., Any]:
     return opened
 
 
-class _Archive(dict[str, Any]):
+class _Archive(dict):  # type: ignore[type-arg]  # Python 3.7 knows no `dict[str, Any]`
     """Arrays by their names, made up when asked for."""
 
     attrs: Mapping[str, Any] = {}
@@ -360,7 +367,7 @@ def _filled(pattern: str) -> str:
             _write_image(path, os.path.splitext(path)[1].lower())
         elif _made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
-    named = pattern.removeprefix(_HERE + os.sep)
+    named = pattern.replace(_HERE + os.sep, "", 1)
     tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({named})")
     return place
 

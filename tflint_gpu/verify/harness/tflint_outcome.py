@@ -43,6 +43,10 @@ _import_libraries()
 import numpy
 import tensorflow as tf
 
+for _name in ("list_logical_devices", "list_physical_devices"):
+    if not hasattr(tf.config, _name):  # before TensorFlow 2.1
+        setattr(tf.config, _name, getattr(tf.config.experimental, _name))
+
 SEED = int(os.environ.get("TFLINT_GPU_SEED", "1"))
 QUESTIONS = os.environ.get("TFLINT_GPU_QUESTIONS")
 
@@ -92,7 +96,7 @@ if RESULT:
 
 random.seed(SEED)
 numpy.random.seed(SEED)
-tf.keras.utils.set_random_seed(SEED)
+getattr(tf.keras.utils, "set_random_seed", tf.random.set_seed)(SEED)  # before TensorFlow 2.7 without Keras'
 sys.argv[1:] = []
 
 
@@ -200,7 +204,7 @@ def _first_numbers(variable: Any, count: int) -> Any:
 def _conditions() -> dict[str, Any]:
     """What the numbers depend on: the devices that there are and that were used, the time, versions and settings."""
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
-    build = tf.sysconfig.get_build_info() if hasattr(tf, "sysconfig") else {}
+    build = tf.sysconfig.get_build_info() if hasattr(tf.sysconfig, "get_build_info") else {}  # since 2.3
     versions = {
         "python": sys.version.split()[0],
         "tensorflow": tf.__version__,
@@ -213,7 +217,7 @@ def _conditions() -> dict[str, Any]:
     return {
         "gpus": gpus,
         "ran_on": _used_devices(),
-        "memory": {name: held for name in gpus if (held := _allocated(name)) is not None},
+        "memory": {name: held for name, held in zip(gpus, map(_allocated, gpus)) if held is not None},
         "measured": measured,
         "versions": {name: str(version) for name, version in versions.items() if version},
         "settings": _settings(),
@@ -256,13 +260,14 @@ def _settings() -> dict[str, str]:
     settings = {name: os.environ[name] for name in names if name in os.environ}
     questions: dict[str, Callable[[], Any]] = {
         "XLA": tf.config.optimizer.get_jit,
-        "TF32": tf.config.experimental.tensor_float_32_execution_enabled,
+        "TF32": lambda: tf.config.experimental.tensor_float_32_execution_enabled(),
         "precision": lambda: tf.keras.mixed_precision.global_policy().name,
         "threads of an operation": tf.config.threading.get_intra_op_parallelism_threads,
         "threads between operations": tf.config.threading.get_inter_op_parallelism_threads,
     }
     for name, question in questions.items():
         with contextlib.suppress(Exception):  # an older version has another name for it
-            if answer := question():
+            answer = question()
+            if answer:
                 settings[name] = "on" if answer is True else str(answer)
     return settings

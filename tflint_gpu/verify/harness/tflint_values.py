@@ -106,7 +106,7 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     )
 
 
-class _Splits(dict[str, Any]):
+class _Splits(dict):  # type: ignore[type-arg]  # Python 3.7 knows no `dict[str, Any]`
     """The parts of a data set, whatever their names are; `train` and `test` there are in any case."""
 
     def __init__(self, read: Callable[[str], Any]) -> None:
@@ -130,7 +130,7 @@ def builder(name: str, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-class _Table(dict[str, Any]):
+class _Table(dict):  # type: ignore[type-arg]
     """What scikit-learn's functions give: parts by their names, or as attributes."""
 
     __getattr__ = dict.__getitem__
@@ -150,7 +150,7 @@ def known_table(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `sklearn.datasets.fetch_...`, where the shape of the table is known."""
 
     def fetch(*args: Any, **kwargs: Any) -> Any:
-        given = str(kwargs.get("name", args[0] if args else function.__name__.removeprefix("fetch_").lower()))
+        given = str(kwargs.get("name", args[0] if args else function.__name__.replace("fetch_", "", 1).lower()))
         if given.lower() not in _TABLES:
             return function(*args, **kwargs)
         (rows, columns), classes = _TABLES[given.lower()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -97,6 +97,24 @@ def imported_modules(tree: ast.Module, dropped: Container[int] = ()) -> Iterator
             yield node.module.partition(".")[0]
 
 
+def imported_names(tree: ast.Module, folder: Sequence[str], dropped: Container[int] = ()) -> Iterator[str]:
+    """The full names of what a file imports, each with that of the module from which it is taken.
+
+    Arguments:
+        folder: the parts of the path of the file's folder; names that are relative to it begin with a dot.
+    """
+    for node in _facts(tree).imports:
+        if node.lineno in dropped or node.lineno in _facts(tree).for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+            continue
+        base = [*folder[: len(folder) - node.level + 1]] if node.level else []
+        module = "." * bool(node.level) + ".".join([*base, *([node.module] if node.module else [])])
+        yield module
+        yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
 def is_relative(tree: ast.Module, dropped: Container[int]) -> bool:
     """Whether a file has relative imports, which only a module of a package may have."""
     relative_imports = (n for n in _facts(tree).imports if isinstance(n, ast.ImportFrom) and n.level)
@@ -147,6 +165,8 @@ class _Read:
 
     def __init__(self, tree: ast.Module, dropped: Container[int], wanted: Collection[str]) -> None:
         self._chains = {chain for row, chain in _facts(tree).chains if row not in dropped} | set(wanted)
+        for other, name in _facts(tree).other_names:
+            self._chains |= {name + chain[len(other) :] for chain in self._chains if chain.startswith(f"{other}.")}
 
     def of(self, module: str) -> set[str]:
         """The names after the dot, "*" where the module is handed on."""
@@ -167,12 +187,14 @@ class _Facts:
         for_types: the rows below `if TYPE_CHECKING:`.
         lazy: the rows of modules that load when something of them is read, their names, and what they are called:
             `fonts = LazyLoader("package.fonts")`.
+        other_names: what `short = fonts` says, as pairs.
     """
 
     imports: tuple[ast.Import | ast.ImportFrom, ...]
     chains: frozenset[tuple[int, str]]
     for_types: frozenset[int]
     lazy: frozenset[tuple[int, str, str]]
+    other_names: frozenset[tuple[str, str]]
 
 
 @lru_cache(maxsize=2000)
@@ -182,6 +204,7 @@ def _facts(tree: ast.Module) -> _Facts:
     for_types: set[int] = set()
     within: set[int] = set()
     lazy: set[tuple[int, str, str]] = set()
+    other_names: set[tuple[str, str]] = set()
     for node in ast.walk(tree):  # outer nodes come first
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports.append(node)
@@ -189,11 +212,13 @@ def _facts(tree: ast.Module) -> _Facts:
             for_types |= set(range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1))
         elif isinstance(node, ast.Assign):
             lazy |= _lazily(node)
+            if isinstance(node.value, ast.Name):
+                other_names |= {(target.id, node.value.id) for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in within:
             chain, inner = _chain(node)
             within |= inner
             chains |= {(node.lineno, chain)} if chain else set()
-    return _Facts(tuple(imports), frozenset(chains), frozenset(for_types), frozenset(lazy))
+    return _Facts(tuple(imports), frozenset(chains), frozenset(for_types), frozenset(lazy), frozenset(other_names))
 
 
 def _lazily(node: ast.Assign) -> set[tuple[int, str, str]]:

@@ -56,14 +56,17 @@ _NAMES = (
 )
 
 
+_RESHAPE = "(lambda new: lambda array, *shape, newshape=None, **more: new(array, *(shape or [newshape]), **more))"
 _NAMES_OF_NUMPY = {"float": "float", "int": "int", "bool": "bool", "object": "object", "str": "str"}
 
 
 def old_names_of_numpy(file: File) -> Iterator[str]:
-    """Statements that give NumPy the names again that a file uses and NumPy 1.24 removed."""
+    """Statements that give NumPy the names again that a file uses and NumPy removed since 1.24."""
     for old, now in _NAMES_OF_NUMPY.items():
         if re.search(rf"\b(?:np|numpy)\.{old}\b", file.source.code):
             yield f"numpy.{old} = {now}"
+    if re.search(r"\b(?:np|numpy)\.reshape\([^\n]*\bnewshape=", file.source.code):
+        yield f"numpy.reshape = {_RESHAPE}(numpy.reshape)"  # NumPy 2.4 calls it `shape`
     if any(binding.target == "gym" for binding in file.tree.root.bindings.get("gym", ())):
         yield "numpy.bool8 = numpy.bool_"  # the last gym asks for it, and NumPy 2 has it no more
 

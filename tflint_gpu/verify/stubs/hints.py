@@ -59,6 +59,7 @@ class Hints:
         ending: of image files.
         separator: of the fields in a text's lines.
         fields: how many a line has.
+        numbers: which of them are whole numbers.
         lines: how many a text has.
         batch: rows of the largest batch.
         has_folders: folders hold one for each class, which the program asks for.
@@ -74,6 +75,7 @@ class Hints:
     ending: str = ""
     separator: str = ""
     fields: int = 0
+    numbers: tuple[int, ...] = ()
     lines: int = 0
     batch: int = 0
     has_folders: bool = False
@@ -88,6 +90,7 @@ class Hints:
             (FILES, "COLUMNS", self.columns),
             (FILES, "SEPARATOR", self.separator),
             (FILES, "FIELDS", self.fields),
+            (FILES, "NUMBERS", self.numbers),
             (FILES, "LINES", self.lines),
             (FILES, "BATCH", self.batch),
             (FILES, "HAS_FOLDERS", self.has_folders),
@@ -104,7 +107,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     """What the files of a program say, the one that is run first."""
     reader = _Reader(entry)
     dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
-    separator, fields = next((field for file in files for field in _fields(file)), ("", 0))
+    separator, fields, numbers = next((field for file in files for field in _fields(file)), ("", 0, ()))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
     inputs = next((shape for file in files for shape in reader.input_shapes(file)), ())
     image = next((shape for file in files for shape in reader.image_shapes(file)), ())
@@ -122,6 +125,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         separator=separator
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
         fields=fields,
+        numbers=numbers,
         lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
         has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
@@ -224,14 +228,16 @@ def _columns(file: File) -> Iterator[str]:
     }
     for node in file.tree.parents:
         if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+            if "environ" in file.code(node.value):  # of the process
+                continue
             index = node.slice[0].slice.value
             yield from _texts(lists.get(index.value, index) if isinstance(index, cst.Name) else index)
     for call in file.method_calls("pop", "drop"):
         yield from (text for arg in call.args[:1] for text in _texts(arg.value))
 
 
-def _fields(file: File) -> Iterator[tuple[str, int]]:
-    """What stands between the fields of a line, and how many there are: `a, b = line.split(";")`.
+def _fields(file: File) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """What stands between the fields of a line, how many there are, and which are numbers: `a, b = line.split(";")`.
 
     Or those of all lines: `pairs = [line.split(";") for line in lines]`, and then `a, b = zip(*pairs)`.
     """
@@ -243,7 +249,9 @@ def _fields(file: File) -> Iterator[tuple[str, int]]:
         if isinstance(parent, cst.ListComp) and isinstance(target := _target(file.tree.parents[parent]), cst.Name):
             target = _taken_apart(file, target.value)
         if isinstance(between, str) and isinstance(target, cst.Tuple):
-            yield between, len(target.elements)
+            parts = (rf"\b(?:int|float)\({re.escape(file.code(element.value))}\)" for element in target.elements)
+            numbers = (index for index, number in enumerate(parts) if re.search(number, file.source.code))
+            yield between, len(target.elements), tuple(numbers)
 
 
 def _target(node: cst.CSTNode) -> cst.BaseExpression | None:

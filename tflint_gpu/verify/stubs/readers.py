@@ -121,10 +121,11 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     """The calls of a file that read what may not be here."""
     for name, function in _READERS.items():
         yield from (Around(call, function) for call in file.calls(name))
+    bare = {**_BARE, **dict(_other_names(file))}
     for call in file.tree.calls:
         name = call.func.value if isinstance(call.func, cst.Name) else ""
-        if name in _BARE and file.name(call.func) in (None, name):
-            yield Around(call, _BARE[name])
+        if name in bare and file.name(call.func) in (None, name):
+            yield Around(call, bare[name])
     for function, methods in _METHODS_AROUND.items():
         for method in methods:
             for call in file.method_calls(method):
@@ -148,6 +149,15 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     if any(_must_be_given(call) or _may_be_asked(call) for call in file.method_calls("add_argument")):
         for call in file.method_calls("parse_args"):
             yield Around(call, "arguments")
+
+
+def _other_names(file: File) -> Iterator[tuple[str, str]]:
+    """The names that a file gives to functions which need no import: `builtin_open = open`."""
+    for node in file.tree.parents:
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=other))], value=cst.Name(value=name)):
+                if name in _BARE:
+                    yield other, _BARE[name]
 
 
 def _last_name(called: cst.BaseExpression) -> str:

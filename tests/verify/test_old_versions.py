@@ -1,0 +1,86 @@
+"""What an old interpreter, with the TensorFlow of its time, asks of the modules that run next to a program."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.cli.verify.interpreters import version_of_tensorflow
+
+HARNESS_FOLDER = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
+MODULES = sorted(HARNESS_FOLDER.glob("tflint_*.py"))
+# Of Python 3.8 to 3.12, in modules that these files import.
+NEWER = frozenset("removeprefix removesuffix fmean cached_property is_relative_to missing_ok".split())
+GENERIC = frozenset("dict list tuple set frozenset type Callable Iterable Iterator Mapping Sequence".split())
+
+
+def annotations(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of annotations, which nothing evaluates."""
+    for node in ast.walk(tree):
+        for name in ("annotation", "returns"):
+            if (annotation := getattr(node, name, None)) is not None:
+                yield from ast.walk(annotation)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_python_3_7_reads_what_is_laid_next_to_a_program(module: Path) -> None:
+    """Protects `--python` of an environment with TensorFlow 2.0, which takes Python 3.7: its syntax and its names."""
+    tree = ast.parse(module.read_text("utf-8"), feature_version=(3, 7))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
+    assert not (used | arguments) & (NEWER | {"strict"})
+    evaluated = set(ast.walk(tree)) - set(annotations(tree))
+    subscripted = {n.value.id for n in evaluated if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)}
+    assert not subscripted & GENERIC, "before Python 3.9 they have no parameters where they are evaluated"
+
+
+OLD_TENSORFLOW = """
+from types import SimpleNamespace as Some
+
+__version__ = "2.0.4"
+seeds = []
+Tensor, Variable = type("Tensor", (), {}), type("Variable", (), {})
+none = lambda *args: None
+random = Some(set_seed=seeds.append)
+keras = Some(utils=Some(), layers=Some(), mixed_precision=Some())
+sysconfig = Some()
+config = Some(
+    optimizer=Some(get_jit=none),
+    experimental=Some(list_logical_devices=lambda kind: [], list_physical_devices=lambda kind: []),
+    threading=Some(get_intra_op_parallelism_threads=none, get_inter_op_parallelism_threads=none),
+)
+"""
+
+
+def test_a_tensorflow_that_lacks_what_later_ones_tell_of_themselves(tmp_path: Path) -> None:
+    """Protects what was measured with TensorFlow 2.0: its devices, settings and its seed have other names, or none."""
+    (tmp_path / "tensorflow.py").write_text(OLD_TENSORFLOW)
+    code = (
+        "import tflint_outcome, tensorflow\nassert tensorflow.seeds == [1]\ntflint_outcome.write((0.5,), None, (), {})"
+    )
+    variables = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{HARNESS_FOLDER}", "TFLINT_GPU_RESULT": "result"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=variables, check=True, timeout=60)
+    result = json.loads((tmp_path / "result").read_text())
+    assert result["steps"] == [0.5] and result["notes"]["versions"]["tensorflow"] == "2.0.4"
+
+
+def test_the_version_that_an_interpreter_without_importlib_metadata_has(tmp_path: Path) -> None:
+    """Protects `--python` of Python 3.7, where distributions are read by a package that TensorBoard brings along."""
+    (tmp_path / "importlib_metadata.py").write_text(
+        "class PackageNotFoundError(Exception): pass\n"
+        "def version(name):\n"
+        "    if name != 'tensorflow-cpu': raise PackageNotFoundError(name)\n"
+        "    return '2.1.4'\n"
+    )
+    hidden = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.modules['importlib.metadata'] = None"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{hidden}; exec(sys.argv[1])" "$2"\n')
+    python.chmod(0o755)
+    assert version_of_tensorflow(str(python)) == "2.1.4"
