@@ -39,11 +39,11 @@ def _with_lost_comments(fix: finding.Fix, edits: list[Edit], file: File) -> list
     written = Counter(comment for edit in edits for comment in _comments(edit.content))
     lost: dict[int, str] = {}
     for changed, edit in zip(fix.edits, edits, strict=True):
-        statement = file.tree.statement(changed.node)
         for comment in _comments(source.text[edit.start : edit.end]):
             if written[comment]:
                 written[comment] -= 1
                 continue
+            statement = file.tree.statement(changed.node)
             start = source.line_starts[source.row(file.span(statement)[0]) - 1]
             lost[start] = f"{lost.get(start, '')}{file.indentation(statement)}{comment}\n"
     return [*edits, *(placed_edit(source, (start, start), text, "before") for start, text in lost.items())]
