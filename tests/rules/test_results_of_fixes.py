@@ -546,6 +546,24 @@ result = [len(np.unique(drawn)) == drawn.size, 2.5 < drawn.std() < 3.5]
 """,
         "noise = tf.random.normal([3], 0.0, 2.0)  # of each step\n    return x + noise * tf.random.uniform([], maxval=2.0, minval=1.0)",
     ),
+    "noise of the shape of what it is added to": (
+        "TFG102",
+        """
+
+@tf.function
+def noisy(x):
+    x = x + np.random.uniform(1.0, 2.0)  # of each step
+    x = tf.nn.relu(x)
+    x += np.random.normal(0.0, 0.1, size=x.shape)
+    return x
+
+
+drawn = np.stack([noisy(tf.zeros(3)) for _ in range(400)])
+result = [len(np.unique(drawn)) == drawn.size, 1.4 < drawn.mean() < 1.6]
+""",
+        "x = x + tf.random.uniform([], 1.0, 2.0)  # of each step\n    x = tf.nn.relu(x)\n"
+        "    x += tf.random.normal(tf.shape(x), 0.0, 0.1)\n",
+    ),
     "a draw for each element": (
         "TFG309",
         """
