@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from tflint_gpu.model import KerasInputs, has_datasets
 from tflint_gpu.rule import (
     Edit,
@@ -18,7 +20,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import KerasInput, Model
+    from tflint_gpu.model import Expression, KerasInput, Model, Operation
 
 
 class UnbatchedDataset(Rule):
@@ -118,9 +120,26 @@ def _finding(inputs: KerasInput) -> Finding:
 
 
 def _fix(inputs: KerasInput) -> Fix | None:
-    """Batch at the end of the one chain that there is."""
-    chain = inputs.chains[0]
+    """Batch at the end of the one chain that there is; where other code reads its samples, too, at the `fit`."""
+    chain, file = inputs.chains[0], inputs.file
     last = chain.operations[-1] if chain.operations else chain.made
-    if len(inputs.chains) > 1 or last is None or last.file is not inputs.file:
+    if len(inputs.chains) > 1 or last is None or last.file is not file:
         return None
-    return Fix("Put samples in batches", "unsafe", (Edit(last.call, ".batch(32)", "after"),))
+    if file.tree.within(last.call, inputs.data) or _is_only_fitted(inputs, last):
+        batched: Expression = last.call
+    elif isinstance(inputs.data, cst.Name | cst.Attribute | cst.Subscript | cst.Call):
+        batched = inputs.data
+    else:
+        return None
+    return Fix("Put samples in batches", "unsafe", (Edit(batched, ".batch(32)", "after"),))
+
+
+def _is_only_fitted(inputs: KerasInput, last: Operation) -> bool:
+    """Whether a name is given what the last operation makes, and only this `fit` reads it after that."""
+    file, line = inputs.file, inputs.file.tree.statement(last.call)
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if not isinstance(small, cst.Assign) or len(small.targets) > 1 or not isinstance(small.targets[0].target, cst.Name):
+        return False
+    uses = file.tree.uses.get(small.targets[0].target.value, ())
+    after = [use for use in uses if not file.tree.within(use, small) and file.span(use) > file.span(small)]
+    return bool(after) and all(file.tree.within(use, inputs.data) for use in after)

@@ -131,7 +131,8 @@ def _with_rows(file: File, function: cst.Lambda, rows: str) -> str:
     for use in sorted(uses, key=lambda node: file.span(node)[0], reverse=True):
         first, last = (offset - start for offset in file.span(use))
         text = f"{text[:first]}{rows}{text[last:]}"
-    return f"({text})"
+    is_one_operand = isinstance(body, cst.Call | cst.Name | cst.Attribute | cst.Subscript)
+    return text if is_one_operand and "\n" not in text else f"({text})"
 
 
 _CHANGES = {

@@ -27,6 +27,8 @@ _FLOATING = regex(
 )
 _KEEPING = regex(rf"tf\.(?:math\.|linalg\.)?(?:{_ELEMENTWISE}|matmul|concat|stack)|keras\.ops\.(?:{_ELEMENTWISE})")
 _MATH_OF_NUMBER = regex(rf"tf\.(?:math\.|nn\.)?(?:{_MATHS})")
+_FILLED = ("tf.ones", "tf.zeros")
+_GIVEN = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6}  # with the position of its dtype
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.Modulo, cst.FloorDivide)
 
 
@@ -141,11 +143,27 @@ class NumberDtypes(Analysis):
                 "tf.float32",
                 "float32",
             )
-        if _FLOATING.fullmatch(name):
+        if _FLOATING.fullmatch(name) or _is_made_in_float32(node, name):
             return True
         if _KEEPING.fullmatch(name):
             return any(self.is_float(file, value) for value in _operands(node))
         return self.kinds.is_model(file, node.func) or self.kinds.must_be(file, node.func, "layer", "loss")
+
+
+def _is_made_in_float32(call: cst.Call, name: str) -> bool:
+    """Whether a tensor is made without a dtype, of numbers that are written there or of a kind that is float32."""
+    if any(arg.star for arg in call.args):
+        return False
+    if name in _FILLED:
+        return argument(call, 1, "dtype") is None
+    if name not in _GIVEN or argument(call, _GIVEN[name], "dtype") is not None or not call.args:
+        return False
+    given = call.args[0].value
+    leaves = [node for node in walk(given) if not isinstance(node, cst.List | cst.Tuple | cst.Element)]
+    numbers = [node for node in leaves if isinstance(node, cst.BaseExpression)]
+    return all(isinstance(node, cst.BaseNumber | cst.UnaryOperation) for node in numbers) and any(
+        isinstance(node, cst.Float) for node in numbers
+    )
 
 
 def _operands(call: cst.Call) -> Iterator[Expression]:

@@ -15,6 +15,54 @@ dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5)
 
 # Programs by what they are about: the rule, the program, and what must be in it when it is fixed.
 SAME = {
+    "comments in what is written anew": (
+        "TFG708",
+        """
+pairs = tf.data.Dataset.range(24).apply(
+    # both at once
+    tf.data.experimental.map_and_batch(
+        lambda number: number * 3,  # thrice
+        batch_size=6,
+    )
+)
+result = list(pairs)
+""",
+        ["\n# both at once\n# thrice\npairs = tf.data.Dataset.range(24).map(lambda number: number * 3, "],
+    ),
+    "a comment in a comparison of rows": (
+        "TFG109",
+        """
+def wide(signals):
+    if len(signals):
+        return tf.map_fn(
+            lambda signal: tf.cast(signal, tf.float64),  # twice the digits
+            signals,
+            dtype=tf.float64,
+        )
+
+
+result = [wide(tf.constant(data))]
+""",
+        ["        # twice the digits\n        return tf.cast(signals, tf.float64)\n"],
+    ),
+    "comments after operations that are moved": (
+        "TFG302",
+        """
+def halves():
+    numbers = tf.data.Dataset.from_tensor_slices((data, data[:, 0]))
+    numbers = numbers.prefetch(2)  # early
+    numbers = numbers.map(lambda row, number: (row, number / 2))
+    numbers = numbers.batch(4)
+    return numbers
+
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(halves(), verbose=0)
+result = [number for _, number in halves()]
+""",
+        ["data[:, 0]))\n    # early\n    numbers = numbers.map("],
+    ),
     "metrics": (
         "TFG207",
         MODEL
@@ -405,6 +453,39 @@ result = [int(model.optimizer.iterations) == 3]
 """,
         ".shuffle(70).batch(32)  # samples",
     ),
+    "batches, where others read the samples": (
+        "TFG316",
+        """
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((np.random.rand(70, 4), np.zeros((70, 1)))).shuffle(70)  # samples
+try:
+    model.fit(rows, verbose=0)
+except ValueError:
+    pass
+result = [int(model.optimizer.iterations) == 3, next(iter(rows))[0].shape == (4,)]
+model.evaluate(rows.batch(7), verbose=0)
+""",
+        "model.fit(rows.batch(32), verbose=0)",
+    ),
+    "batches of what a function is given": (
+        "TFG316",
+        """
+def learn(model, samples):
+    try:
+        model.fit(samples, verbose=0)
+    except ValueError:
+        pass
+    return next(iter(samples))[0].shape == (4,)
+
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((np.random.rand(70, 4), np.zeros((70, 1))))
+result = [learn(model, rows), int(model.optimizer.iterations) == 3]
+""",
+        "model.fit(samples.batch(32), verbose=0)",
+    ),
     "an order": (
         "TFG317",
         """
@@ -464,6 +545,24 @@ drawn = np.stack([noisy(tf.zeros(3)) for _ in range(400)])
 result = [len(np.unique(drawn)) == drawn.size, 2.5 < drawn.std() < 3.5]
 """,
         "noise = tf.random.normal([3], 0.0, 2.0)  # of each step\n    return x + noise * tf.random.uniform([], maxval=2.0, minval=1.0)",
+    ),
+    "noise of the shape of what it is added to": (
+        "TFG102",
+        """
+
+@tf.function
+def noisy(x):
+    x = x + np.random.uniform(1.0, 2.0)  # of each step
+    x = tf.nn.relu(x)
+    x += np.random.normal(0.0, 0.1, size=x.shape)
+    return x
+
+
+drawn = np.stack([noisy(tf.zeros(3)) for _ in range(400)])
+result = [len(np.unique(drawn)) == drawn.size, 1.4 < drawn.mean() < 1.6]
+""",
+        "x = x + tf.random.uniform([], 1.0, 2.0)  # of each step\n    x = tf.nn.relu(x)\n"
+        "    x += tf.random.normal(tf.shape(x), 0.0, 0.1)\n",
     ),
     "a draw for each element": (
         "TFG309",

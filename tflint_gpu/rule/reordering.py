@@ -47,7 +47,7 @@ def removed(operation: Operation) -> tuple[Edit, ...]:
         return ()
     line = _assignment(file, call)
     is_alone = line is not None and len(file.tree.siblings(line)) == 1
-    if line is not None and not is_alone and file.code(receiver) == _target(line) and not file.comment_after(line):
+    if line is not None and not is_alone and file.code(receiver) == _target(line):
         return (Edit(line, "", "lines"),)
     gap = _gap(operation)
     return (Edit(receiver, gap.rstrip() if "#" in gap else "", "tail", last=call),)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tflint_gpu.diagnostics import Edit, Fix, Related
+from tflint_gpu.text.lexical import comment_spans
 from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
@@ -24,10 +26,31 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
     ]
     if len(edits) < len(texts):
         return None
+    edits = _with_lost_comments(fix, edits, file)
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
     edits.sort(key=lambda edit: (edit.start, edit.end))
     return Fix(fix.message, fix.applicability, tuple(edits), fix.defines)
+
+
+def _with_lost_comments(fix: finding.Fix, edits: list[Edit], file: File) -> list[Edit]:
+    """Edits that also write, above the statement, the comments in what they replace and in nothing that they write."""
+    source = file.source
+    written = Counter(comment for edit in edits for comment in _comments(edit.content))
+    lost: dict[int, str] = {}
+    for changed, edit in zip(fix.edits, edits, strict=True):
+        for comment in _comments(source.text[edit.start : edit.end]):
+            if written[comment]:
+                written[comment] -= 1
+                continue
+            statement = file.tree.statement(changed.node)
+            start = source.line_starts[source.row(file.span(statement)[0]) - 1]
+            lost[start] = f"{lost.get(start, '')}{file.indentation(statement)}{comment}\n"
+    return [*edits, *(placed_edit(source, (start, start), text, "before") for start, text in lost.items())]
+
+
+def _comments(text: str) -> list[str]:
+    return [text[start:end].rstrip() for start, end in comment_spans(text)] if "#" in text else []
 
 
 def noted(note: finding.Note, name: Callable[[SourceFile], str]) -> Related:

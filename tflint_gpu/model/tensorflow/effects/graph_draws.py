@@ -28,6 +28,7 @@ _DRAWS: dict[str, tuple[str, dict[str, str]]] = {
     "random.gauss": (_NORMAL, _NORMAL_OF_PYTHON),
     "random.normalvariate": (_NORMAL, _NORMAL_OF_PYTHON),
 }
+_OF_TENSORS = ("shape", "dtype")
 _BY_DIMENSIONS = {"numpy.random.rand": _UNIFORM, "numpy.random.randn": _NORMAL}
 
 
@@ -61,6 +62,7 @@ def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
         return [f"[{', '.join(file.code(arg.value) for arg in call.args)}]"]
     parameters = _DRAWS[name][1]
     shape, others = "[]", []
+    measure = file.names.spelled("tf.shape", call)
     for index, arg in enumerate(call.args):
         own = arg.keyword.value if arg.keyword is not None else [*parameters][index] if index < len(parameters) else ""
         if own not in parameters:
@@ -72,6 +74,8 @@ def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
             shape = f"[{arg.value.value}]"
         elif isinstance(arg.value, cst.Tuple | cst.List):
             shape = f"[{', '.join(file.code(element.value) for element in arg.value.elements)}]"
+        elif isinstance(arg.value, cst.Attribute) and arg.value.attr.value == "shape" and measure:
+            shape = f"{measure}({file.code(arg.value.value)})"
         else:
             return None
     return [shape, *others]
@@ -84,7 +88,7 @@ def _takes_tensor(file: File, node: Expression, meet: Meet, names: int = 0) -> b
         if isinstance(parent, cst.Arg):
             taker = file.tree.parents[parent]
             return isinstance(taker, cst.Call) and (file.name(taker.func) or "").startswith(("tf.", "keras."))
-        if isinstance(parent, cst.Return):
+        if isinstance(parent, cst.Return) or (isinstance(parent, cst.Attribute) and parent.attr.value in _OF_TENSORS):
             return True
         if isinstance(parent, cst.Lambda):
             return child is parent.body
@@ -97,7 +101,7 @@ def _takes_tensor(file: File, node: Expression, meet: Meet, names: int = 0) -> b
 
 
 def _as_name(file: File, statement: cst.Assign | cst.AugAssign, meet: Meet, names: int) -> bool:
-    """Whether a tensor may be assigned there: all uses of the name take one."""
+    """Whether a tensor may be assigned there: all later uses of the name take one."""
     target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
     if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
         return False
@@ -109,5 +113,6 @@ def _as_name(file: File, statement: cst.Assign | cst.AugAssign, meet: Meet, name
         return False
     order = file.tree.order
     uses = [use for use in file.tree.uses.get(target.value, ()) if file.tree.function(use) is function]
-    later = [use for use in uses if order.get(use, 0) > order.get(target, 0) and use is not target]
+    read = [use for use in uses if not isinstance(file.tree.parents[use], cst.AssignTarget)]
+    later = [use for use in read if order.get(use, 0) > order.get(target, 0) and not file.tree.within(use, statement)]
     return all(_takes_tensor(file, use, meet, names + 1) for use in later)
