@@ -165,16 +165,6 @@ INITIALISER_CALLS = Bound(
     "calls inside each other that initialise the GPUs",
     "All calls before a place are asked, each with all that it calls.",
 )
-STRATEGY_CALLS = Bound(
-    6,
-    "calls outwards to the scope of a distribution strategy",
-    "Each step multiplies the call sites.",
-)
-STRATEGY_SITES = Bound(
-    8,
-    "call sites of one function that may be in the scope of a strategy",
-    "To the power of the calls outwards that many places are looked at.",
-)
 
 # Models and tracing.
 

@@ -91,11 +91,16 @@ class EveryWay:
         function = site.function
         if decided is not None or function is None:
             return bool(decided)
-        if function not in self._of_callers:
-            self._of_callers[function] = True
+        known = self._of_callers
+        if function not in known:
+            before = len(known)
+            known[function] = True
             sites = [caller for caller in callers(self._inference, site) if caller.function is not function]
-            self._of_callers[function] = all(map(self.holds, sites)) if sites else self._uncalled(site)
-        return self._of_callers[function]
+            if not (all(map(self.holds, sites)) if sites else self._uncalled(site)):
+                for taken_for_granted in [one for one in [*known][before:] if known[one]]:
+                    del known[taken_for_granted]
+                known[function] = False
+        return known[function]
 
 
 def loops_around(file: File, node: Node) -> Iterator[LoopNode]:
