@@ -62,7 +62,9 @@ class WeightCopies(Analysis):
                 or self._is_of_iteration(invocation)
             ):
                 continue
-            if self._is_step(invocation.root_file, invocation.loop) and not self.repetitions.is_conditional(invocation):
+            if self.training.runs_step(invocation.root_file, invocation.loop) and not self.repetitions.is_conditional(
+                invocation
+            ):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
                 yield WeightCopy(invocation, read, source)
 
@@ -99,10 +101,6 @@ class WeightCopies(Analysis):
             return True
         around = [p for p in invocation.file.tree.ancestors(invocation.call) if isinstance(p, cst.For | cst.BaseComp)]
         return any(root in names_of(loop) for loop in around)
-
-    def _is_step(self, file: File, loop: LoopNode) -> bool:
-        """Whether an iteration of a loop is one update of weights."""
-        return self.training.takes_gradients(file, loop) and not self.training.runs_epochs(file, loop)
 
 
 def _reads_weights(file: File, call: cst.Call) -> bool:
