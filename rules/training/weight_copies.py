@@ -13,6 +13,7 @@ from tflint_gpu.model import (
     File,
     FunctionNode,
     Invocation,
+    Invocations,
     IterationFlow,
     Kinds,
     LoopNode,
@@ -20,8 +21,8 @@ from tflint_gpu.model import (
     Repetitions,
     Training,
     argument,
-    dotted_name,
     method_name,
+    names_in,
     names_of,
     walk,
 )
@@ -49,22 +50,21 @@ class WeightCopies(Analysis):
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
         self.repetitions = model.once(Repetitions)
+        self.invocations = model.once(Invocations)
 
     def in_steps(self) -> Iterator[WeightCopy]:
         """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""
-        for invocation in self.repetitions.of_methods("set_weights"):
-            given = argument(invocation.call, 0, "weights")
-            read = self._read(invocation, given) if given is not None else None
-            if (
-                given is None
-                or read is None
-                or not self._is_model(invocation, read)
-                or self._is_of_iteration(invocation)
-            ):
+        for innermost in self.repetitions.of_methods("set_weights"):
+            given = argument(innermost.call, 0, "weights")
+            read = self._read(innermost, given) if given is not None else None
+            if given is None or read is None or not self._is_model(innermost, read):
                 continue
-            if self.training.runs_step(invocation.root_file, invocation.loop) and not self.repetitions.is_conditional(
-                invocation
-            ):
+            around = list(self.repetitions.outwards(innermost))
+            steps = (repeated for repeated in around if self.training.runs_step(repeated.root_file, repeated.loop))
+            invocation = next(steps, None)
+            if invocation is None or all(map(self._is_of_iteration, around)):
+                continue
+            if not self.repetitions.is_conditional(invocation):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
                 yield WeightCopy(invocation, read, source)
 
@@ -96,11 +96,8 @@ class WeightCopies(Analysis):
     def _is_of_iteration(self, invocation: Invocation) -> bool:
         """Whether the model is another one in each iteration: over layers, or over several models."""
         assert isinstance(invocation.call.func, cst.Attribute)
-        root = (dotted_name(invocation.call.func.value) or "").partition(".")[0]
-        if not invocation.path and root in names_of(invocation.loop):
-            return True
-        around = [p for p in invocation.file.tree.ancestors(invocation.call) if isinstance(p, cst.For | cst.BaseComp)]
-        return any(root in names_of(loop) for loop in around)
+        given = self.invocations.given(invocation, invocation.call.func.value)
+        return given is not None and not names_of(invocation.loop).isdisjoint(names_in(given))
 
 
 def _reads_weights(file: File, call: cst.Call) -> bool:
