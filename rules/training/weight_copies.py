@@ -13,7 +13,6 @@ from tflint_gpu.model import (
     File,
     FunctionNode,
     Invocation,
-    Invocations,
     IterationFlow,
     Kinds,
     LoopNode,
@@ -21,6 +20,7 @@ from tflint_gpu.model import (
     Repetitions,
     Training,
     argument,
+    handed_down,
     method_name,
     names_in,
     names_of,
@@ -50,7 +50,6 @@ class WeightCopies(Analysis):
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
         self.repetitions = model.once(Repetitions)
-        self.invocations = model.once(Invocations)
 
     def in_steps(self) -> Iterator[WeightCopy]:
         """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""
@@ -96,8 +95,8 @@ class WeightCopies(Analysis):
     def _is_of_iteration(self, invocation: Invocation) -> bool:
         """Whether the model is another one in each iteration: over layers, or over several models."""
         assert isinstance(invocation.call.func, cst.Attribute)
-        given = self.invocations.given(invocation, invocation.call.func.value)
-        return given is not None and not names_of(invocation.loop).isdisjoint(names_in(given))
+        frames, _, given = handed_down(self.inference, invocation.path, invocation.file, invocation.call.func.value)
+        return not frames and not names_of(invocation.loop).isdisjoint(names_in(given))
 
 
 def _reads_weights(file: File, call: cst.Call) -> bool:

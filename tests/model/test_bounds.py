@@ -392,7 +392,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda model: FrozenGlobals(model).all,
     ),
     "NUMBER_STEPS": (70, lambda n: f"{LOOP}{'i + (' * n}i{')' * n}\n", lambda model: number(model, expression(model))),
-    "NUMBER_CALLS": (6, lambda n: chain_of(n) + f"{LOOP}f0(i)\n", within_innermost(number)),
     "NUMBER_SITES": (20, lambda n: "def f0(x):\n    return x\n" + calls_of(n), within("f0", number)),
     "ELEMENT_CALLS": (5, lambda n: chain_of(n, "return np.sin(x)"), of_function("f0", element_calls)),
     "NAMED_FUNCTIONS": (

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
     from tflint_gpu.model.networks.shapes.work import Work
     from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around, ways
+    from tflint_gpu.model.python.execution.handed_down import handed_down
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
@@ -188,6 +189,7 @@ _NAMES = {
     "networks.shapes.sizes": "Estimate as_bytes",
     "networks.shapes.work": "Work",
     "python.execution.callers": "EveryWay RunSite callers loops_around ways",
+    "python.execution.handed_down": "handed_down",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",

@@ -13,10 +13,10 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, argument, method_name, positional_parameters
+from tflint_gpu.model.python.syntax.syntax import LoopNode, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
-from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration, root_name
+from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
 
@@ -92,28 +92,6 @@ class Invocations(Analysis):
 
         own = [Invocation(self.file, call, None, self.file, None) for call in self.file.calls_in.get(None, ())]
         return walk(self.inference, own, Route(entered, in_order=True))
-
-    def given(self, invocation: Invocation, expr: Expression) -> Expression | None:
-        """What the root's own code gives for something that a call on the way, or `self` there, hands on.
-
-        The expression itself where the call is in that code; None where no parameter leads back to it.
-        """
-        frames = zip(reversed(invocation.path), reversed(invocation.functions), strict=True)
-        for frame, function in frames:
-            name, call, own = root_name(expr), frame.node, positional_parameters(function.node)[:1]
-            assert isinstance(call, cst.Call)
-            handed_on = arguments(self.inference.definitions, frame.file, call, None, Callee(function))
-            passed = (
-                bound.value for p, bound in handed_on.items() if isinstance(p, cst.Param) and p.name.value == name
-            )
-            receiver = None
-            if function.owner is not None and isinstance(call.func, cst.Attribute):
-                receiver = call.func.value if [p.name.value for p in own] == [name] else None
-            given = next(passed, receiver)
-            if given is None or not frame.file.tree.within(given, call):
-                return None
-            expr = given
-        return expr
 
     def _own(self, file: File, loop: LoopNode, names: frozenset[str] = frozenset()) -> list[Invocation]:
         """The calls in the loop itself, and run in its iterations."""
