@@ -146,8 +146,6 @@ WALK_CALLS = Bound(
     "Steps of training six calls deep were seen in applications.",
 )
 CALLERS = Bound(8, "calls from some code outwards", "As many as inwards, so that both give one answer.")
-    8, "calls from some code outwards", "As many as inwards: what a loop runs and by what loop it is run is one answer."
-)
 TRACED_ARGUMENT_SITES = Bound(
     20,
     "call sites of a function that could be under `tf.function`",
