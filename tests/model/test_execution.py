@@ -37,6 +37,16 @@ def test_a_step_many_calls_deep_is_seen(depth: int, tmp_path: Path) -> None:
     assert len(step.path) == depth and not model.inference.bounds_met
 
 
+def test_a_call_many_files_away_is_seen(tmp_path: Path) -> None:
+    """Protects chains of files of which only the last one predicts: what is between has no word of it."""
+    for number in range(2):
+        code = f"import part{number + 1}\ndef go(row):\n    return part{number + 1}.go(row)\n"
+        (tmp_path / f"part{number}.py").write_text(code)
+    (tmp_path / "part2.py").write_text(f"{HEAD}def go(row):\n    return net.predict(row[None])\n")
+    code = f"{HEAD}import part0\nfor row in np.load('rows.npy'):\n    print(part0.go(row))\n"
+    assert ("TFG206 part2.py", 9) in found(code, tmp_path)
+
+
 def test_what_lies_deeper_is_said_to_be_unknown(tmp_path: Path) -> None:
     """Protects `check --verbose`, which lists every bound that was met."""
     model = model_of(chain(9), tmp_path)
