@@ -109,7 +109,7 @@ class ImportSearch:
 
 def _names(data: bytes) -> Iterator[str]:
     """The dotted names that a file's import statements may mean: `a.b` and `a.b.c` of `from a.b import c`."""
-    for modules, base, several, one in _IMPORT.findall(b"\n" + data):
-        module, listed = (text.decode("ascii", "replace") for text in (base, modules or several or one))
+    for modules, base, several, single in _IMPORT.findall(b"\n" + data):
+        module, listed = (text.decode("ascii", "replace") for text in (base, modules or several or single))
         named = [words[0] for part in listed.split(",") if (words := part.split())]
         yield from [f"{module}.{name}" if module else name for name in named] or [module]
