@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         iterable,
         method_name,
     )
-    from tflint_gpu.model.python.value_flow.calls import Callee, filled
+    from tflint_gpu.model.python.value_flow.calls import Callee, arguments, filled
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
     from tflint_gpu.model.python.value_flow.inference import Inference
     from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
@@ -207,7 +207,7 @@ _NAMES = {
     "python.syntax.syntax": (
         "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name"
     ),
-    "python.value_flow.calls": "Callee filled",
+    "python.value_flow.calls": "Callee arguments filled",
     "python.value_flow.constants": "Constants UNKNOWN",
     "python.value_flow.inference": "Inference",
     "python.value_flow.origins": "Context ELEMENT Origin Origins",
