@@ -161,12 +161,14 @@ class KeptResults(Analysis):
         for place in ways(self.inference, RunSite(self.file, loop, region.path)):
             frames, file, made = handed_down(self.inference, place.path, region.file, root)
             owners, name = _owners(file, made), _name_of(file, made)
-            if frames and file.tree.function(made) in owners:
-                if len(place.path) - len(region.path) < len(frames):
-                    return False  # a function that the loop runs makes it
+            is_inner = len(place.path) - len(region.path) < len(frames)
+            if frames and file.tree.function(made) in owners and is_inner:
+                return False  # a function that the loop runs makes it
+            is_elsewhere = bool(frames) and None not in owners and place.function not in owners
+            if is_elsewhere or (not name and place.node is not loop):  # each call from here makes another one
+                if any(place.loops()):
+                    return False
                 continue
-            if (frames and place.function not in owners) or (not name and place.node is not loop):
-                continue  # what is around makes another one with each call
             loops = [node for node in (place.node, *place.loops()) if not isinstance(node, cst.Call)]
             if not name or any(self._is_emptied(place.file, node, name + rest) for node in loops[-1:]):
                 return False

@@ -94,6 +94,14 @@ KEPT |= {
     ),
 }
 FINE = {
+    "a list of a function that a loop calls for each epoch": (
+        "def epoch():\n    kept = []\n    for x, y in dataset:\n        kept.append(step(x, y))\n    return kept\n"
+        "def train():\n    for _ in range(9):\n        print(len(epoch()))\ntrain()\n"
+    ),
+    "a global list, emptied in a function": (
+        "def note(value):\n    losses.append(value)\ndef train():\n    for _ in range(9):\n        for x, y in dataset:\n"
+        "            note(step(x, y))\n        losses.clear()\ntrain()\n"
+    ),
     "a number, in a function": (
         "def note(value):\n    losses.append(value)\nfor x, y in dataset:\n    note(float(step(x, y)))\n"
     ),
