@@ -150,7 +150,7 @@ WALK_CALLS = Bound(
     "calls inside each other that a loop or program runs",
     "Steps of training six calls deep were seen in applications.",
 )
-CALLERS = Bound(6, "calls from some code outwards", "Each step multiplies the call sites.")
+CALLERS = Bound(8, "calls from some code outwards", "As many as inwards, so that both give one answer.")
 TRACED_ARGUMENT_SITES = Bound(
     20,
     "call sites of a function that could be under `tf.function`",
@@ -169,16 +169,6 @@ INITIALISER_CALLS = Bound(
     3,
     "calls inside each other that initialise the GPUs",
     "All calls before a place are asked, each with all that it calls.",
-)
-STRATEGY_CALLS = Bound(
-    6,
-    "calls outwards to the scope of a distribution strategy",
-    "Each step multiplies the call sites.",
-)
-STRATEGY_SITES = Bound(
-    8,
-    "call sites of one function that may be in the scope of a strategy",
-    "To the power of the calls outwards that many places are looked at.",
 )
 
 # Models and tracing.
@@ -235,11 +225,6 @@ NUMBER_STEPS = Bound(
     64,
     "steps from a number to the loop that changes it",
     "Each operand and each call site is a step of its own, some calls of Python deep, whose stack is limited.",
-)
-NUMBER_CALLS = Bound(
-    3,
-    "calls between a loop and a number that it changes",
-    "Each step multiplies the call sites, and all of the way is in the finding.",
 )
 NUMBER_SITES = Bound(
     16,

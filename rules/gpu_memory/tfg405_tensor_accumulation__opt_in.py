@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
+from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule, notes_on
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -71,7 +71,7 @@ class TensorAccumulation(Rule):
     name = "tensor-accumulation"
     severity = "advice"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "), (b".append(", b"+= ["))
+    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
     skips_tests = True
     skips_graphs = True
@@ -83,13 +83,13 @@ class TensorAccumulation(Rule):
 
         for kept in model.once(KeptResults).all:
             yield Finding(
-                model.file,
+                kept.file,
                 kept.node,
                 f"`{kept.name}` keeps a tensor of every step alive for the whole training, and with it the memory that "
                 "the tensor has on its device",
                 Prediction("memory", ("eager",), basis="a list of 500 outputs held their 250 MB, on a CPU"),
                 help="keep a number read every n steps, or a `tf.keras.metrics.Mean`; make a new list for each epoch",
-                notes=(Note(model.file, kept.loop, "the loop of the steps"),),
+                notes=(Note(model.file, kept.loop, "the loop of the steps"), *notes_on(kept.path)),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

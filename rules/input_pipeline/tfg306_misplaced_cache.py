@@ -12,7 +12,6 @@ from tflint_gpu.model import (
     UNKNOWN,
     Consumers,
     Operation,
-    RunSite,
     argument,
     has_datasets,
     method_name,
@@ -189,8 +188,8 @@ def _repetitions(model: Model, item: Consumption) -> Iterator[tuple[tuple[File, 
     """What runs the loop over the batches again and again; a dataset that is made in there is a new one each time."""
     if item.loop is None:
         return
-    for site in ways(model.inference, RunSite(item.file, item.loop)):
-        inner = [*((frame.file, frame.node) for frame in site.path[1:]), (item.file, item.loop)] if site.path else []
+    for site in ways(model.inference, item.loop):
+        inner = [*((frame.file, frame.node) for frame in site.path[1:]), (item.file, item.node)] if site.path else []
         entered = [(file, function) for file, node in inner if (function := file.tree.function(node)) is not None]
         yield from ((*entered, (site.file, outer)) for outer in site.loops())
 

@@ -19,7 +19,7 @@ class UnreadableFile(Rule):
     failed, and goes on with the other files. Coding cookies and byte order marks are honoured. A file
     that is nested so deeply that the parser could fail on it (Python itself refuses more than 200 nested
     brackets) is reported and not parsed. A file without a word of TensorFlow is opened only where it
-    runs something and imports a file that has one.
+    runs something and imports a file that has one, itself or through files without functions.
 
     Of two kinds of files the report is about a part, and the others are checked: a notebook's cells that do
     not parse, and the IPython lines (`!nvidia-smi`, `%matplotlib inline`) of a Python file, which was

@@ -265,10 +265,11 @@ def _trains_stateful(model: Model, item: Consumption) -> bool:
     """Whether a stateful RNN is trained, whose batch size is part of its shape."""
     if isinstance(item.node, cst.Call) and isinstance(item.node.func, cst.Attribute) and item.loop is None:
         return model.once(Kinds).is_stateful(item.file, item.node.func.value)
-    calls = item.file.calls_below.get(item.loop, ()) if item.loop is not None else ()
-    return any(
-        model.once(Kinds).is_stateful(item.file, c.func) for c in calls if model.once(Kinds).is_model(item.file, c.func)
-    )
+    loop, kinds = item.loop, model.once(Kinds)
+    if loop is None:
+        return False
+    called = (call.func for call in loop.file.calls_below.get(loop.node, ()))
+    return any(kinds.is_model(loop.file, func) and kinds.is_stateful(loop.file, func) for func in called)
 
 
 def _measured(model: Model, file: File, consumer: cst.CSTNode, samples: int) -> tuple[Change, ...]:
@@ -278,7 +279,7 @@ def _measured(model: Model, file: File, consumer: cst.CSTNode, samples: int) -> 
     loop = model.once(Training).loop_of(file, consumer)
     if loop is None:
         raise NoExperiment("the training is neither `fit` nor a loop over the batches")
-    return measured_loop(model, file, loop, samples, reads=True)
+    return measured_loop(model, loop.file, loop.loop, samples, reads=True)
 
 
 def _is_dataset(model: Model, call: cst.Call) -> bool:

@@ -143,7 +143,7 @@ def _in_training_steps(model: Model) -> Iterator[Invocation]:
     training, repetitions = model.once(Training), model.once(Repetitions)
     for call in repetitions.of_methods(*_METHODS):
         file, loop, data = call.root_file, call.loop, argument(call.call, 0, "x")
-        if data is None or not training.takes_gradients(file, loop) or training.runs_epochs(file, loop):
+        if data is None or not training.runs_step(file, loop):
             continue
         given = [data] if not call.path else [arg.value for arg in call.entry.args]
         if repetitions.varies(call, given) or (call.path and _is_made_here(call, data)):

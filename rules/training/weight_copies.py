@@ -20,8 +20,9 @@ from tflint_gpu.model import (
     Repetitions,
     Training,
     argument,
-    dotted_name,
+    handed_down,
     method_name,
+    names_in,
     names_of,
     walk,
 )
@@ -52,17 +53,17 @@ class WeightCopies(Analysis):
 
     def in_steps(self) -> Iterator[WeightCopy]:
         """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""
-        for invocation in self.repetitions.of_methods("set_weights"):
-            given = argument(invocation.call, 0, "weights")
-            read = self._read(invocation, given) if given is not None else None
-            if (
-                given is None
-                or read is None
-                or not self._is_model(invocation, read)
-                or self._is_of_iteration(invocation)
-            ):
+        for innermost in self.repetitions.of_methods("set_weights"):
+            given = argument(innermost.call, 0, "weights")
+            read = self._read(innermost, given) if given is not None else None
+            if given is None or read is None or not self._is_model(innermost, read):
                 continue
-            if self._is_step(invocation.root_file, invocation.loop) and not self.repetitions.is_conditional(invocation):
+            around = list(self.repetitions.outwards(innermost))
+            steps = (repeated for repeated in around if self.training.runs_step(repeated.root_file, repeated.loop))
+            invocation = next(steps, None)
+            if invocation is None or all(map(self._is_of_iteration, around)):
+                continue
+            if not self.repetitions.is_conditional(invocation):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
                 yield WeightCopy(invocation, read, source)
 
@@ -94,15 +95,8 @@ class WeightCopies(Analysis):
     def _is_of_iteration(self, invocation: Invocation) -> bool:
         """Whether the model is another one in each iteration: over layers, or over several models."""
         assert isinstance(invocation.call.func, cst.Attribute)
-        root = (dotted_name(invocation.call.func.value) or "").partition(".")[0]
-        if not invocation.path and root in names_of(invocation.loop):
-            return True
-        around = [p for p in invocation.file.tree.ancestors(invocation.call) if isinstance(p, cst.For | cst.BaseComp)]
-        return any(root in names_of(loop) for loop in around)
-
-    def _is_step(self, file: File, loop: LoopNode) -> bool:
-        """Whether an iteration of a loop is one update of weights."""
-        return self.training.takes_gradients(file, loop) and not self.training.runs_epochs(file, loop)
+        frames, _, given = handed_down(self.inference, invocation.path, invocation.file, invocation.call.func.value)
+        return not frames and not names_of(invocation.loop).isdisjoint(names_in(given))
 
 
 def _reads_weights(file: File, call: cst.Call) -> bool:

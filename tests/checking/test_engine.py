@@ -428,3 +428,33 @@ def test_a_program_that_only_uses_what_it_imports(
     engine = Engine(resolver, tmp_path)
     results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["start.py"])]
     assert {one[:2] for one in found(results)} == ({("parts.py", expected)} if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("between", "start"),
+    [
+        ({"names.py": "from parts import Net\n\nMaker = Net\n"}, "from names import Maker"),
+        ({"names.py": "from inner import Net as Maker\n", "inner.py": "from parts import Net\n"}, "from names import Maker"),
+        ({"kit/__init__.py": "from .made import (\n    Maker,\n)\n", "kit/made.py": "from parts import Net as Maker\n"},
+         "from kit import Maker"),
+        ({"kit/__init__.py": "", "kit/made.py": "from parts import Net as Maker\n"}, "from kit.made import Maker"),
+        ({"kit/__init__.py": "from . import made\n", "kit/made.py": "from parts import Net as Maker\n"},
+         "from kit.made import Maker"),
+    ],
+    ids=["another name", "two modules", "a package", "a module of a package", "a package with a module"],
+)  # fmt: skip
+def test_a_program_that_uses_what_modules_hand_on(
+    between: dict[str, str], start: str, tmp_path: Path, write_files: Write
+) -> None:
+    """Protects programs whose imports lead to TensorFlow through files without a word of it."""
+    parts = (
+        "import numpy as np\nimport tensorflow as tf\n\n\nclass Net:\n    def __init__(self):\n"
+        "        self.inner = tf.keras.models.load_model('net')\n\n"
+        "    def ask(self, picture):\n        return self.inner.predict(np.expand_dims(picture, 0))\n"
+    )
+    program = f"{start}\n\nmade = Maker()\nwhile True:\n    print(made.ask(camera.read()))\n"
+    write_files({"parts.py": parts, **between, "start.py": program})
+    resolver = SettingsResolver(Options(select=("TFG206",)), working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path)
+    results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["start.py"])]
+    assert {one[:2] for one in found(results)} == {("parts.py", "TFG206")}

@@ -34,7 +34,6 @@ from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
-from tflint_gpu.model.tensorflow.runtime.strategies import Strategies
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
 from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
@@ -345,16 +344,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: chain_of(n, "return tf.zeros(1)") + "f0(1)\n",
         about_last(lambda model, call: model.once(Runtime).initialises(model.file, call)),  # type: ignore[arg-type]
     ),
-    "STRATEGY_CALLS": (
-        9,
-        lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: Strategies(model).side(model.file, expr)),
-    ),
-    "STRATEGY_SITES": (
-        10,
-        lambda n: "def f0(x):\n    return x\n" + calls_of(n),
-        within("f0", lambda model, expr: Strategies(model).side(model.file, expr)),
-    ),
     "MODEL_PARTS": (
         6,
         lambda n: nested(n, "tf.keras.Sequential([", "])", "tf.keras.layers.Dense(1)") + "\n",
@@ -403,7 +392,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda model: FrozenGlobals(model).all,
     ),
     "NUMBER_STEPS": (70, lambda n: f"{LOOP}{'i + (' * n}i{')' * n}\n", lambda model: number(model, expression(model))),
-    "NUMBER_CALLS": (6, lambda n: chain_of(n) + f"{LOOP}f0(i)\n", within_innermost(number)),
     "NUMBER_SITES": (20, lambda n: "def f0(x):\n    return x\n" + calls_of(n), within("f0", number)),
     "ELEMENT_CALLS": (5, lambda n: chain_of(n, "return np.sin(x)"), of_function("f0", element_calls)),
     "NAMED_FUNCTIONS": (
@@ -574,7 +562,7 @@ def test_all_bounds_are_in_the_table() -> None:
 @pytest.mark.parametrize(
     "name",
     "CALL_SITES SUBCLASSES OVERRIDES CONTAINER_ITEMS CONSTANT_SEQUENCE CONSTANT_ENTRIES LINEAGE TRACED_ARGUMENT_SITES "
-    "STRATEGY_SITES NUMBER_SITES RUN_ITERATIONS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
+    "NUMBER_SITES RUN_ITERATIONS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
 )
 def test_as_many_as_the_bound_allows_are_looked_at(name: str, tmp_path: Path) -> None:
     bound = getattr(bounds, name)

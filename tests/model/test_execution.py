@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import found, model_of
 
-from tflint_gpu.model import Construction, ExecutionContexts, Invocation, Invocations, TrainingSteps
+from tflint_gpu.model import Construction, ExecutionContexts, Invocation, Invocations, Strategies, TrainingSteps
 from tflint_gpu.rule import Rule, load
 
 HEAD = """import numpy as np
@@ -35,6 +35,16 @@ def test_a_step_many_calls_deep_is_seen(depth: int, tmp_path: Path) -> None:
     model = model_of(chain(depth), tmp_path)
     (step,) = model.once(TrainingSteps).eager
     assert len(step.path) == depth and not model.inference.bounds_met
+
+
+def test_a_call_many_files_away_is_seen(tmp_path: Path) -> None:
+    """Protects chains of files of which only the last one predicts: what is between has no word of it."""
+    for number in range(2):
+        code = f"import part{number + 1}\ndef go(row):\n    return part{number + 1}.go(row)\n"
+        (tmp_path / f"part{number}.py").write_text(code)
+    (tmp_path / "part2.py").write_text(f"{HEAD}def go(row):\n    return net.predict(row[None])\n")
+    code = f"{HEAD}import part0\nfor row in np.load('rows.npy'):\n    print(part0.go(row))\n"
+    assert ("TFG206 part2.py", 9) in found(code, tmp_path)
 
 
 def test_what_lies_deeper_is_said_to_be_unknown(tmp_path: Path) -> None:
@@ -261,6 +271,50 @@ def test_a_call_knows_on_which_side_of_a_strategy_each_way_runs(tmp_path: Path) 
     (call,) = (c for c in model.file.tree.calls if model.file.code(c) == "net(x)")
     ways = model.once(ExecutionContexts).of(model.file, call)
     assert sorted((way.strategy, way.least_runs) for way in ways) == [("inside", 5), ("outside", 7), ("unknown", 1)]
+
+
+SIDES = {  # on which side `net(x)` runs
+    "many calls in a scope": (
+        "def use(x):\n    return net(x)\nwith several.scope():\n" + "    use(1)\n" * 12,
+        "inside",
+    ),
+    "many calls outside": ("def use(x):\n    return net(x)\n" + "use(1)\n" * 12, "outside"),
+    "one of many outside": (
+        "def use(x):\n    return net(x)\nuse(0)\nwith several.scope():\n" + "    use(1)\n" * 12,
+        "unknown",
+    ),
+    "functions in a circle": (
+        "def ping(x):\n    pong(x)\n    return net(x)\ndef pong(x):\n    ping(x)\n"
+        "with several.scope():\n    ping(1)\npong(1)\n",
+        "unknown",
+    ),
+    "a function that makes its own strategy": (
+        "def use(x):\n    own = tf.distribute.MirroredStrategy()\n    net(x)\n    with own.scope():\n        pass\n",
+        "outside",
+    ),
+    "a decorator that may enter one": ("@distributed\ndef use(x):\n    net(x)\nuse(1)\n", "unknown"),
+}
+
+
+@pytest.mark.parametrize("case", SIDES)
+def test_a_side_holds_on_every_way(case: str, tmp_path: Path) -> None:
+    """Protects functions that many places call, and that call each other: each way counts, however many there are."""
+    code, side = SIDES[case]
+    model = model_of(f"{HEAD}from own import distributed\nseveral = tf.distribute.MirroredStrategy()\n{code}", tmp_path)
+    (call,) = (c for c in model.file.tree.calls if model.file.code(c) == "net(x)")
+    assert model.once(Strategies).side(model.file, call) == side
+
+
+def test_a_circle_is_asked_again_where_it_was_taken_for_granted(tmp_path: Path) -> None:
+    """Protects what was found for one function of a circle from what was only supposed of the others."""
+    code = (
+        "def ping(x):\n    pong(x)\n    return net(x)\ndef pong(x):\n    ping(x)\n    return abs(x)\n"
+        "with several.scope():\n    pong(1)\nping(1)\n"
+    )
+    model = model_of(f"{HEAD}several = tf.distribute.MirroredStrategy()\n{code}", tmp_path)
+    calls = {model.file.code(call): call for call in model.file.tree.calls}
+    sides = [model.once(Strategies).side(model.file, calls[text]) for text in ("net(x)", "abs(x)")]
+    assert sides == ["unknown", "unknown"]
 
 
 TRAINER = """import abc

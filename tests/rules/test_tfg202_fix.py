@@ -165,6 +165,17 @@ def test_the_decorator_is_written_as_the_file_imports(tmp_path: Path) -> None:
     assert "function" not in fixed(only.replace("tf.", ""), tmp_path, "TFG202")
 
 
+def test_a_step_that_a_loop_makes_again_is_not_decorated(tmp_path: Path) -> None:
+    """Protects a function that is made two calls below a loop: decorated, it would be traced in each iteration."""
+    code = (
+        "def epoch():\n    "
+        + (STEP + LOOP).replace("\n", "\n    ").rstrip()
+        + "\n    print(x)\ndef run():\n    epoch()\n    print(1)\n"
+    )
+    assert "    @tf.function\n    def step" in fixed(f"{HEAD}{code}run()\n", tmp_path, "TFG202")
+    assert "    @tf.function" not in fixed(f"{HEAD}{code}for _ in range(20):\n    run()\n", tmp_path, "TFG202")
+
+
 def test_step_of_another_file_is_left_alone(tmp_path: Path) -> None:
     """Protects what other programs call, too."""
     (tmp_path / "steps.py").write_text(HEAD + STEP)

@@ -34,6 +34,7 @@ MADE_AGAIN = {  # the row of what makes it, below HEAD
         "for loss in losses(data):\n    print(loss)\n",
         8,
     ),
+    "in the test of a while": (STEP + "n = 0\nwhile tf.function(step)(tf.ones(3)) is None:\n    n += 1\n", 7),
     "in a while": (STEP + "while True:\n    run = tf.function(step)\n    run(tf.ones(3))\n", 7),
     "a function that a loop calls": (
         "def train(x):\n    @tf.function\n    def forward(x):\n        return model(x)\n    return forward(x)\n"
@@ -144,6 +145,10 @@ HELD = {
     "for rate in rates:\n    t = T(rate)\n    t.fit()\n",
 }
 KEPT = {
+    "made after the last iteration": STEP
+    + "for x in data:\n    step(x)\nelse:\n    run = tf.function(step)\n    run(x)\n",
+    "a function that the last iteration is followed by": "def check(x):\n    @tf.function\n    def forward(x):\n"
+    "        return model(x)\n    return forward(x)\nfor x in data:\n    print(x)\nelse:\n    check(x)\n",
     **HELD,
     "made when a generator starts": STEP + "def losses(batches):\n    run = tf.function(step)\n    for x in batches:\n"
     "        yield run(x)\ndef train():\n    for number, loss in enumerate(losses(data)):\n        print(number, loss)\n"

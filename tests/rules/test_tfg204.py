@@ -17,6 +17,19 @@ data = tf.data.Dataset.range(99).batch(4)
 def step(x, number):
     return model(x) * tf.cast(number, tf.float32)
 """
+LEARNER = """\
+class Learner:
+    def __init__(self):
+        self.count = 0
+    def learn(self, x):
+        self.note()
+        self.update(x)
+    def update(self, x):
+        print("next")
+        step(x, self.count)
+    def note(self):
+        self.count += 1
+"""
 CHANGED = {  # the row of the call, below HEAD
     "an epoch": ("for epoch in range(epochs):\n    for x in data:\n        step(x, epoch)\n", 3),
     "an index": ("for i in range(0, 100, 10):\n    step(xs[i : i + 10], i)\n", 2),
@@ -76,12 +89,44 @@ CHANGED = {  # the row of the call, below HEAD
         "            self.count += 1\n            self.run(x, self.count)\n",
         10,
     ),
+    "seven functions between the loop and the call": (
+        "def f7(n):\n    step(x, n)\n"
+        + "".join(f"def f{i}(n):\n    f{i + 1}(n)\n" for i in range(1, 7))
+        + "for i in range(999):\n    f1(i)\n",
+        2,
+    ),
+    "an attribute that a method counts": (
+        LEARNER + "learner = Learner()\nfor x in data:\n    learner.learn(x)\n",
+        9,
+    ),
+    "an attribute that a method of an attribute counts": (
+        LEARNER + "class Runner:\n    def __init__(self):\n        self.learner = Learner()\n    def go(self):\n"
+        "        while True:\n            self.once()\n    def once(self):\n        self.learner.learn(x)\nRunner().go()\n",
+        9,
+    ),
     "reduced retracing does not help": (
         "@tf.function(reduce_retracing=True)\ndef other(x, n):\n    return x * n\nfor i, x in enumerate(data):\n    other(x, i)\n",
         5,
     ),
 }
 QUIET = {
+    "an attribute of an object of the iteration": LEARNER
+    + "for x in data:\n    learner = Learner()\n    learner.learn(x)\n",
+    "an attribute of an object without a name": LEARNER + "for x in data:\n    Learner().learn(x)\n",
+    "an attribute of an object that a function makes": LEARNER
+    + "def fold(x):\n    learner = Learner()\n    learner.learn(x)\nfor x in data:\n    fold(x)\n",
+    "an attribute of an object that a function is given": LEARNER
+    + "def fold(learner):\n    learner.learn(x)\nfor x in data:\n    fold(Learner())\n",
+    "an attribute of each of many objects": LEARNER
+    + "learners = [Learner() for _ in range(99)]\nfor learner in learners:\n    learner.learn(x)\n",
+    "an attribute that is made again": LEARNER
+    + "class Runner:\n    def go(self):\n        for x in data:\n            self.learner = Learner()\n"
+    "            self.learner.learn(x)\nRunner().go()\n",
+    "an attribute that another loop counts": LEARNER.replace("self.count += 1", "pass")
+    + "    def grow(self):\n        self.count += 1\nlearner = Learner()\nfor _ in range(99):\n    learner.grow()\n"
+    "for x in data:\n    learner.learn(x)\n",
+    "an attribute that counts now and then": LEARNER
+    + "learner = Learner()\nfor i, x in enumerate(data):\n    if i % 100 == 0:\n        learner.learn(x)\n",
     "a tensor": "for epoch in range(50):\n    step(x, tf.constant(epoch))\n",
     "a tensor made before": "for epoch in range(50):\n    number = tf.constant(epoch)\n    step(x, number)\n",
     "elements of a tensor": "for i in tf.range(50):\n    step(x, i)\n",

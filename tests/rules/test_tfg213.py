@@ -61,7 +61,30 @@ COPIES = {  # the row of `set_weights`, below HEAD
         7,
     ),
 }
+SEVERAL = "pairs = [(online, target), (tf.keras.models.clone_model(online), tf.keras.models.clone_model(online))]\n"
+AGENTS = (
+    "class Agent:\n    def __init__(self):\n        self.net = tf.keras.Sequential()\n        self.old = tf.keras.Sequential()\n"
+    "    def learn(self, x):\n        self.net.train_on_batch(x, x)\n        self.follow()\n"
+    "    def follow(self):\n        self.old.set_weights(self.net.get_weights())\n"
+)
+COPIES |= {
+    "several models in each step": (
+        "def follow():\n    for a, b in ((target, online), (third, online)):\n        a.set_weights(b.get_weights())\n"
+        "third = tf.keras.models.clone_model(online)\nfor x in data:\n    step(x)\n    follow()\n",
+        3,
+    ),
+    "agents in each step": (
+        AGENTS
+        + "agents = [Agent() for _ in range(9)]\nfor x in data:\n    for agent in agents:\n        agent.learn(x)\n",
+        9,
+    ),
+}
 QUIET = {
+    "a pair for each iteration, by a function": SEVERAL
+    + "def learn(net, kept):\n    net.train_on_batch(x, x)\n    kept.set_weights(net.get_weights())\n"
+    "for net, kept in pairs * 9:\n    learn(net, kept)\n",
+    "an agent for each iteration": AGENTS
+    + "agents = [Agent() for _ in range(9)]\nfor agent in agents:\n    agent.learn(features)\n",
     "after each epoch": (
         "for epoch in range(50):\n    for x in data:\n        step(x)\n    target.set_weights(online.get_weights())\n"
     ),

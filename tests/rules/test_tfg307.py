@@ -32,6 +32,12 @@ FOUND = {
     "padded": "model.fit(source.padded_batch(4).shuffle(9))",
     "custom loop": STEP + "for x, y in source.batch(8).shuffle(9):\n    step(x, y)",
     "next in a loop": STEP + "it = iter(source.batch(8).shuffle(9).repeat())\nfor _ in range(99):\n    step(*next(it))",
+    "next in a method that a loop calls": STEP
+    + "class Feed:\n    def __init__(self):\n        self.rest = iter(source.batch(8).shuffle(9).repeat())\n"
+    "    def pull(self):\n        return next(self.rest)\n    def give(self):\n        return self.pull()\n"
+    "feed = Feed()\nn = 0\nwhile n < 99:\n    step(*feed.give())\n    n += 1",
+    "next in the step that a loop runs": STEP.replace("def step(x, y):", "def step(it):\n    x, y = next(it)")
+    + "it = iter(source.batch(8).shuffle(9).repeat())\nfor _ in range(99):\n    step(it)",
     "tuple of pipelines": "def make():\n    return source.batch(4).shuffle(9), source.batch(4)\ntrain, val = make()\n"
     "model.fit(train, validation_data=val)",
     "zipped": "model.fit(tf.data.Dataset.zip((source, source)).batch(4).shuffle(9))",
@@ -55,6 +61,9 @@ FOUND = {
     "cached": "model.fit(source.batch(4).cache().shuffle(9), epochs=5)",
 }
 SILENT = {
+    "next of the data for an epoch's check": STEP
+    + "it = iter(source.batch(8).shuffle(9).repeat())\ndef check():\n    print(model(next(it)[0]))\n"
+    "for epoch in range(9):\n    for x, y in source.shuffle(9).batch(4):\n        step(x, y)\n    check()",
     "single samples zipped": "model.fit(tf.data.Dataset.zip((source.batch(1), source.batch(1))).shuffle(9))",
     "parts that are shuffled before": "model.fit(tf.data.Dataset.zip((source.shuffle(9).batch(4), source.batch(4).shuffle(9))))",
     "a part that is never shuffled": "model.fit(tf.data.Dataset.zip((source.batch(4).shuffle(9), source.batch(4))))",

@@ -54,7 +54,95 @@ KEPT = {  # the row of the append, below HEAD
     "by +=": ("for x, y in dataset:\n    losses += [step(x, y)]\n", 2),
     "while": ("it = iter(dataset)\nn = 0\nwhile n < 999:\n    losses.append(step(*next(it)))\n    n += 1\n", 4),
 }
+DEEP = (
+    "".join(f"def g{i}(value):\n    g{i + 1}(value)\n" for i in range(6)) + "def g6(value):\n    losses.append(value)\n"
+)
+TRAINER = """\
+class Trainer:
+    def __init__(self):
+        self.seen = []
+    def note(self, value):
+        self.seen.append(value)
+    def learn(self, x, y):
+        value = step(x, y)
+        self.note(value)
+    def forget(self):
+        self.seen = []
+"""
+KEPT |= {
+    "by a function": ("def note(value):\n    losses.append(value)\nfor x, y in dataset:\n    note(step(x, y))\n", 2),
+    "seven functions away": (DEEP + "for x, y in dataset:\n    loss = step(x, y)\n    g0(loss)\n", 14),
+    "by the function that runs the step": (
+        "def learn(x, y):\n    loss = step(x, y)\n    losses.append(tf.sqrt(loss))\nfor x, y in dataset:\n    learn(x, y)\n",
+        3,
+    ),
+    "by a method": (TRAINER + "trainer = Trainer()\nwhile running:\n    trainer.learn(features, labels)\n", 5),
+    "by a method of an attribute": (
+        TRAINER + "class Runner:\n    def __init__(self):\n        self.trainer = Trainer()\n    def go(self):\n"
+        "        for x, y in dataset:\n            self.trainer.learn(x, y)\nRunner().go()\n",
+        5,
+    ),
+    "a parameter of a parameter": (
+        "def note(kept, value):\n    kept += [value]\n    print(len(kept))\ndef learn(kept, x, y):\n    note(kept, step(x, y))\n"
+        "for x, y in dataset:\n    learn(losses, x, y)\n",
+        2,
+    ),
+    "of a function that makes it before its loop": (
+        "def train():\n    kept = []\n    def note(value):\n        kept.append(value)\n    for x, y in dataset:\n"
+        "        note(step(x, y))\n    return kept\ntrain()\n",
+        4,
+    ),
+}
 FINE = {
+    "a list of a function that a loop calls for each epoch": (
+        "def epoch():\n    kept = []\n    for x, y in dataset:\n        kept.append(step(x, y))\n    return kept\n"
+        "def train():\n    for _ in range(9):\n        print(len(epoch()))\ntrain()\n"
+    ),
+    "a global list, emptied in a function": (
+        "def note(value):\n    losses.append(value)\ndef train():\n    for _ in range(9):\n        for x, y in dataset:\n"
+        "            note(step(x, y))\n        losses.clear()\ntrain()\n"
+    ),
+    "a number, in a function": (
+        "def note(value):\n    losses.append(value)\nfor x, y in dataset:\n    note(float(step(x, y)))\n"
+    ),
+    "a number that a function makes": (
+        "def note(value):\n    value = float(value)\n    losses.append(value)\nfor x, y in dataset:\n    note(step(x, y))\n"
+    ),
+    "a list of the function": (
+        "def note(value):\n    kept = []\n    kept.append(value)\n    return kept\nfor x, y in dataset:\n    note(step(x, y))\n"
+    ),
+    "a list that is given for one step": (
+        "def note(kept, value):\n    kept.append(value)\nfor x, y in dataset:\n    note([], step(x, y))\n"
+    ),
+    "a list of each iteration": (
+        "def note(kept, value):\n    kept.append(value)\nfor x, y in dataset:\n    kept = []\n    note(kept, step(x, y))\n"
+    ),
+    "an attribute of an object of each iteration": (
+        TRAINER + "for x, y in dataset:\n    trainer = Trainer()\n    trainer.learn(x, y)\n"
+    ),
+    "now and then, in a function": (
+        "def note(n, value):\n    if n % 100 == 0:\n        losses.append(value)\n"
+        "for n, (x, y) in enumerate(dataset):\n    note(n, step(x, y))\n"
+    ),
+    "a function that is called now and then": (
+        "def note(value):\n    losses.append(value)\nfor n, (x, y) in enumerate(dataset):\n    loss = step(x, y)\n"
+        "    if n % 100 == 0:\n        note(loss)\n"
+    ),
+    "a traced function": (
+        "@tf.function\ndef note(value):\n    losses.append(value)\nfor x, y in dataset:\n    note(step(x, y))\n"
+    ),
+    "made again by a method for each epoch": (
+        TRAINER + "trainer = Trainer()\nfor epoch in range(9):\n    for x, y in dataset:\n        trainer.learn(x, y)\n"
+        "    trainer.forget()\n"
+    ),
+    "made again in a loop around the call of the loop": (
+        TRAINER + "    def epoch(self):\n        for x, y in dataset:\n            self.learn(x, y)\n"
+        "    def fit(self):\n        for _ in range(9):\n            self.seen = []\n            self.epoch()\nTrainer().fit()\n"
+    ),
+    "a global list that a function makes again": (
+        "def renew():\n    global losses\n    losses = []\nfor epoch in range(9):\n    renew()\n"
+        "    for x, y in dataset:\n        losses.append(step(x, y))\n"
+    ),
     "a number": "for x, y in dataset:\n    losses.append(float(step(x, y)))\n",
     "an array": "for x, y in dataset:\n    losses.append(step(x, y).numpy())\n",
     "an array, before": "for x, y in dataset:\n    loss = step(x, y).numpy()\n    losses.append(loss)\n",
@@ -128,6 +216,13 @@ def test_a_step_of_another_file(tmp_path: Path) -> None:
     assert found(
         "from steps import dataset, step\nkept = []\nfor x, y in dataset:\n    kept.append(step(x, y))\n", tmp_path
     ) >= {("TFG405", 4)}
+
+
+def test_a_list_of_another_file(tmp_path: Path) -> None:
+    (tmp_path / "book.py").write_text("pages = []\ndef note(value):\n    pages.append(value)\n")
+    (tmp_path / "steps.py").write_text(HEAD + "import book\ndef learn(x, y):\n    book.note(step(x, y))\n")
+    code = "from steps import dataset, learn\nfor x, y in dataset:\n    learn(x, y)\n"
+    assert {one for one in found(code, tmp_path) if "TFG405" in one[0]} == {("TFG405 book.py", 3)}
 
 
 def test_a_notebook(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of, state_of
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.files import FileToCheck
-from tflint_gpu.text.import_search import ImportSearch
+from tflint_gpu.text.import_search import Asked, ImportSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,16 @@ def _matters(file: FileToCheck, cache: Cache | None, imports: ImportSearch) -> b
     """Whether a file is worth a check; a cache learns on which files that rests."""
     path = str(file.path)
     stamp = None if cache is None else stamp_of(path)
-    asked: set[str] = set()
+    asked: Asked = {}
     try:
         data = file.read()
     except OSError:
         return True  # the engine says why
     matters = file.may_matter(data, imports, asked)
     if cache is not None:
-        states = {dependency: state_of(dependency) for dependency in asked} | {path: State(digest_of(data), stamp)}
-        cache.learn(Dependencies({path: asked}, states))
+        states = {place: state_of(place) for place in {*asked}.union(*asked.values())}
+        states[path] = State(digest_of(data), stamp)
+        cache.learn(Dependencies(asked, states))
         if not matters:
             cache.store_nothing(path)
     return matters

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
     from tflint_gpu.model.networks.shapes.work import Work
     from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around, ways
+    from tflint_gpu.model.python.execution.handed_down import handed_down
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
         iterable,
         method_name,
     )
-    from tflint_gpu.model.python.value_flow.calls import Callee, filled
+    from tflint_gpu.model.python.value_flow.calls import Callee, arguments, filled
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
     from tflint_gpu.model.python.value_flow.inference import Inference
     from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
@@ -188,6 +189,7 @@ _NAMES = {
     "networks.shapes.sizes": "Estimate as_bytes",
     "networks.shapes.work": "Work",
     "python.execution.callers": "EveryWay RunSite callers loops_around ways",
+    "python.execution.handed_down": "handed_down",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
@@ -205,7 +207,7 @@ _NAMES = {
     "python.syntax.syntax": (
         "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name"
     ),
-    "python.value_flow.calls": "Callee filled",
+    "python.value_flow.calls": "Callee arguments filled",
     "python.value_flow.constants": "Constants UNKNOWN",
     "python.value_flow.inference": "Inference",
     "python.value_flow.origins": "Context ELEMENT Origin Origins",

@@ -18,7 +18,7 @@ from tflint_gpu.text.bytesearch import (
     mentions_tensorflow,
     runs_something,
 )
-from tflint_gpu.text.import_search import ImportSearch
+from tflint_gpu.text.import_search import Asked, ImportSearch
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -61,12 +61,12 @@ class FileToCheck:
         """
         return self.path.read_bytes() if self.content is None else self.content
 
-    def may_matter(self, data: bytes, imports: ImportSearch | None = None, asked: set[str] | None = None) -> bool:
+    def may_matter(self, data: bytes, imports: ImportSearch | None = None, asked: Asked | None = None) -> bool:
         """Whether its bytes mention TensorFlow, a program's imports do, or it is JSON with escapes for letters.
 
         Arguments:
             imports: what other files of the run are asked with, too.
-            asked: gets the paths of other files on which the answer rests.
+            asked: gets the paths of files on which the answer rests, by the files that lead to them.
         """
         if self.path.suffix == JUPYTEXT_ENDING and not is_jupytext(data):
             return False

@@ -3,56 +3,97 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
 # A pattern that begins with a newline is searched several times faster than one that begins with `^`.
-_IMPORT = regex(rb"\n[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)")
+_IMPORT = regex(
+    rb"\n[ \t]*(?:import[ \t]+([\w. \t,]+)|from[ \t]+\.*([\w.]*)[ \t]+import[ \t]+(?:\(([\w\s,]*)|([\w \t,]*)))"
+)
+Asked: TypeAlias = dict[str, frozenset[str]]
+"""For files whose imports were followed the paths that were looked for."""
 
 
 class ImportSearch:
     """Whether what files import mentions TensorFlow, as far as plain paths lead there; each is looked at once."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[str, str, bytes], tuple[bool, frozenset[str]]] = {}
+        self._present: dict[tuple[str, str, str], tuple[tuple[str, ...], frozenset[str]]] = {}
         self._listed: dict[str, frozenset[str]] = {}
-        self._mentions: dict[str, bool] = {}
+        self._imports: dict[str, tuple[tuple[str, ...], frozenset[str]] | None] = {}
+        self._without: set[str] = set()
 
-    def mentions_tensorflow(self, data: bytes, path: Path, root: Path, asked: set[str] | None = None) -> bool:
-        """Whether a file below a root that a file's import statements name mentions TensorFlow.
+    def mentions_tensorflow(self, data: bytes, path: Path, root: Path, asked: Asked | None = None) -> bool:
+        """Whether a file that another one imports mentions TensorFlow, itself or through files without functions.
+
+        These only hand on what they import: a package's `__init__`, a module of settings.
 
         Arguments:
-            data, path: of the importing file.
-            asked: gets the paths that are looked for.
+            data, path: of the file that imports.
+            root: no file outside of it is looked for.
+            asked: gets what was looked for.
         """
-        folder, top = str(path.parent), str(root)
-        for name in dict.fromkeys(_IMPORT.findall(b"\n" + data)):  # functions of one file import the same again
-            mentions, paths = self._answer(folder, top, name)
+        top, start = str(root), str(path)
+        imported = self._imported(data, str(path.parent), top)
+        pending, seen = [(start, imported)], {start}
+        for place, (present, paths) in pending:  # grows meanwhile
             if asked is not None:
-                asked.update(paths)
-            if mentions:
-                return True
+                asked[place] = paths
+            for module in present:
+                if module in seen or module in self._without:
+                    continue
+                seen.add(module)
+                inner = self._imports_of(module, top)
+                if inner is None:
+                    return True
+                pending.append((module, inner))
+        self._without |= seen
         return False
 
-    def _answer(self, folder: str, root: str, name: bytes) -> tuple[bool, frozenset[str]]:
+    def _imports_of(self, path: str, root: str) -> tuple[tuple[str, ...], frozenset[str]] | None:
+        """The files that a file imports, and the paths that were looked for; None where it mentions TensorFlow."""
+        if path not in self._imports:
+            with open(path, "rb") as file:  # of thousands of files: a Path costs more than the rest
+                data = file.read()
+            if mentions_tensorflow(data):
+                self._imports[path] = None
+            elif b"def " in data:  # what it does itself is for its own check; in a tree without us most files are so
+                self._imports[path] = (), frozenset()
+            else:
+                self._imports[path] = self._imported(data, os.path.dirname(path), root)
+        return self._imports[path]
+
+    def _imported(self, data: bytes, folder: str, root: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        present: dict[str, None] = {}
+        paths: set[str] = set()
+        for name in dict.fromkeys(_names(data)):  # functions of one file import the same again
+            there, looked_for = self._places(folder, root, name)
+            present.update(dict.fromkeys(there))
+            paths |= looked_for
+        return tuple(present), frozenset(paths)
+
+    def _places(self, folder: str, root: str, name: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        """The files that a dotted name means, from a folder or one above it, and the paths that were looked for."""
         key = folder, root, name
-        if key not in self._answers:
+        if key not in self._present:
             place, paths, present = folder, [], []
             prefix = folder if folder.endswith(os.sep) else folder + os.sep
-            for part in name.decode("ascii", "replace").split("."):
+            for part in name.split("."):
                 module, package = f"{prefix}{part}.py", f"{prefix}{part}{os.sep}__init__.py"
                 paths += [module, package]
                 present += [module] if self._is_there(place, f"{part}.py", module) else []
                 place, prefix = prefix + part, f"{prefix}{part}{os.sep}"
                 present += [package] if self._is_there(place, "__init__.py", package) else []
             if present or folder == root or (above := os.path.dirname(folder)) == folder:
-                self._answers[key] = any(map(self._mentions_it, present)), frozenset(paths)
+                self._present[key] = tuple(present), frozenset(paths)
             else:
-                mentions, others = self._answer(above, root, name)
-                self._answers[key] = mentions, others.union(paths)
-        return self._answers[key]
+                there, others = self._places(above, root, name)
+                self._present[key] = there, others.union(paths)
+        return self._present[key]
 
     def _is_there(self, folder: str, name: str, path: str) -> bool:
         """Whether a folder has a file of a name, at a path; each folder is listed once."""
@@ -65,8 +106,10 @@ class ImportSearch:
                 self._listed[folder] = frozenset()
         return name in self._listed[folder] and os.path.isfile(path)
 
-    def _mentions_it(self, path: str) -> bool:
-        if path not in self._mentions:
-            with open(path, "rb") as file:  # of thousands of files: a Path costs more than the rest
-                self._mentions[path] = mentions_tensorflow(file.read())
-        return self._mentions[path]
+
+def _names(data: bytes) -> Iterator[str]:
+    """The dotted names that a file's import statements may mean: `a.b` and `a.b.c` of `from a.b import c`."""
+    for modules, base, several, single in _IMPORT.findall(b"\n" + data):
+        module, listed = (text.decode("ascii", "replace") for text in (base, modules or several or single))
+        named = [words[0] for part in listed.split(",") if (words := part.split())]
+        yield from [f"{module}.{name}" if module else name for name in named] or [module]

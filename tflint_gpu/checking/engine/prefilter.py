@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 _Required = TypeVar("_Required", bound="Requirements | Rule")
 
-# A program's classes may be several imports away.
-_STEPS = 3
-
 
 def rules_that_may_fire(
     rules: Iterable[_Required], source: SourceFile, data: bytes, project: Project
@@ -30,10 +27,11 @@ def rules_that_may_fire(
         rules: themselves, or what is known of them.
         data: the file's code, in which the rules' byte strings are looked for.
     """
+    from tflint_gpu.model.python.project.project import NEARBY
     from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
 
     mentions, holds_tests = Mentioned(data), is_test(source.path, data)
-    steps = _STEPS if runs_something(data) else 1
+    steps = NEARBY if runs_something(data) else 1
     passing = [
         rule
         for rule in rules

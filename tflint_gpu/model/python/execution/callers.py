@@ -31,6 +31,12 @@ class RunSite:
         """The function that holds it; None for a module's own code."""
         return self.file.tree.function(self.node)
 
+    @property
+    def loop(self) -> LoopNode:
+        """The loop that the place is."""
+        assert isinstance(self.node, cst.For | cst.While | cst.BaseComp)
+        return self.node
+
     def loops(self) -> Iterator[LoopNode]:
         """The loops of the same function in whose iterations it runs, innermost first."""
         return loops_around(self.file, self.node)
@@ -91,11 +97,17 @@ class EveryWay:
         function = site.function
         if decided is not None or function is None:
             return bool(decided)
-        if function not in self._of_callers:
-            self._of_callers[function] = True
+        known = self._of_callers
+        if function not in known:
+            before = len(known)
+            known[function] = True
             sites = [caller for caller in callers(self._inference, site) if caller.function is not function]
-            self._of_callers[function] = all(map(self.holds, sites)) if sites else self._uncalled(site)
-        return self._of_callers[function]
+            if not (all(map(self.holds, sites)) if sites else self._uncalled(site)):
+                for supposed in [*known][before:]:
+                    if known[supposed]:
+                        del known[supposed]
+                known[function] = False
+        return known[function]
 
 
 def loops_around(file: File, node: Node) -> Iterator[LoopNode]:
@@ -103,6 +115,8 @@ def loops_around(file: File, node: Node) -> Iterator[LoopNode]:
     function = file.tree.function(node)
     child = node
     for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.For | cst.While) and child is parent.body and file.tree.function(parent) is function:
+        if isinstance(parent, cst.For | cst.While) and child in (parent.body, getattr(parent, "test", None)):
+            if file.tree.function(parent) is not function:
+                return
             yield parent
         child = parent

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tflint_gpu.targets import Target
 
 _T = TypeVar("_T")
+NEARBY = 3
+"""How many imports away what a program does may be: `train.py`, `agents/__init__.py`, `agents/dqn.py`, its base."""
 _KEPT_CHARACTERS = 8_000_000  # a tree takes 13 bytes a character; dropped trees are parsed again
 _MOST_CHARACTERS = 24_000_000
 
@@ -182,13 +184,15 @@ class Project:
     def leads_to(self, file: File, dotted: str | None, required: Sequence[bytes]) -> bool:
         """Whether what an imported name means may have to do with some byte strings; True for names of the file itself.
 
-        Spares a parse: the file that defines the name, or one that it imports, must have one of them.
+        Spares a parse: the file that defines the name, or one that it leads to, must have one of them.
         """
         located = self.locate(file, dotted) if dotted is not None else None
         if located is None:
             return True
         path, data = located[0], self._bytes.read(located[0]) or b""
-        return self._searches.mentioned(path).any_of(required) or self.imports_mention(path, data, required)
+        return self._searches.mentioned(path).any_of(required) or self.mentions_nearby(
+            path, data, tuple(required), NEARBY
+        )
 
     def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
         """The files of the project that a file imports directly.

@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite, callers
+from tflint_gpu.model.python.execution.callers import RunSite, callers, loops_around
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -69,7 +69,7 @@ class FunctionObjects(Analysis):
         seen: set[Node] = set()
         for file in self.inference.files_using("tf.function", self.file) if self.file.tree.loops else (self.file,):
             for node, name, traced in self._made(file):
-                loop = self._loop(file, node)
+                loop = next(loops_around(file, node), None)
                 if loop is not None and file is not self.file:
                     continue  # found when that file is checked
                 place: Node | None = loop if loop is not None else file.tree.function(node)
@@ -96,19 +96,6 @@ class FunctionObjects(Analysis):
                 yield call, None, target
             elif isinstance(parent, cst.Assign) and isinstance(parent.targets[0].target, cst.Name):
                 yield call, parent.targets[0].target.value, target
-
-    def _loop(self, file: File, node: Node) -> LoopNode | None:
-        """The innermost loop whose iterations make the object: in the same function; a `for`'s head runs once."""
-        child = node
-        for parent in file.tree.ancestors(node):
-            if isinstance(parent, cst.While) or (isinstance(parent, cst.For) and child is not parent.iter):
-                return parent
-            child = parent
-            if isinstance(parent, cst.FunctionDef | cst.ClassDef) and not (
-                isinstance(node, cst.Decorator) and node in parent.decorators
-            ):
-                return None
-        return None
 
     def _fate(self, file: File, place: Node, node: Node, name: str | None) -> Fate:
         """Whether only calls in the iteration use the object, or its function hands it to its callers as well."""
@@ -252,7 +239,7 @@ class FunctionObjects(Analysis):
         for site in callers(self.inference, made):
             call = site.node
             assert isinstance(call, cst.Call)
-            loop = self._loop(site.file, call)
+            loop = next(site.loops(), None)
             place: Node | None = loop if loop is not None else site.function
             if place is None or self._passes_state_of(site.file, place, call):
                 continue

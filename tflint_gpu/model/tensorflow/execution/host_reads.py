@@ -77,13 +77,18 @@ class HostReads(Analysis):
                     in_steps.append(StepReads(loop, reads))
         return in_steps
 
-    def results_of(self, loop: cst.For | cst.While) -> IterationFlow | None:
-        """What the step of every iteration of a loop gives, as long as it is on the device; None without a step."""
-        steps = self.steps_of(self.file, loop)
+    def results_of(self, file: File, region: _Region, given: frozenset[str] = frozenset()) -> IterationFlow | None:
+        """What the step of every iteration of a loop gives, as long as it is on the device; None without a step.
+
+        Arguments:
+            region: the loop, or a function that it runs.
+            given: the parameters of the function that hold such a result.
+        """
+        steps = self.steps_of(file, region).union(*(_uses_of_parameter(file, region, name) for name in given))
         if not steps:
             return None
-        ends = frozenset(node for node in _expressions(self.file, loop) if _is_read(self.file, node))
-        return IterationFlow(self.file, loop, steps - ends, ends)
+        ends = frozenset(node for node in _expressions(file, region) if _is_read(file, node))
+        return IterationFlow(file, region, steps - ends, ends)
 
     def steps_of(self, file: File, loop: LoopNode | cst.FunctionDef) -> frozenset[Node]:
         """The calls that make the step which every iteration of a loop runs; none where one runs several, or none.
@@ -199,6 +204,14 @@ class HostReads(Analysis):
 
 def _function_of(file: File, region: LoopNode | cst.FunctionDef) -> FunctionNode | None:
     return region if isinstance(region, cst.FunctionDef) else file.tree.function(region)
+
+
+def _uses_of_parameter(file: File, function: Node, name: str) -> Iterator[Node]:
+    """Where a function reads what a parameter got, and nothing that was bound to its name later."""
+    for use in file.tree.uses.get(name, ()):
+        bindings = file.flow.lookup(name, use) if file.tree.function(use) is function else ()
+        if bindings and all(binding.kind == "parameter" for binding in bindings):
+            yield use
 
 
 def _expressions(file: File, loop: _Region) -> Iterator[Node]:

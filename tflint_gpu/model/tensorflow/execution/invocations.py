@@ -5,7 +5,8 @@ Every question about steps, loops and programs is asked of these calls, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -20,6 +21,8 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
 
+Handed: TypeAlias = Callable[[Invocation, Callee], frozenset[str]]
+
 
 class Invocations(Analysis):
     """What runs, as seen from the file that is checked."""
@@ -31,7 +34,12 @@ class Invocations(Analysis):
         self.data = model.once(LoopData)
 
     def eager(
-        self, file: File, loop: LoopNode, batches: Batches | None = None, substrings: tuple[bytes, ...] = ()
+        self,
+        file: File,
+        loop: LoopNode,
+        batches: Batches | None = None,
+        substrings: tuple[bytes, ...] = (),
+        handed: Handed | None = None,
     ) -> Iterator[Invocation]:
         """The calls that an iteration runs eagerly; not what `tf.function` traces.
 
@@ -39,6 +47,7 @@ class Invocations(Analysis):
             batches: what the loop yields, to be followed into the functions that get it. Without it, the walk enters
                 the `call` of models, too.
             substrings: only functions are entered in files that have to do with one of them; none: all.
+            handed: in place of what the loop yields what else is followed: the names of a function that a call fills.
         """
 
         def names(invocation: Invocation, callee: Callee) -> frozenset[str]:
@@ -52,7 +61,7 @@ class Invocations(Analysis):
                     yield self._entered(invocation, callee)
 
         held = batches.names if batches is not None else frozenset()
-        return walk(self.inference, self._own(file, loop, held), Route(entered, names))
+        return walk(self.inference, self._own(file, loop, held), Route(entered, handed or names))
 
     def all(self, file: File, loop: LoopNode, substrings: tuple[bytes, ...]) -> Iterator[Invocation]:
         """The calls that an iteration runs, eagerly or not.

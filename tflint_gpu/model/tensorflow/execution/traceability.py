@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import TRACED_ARGUMENT_SITES
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import loops_around
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
@@ -77,13 +77,7 @@ class Traceability(Analysis):
             return False
         if function.owner is not None:
             return not function.owner.node.decorators and file.tree.function(function.owner.node) is None
-        if any(isinstance(parent, cst.For | cst.While) for parent in file.tree.ancestors(node)):
-            return False
-        around = file.tree.function(node)
-        if around is None:
-            return True
-        sites = self.inference.call_sites(self.inference.definitions.function(file, around))
-        return not any(any(loops_around(where, call)) for where, call in sites)
+        return not any(any(site.loops()) for site in ways(self.inference, RunSite(file, node)))
 
     def _told(self, assumed: Model, function: Function) -> Iterator[Blocker]:
         """What would be wrong in it for sure."""

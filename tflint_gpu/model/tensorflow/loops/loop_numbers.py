@@ -8,19 +8,20 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.bounds import NUMBER_CALLS, NUMBER_SITES, NUMBER_STEPS
+from tflint_gpu.bounds import NUMBER_SITES, NUMBER_STEPS, WALK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import loops_around
+from tflint_gpu.model.python.execution.callers import RunSite, callers, loops_around, ways
+from tflint_gpu.model.python.execution.handed_down import is_renewed
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding, Path
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
-from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import has_few_values, is_drawn
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, breaks_of, is_occasional, leaves_at_once, names_of
+from tflint_gpu.model.tensorflow.loops.yielded_numbers import counts, yields_numbers
 
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power, cst.Modulo)
 _COMPUTED = (cst.Name, cst.BinaryOperation, cst.UnaryOperation, cst.IfExp, cst.Call, cst.Attribute, cst.Subscript)
@@ -28,7 +29,6 @@ _SCALING, _SCALING_UPDATES = (cst.Multiply, cst.FloorDivide), (cst.MultiplyAssig
 _UPDATES = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign, cst.FloorDivideAssign)
 _CONVERTERS = ("float", "int", "len")
 _KEEPERS = ("abs", "max", "min", "sum", "pow", "round")
-_RANGES = frozenset(["itertools.count", "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +146,10 @@ class LoopNumbers(Analysis):
 
     def _is_in_iteration(self, file: File, node: Node, changing_loop: ChangingLoop) -> bool:
         """Whether the iterations of a loop run a place: not one after it, nor in a function that is called later."""
-        tree, loop = file.tree, changing_loop.loop
-        if changing_loop.file is not file or tree.function(node) is not tree.function(loop):
-            return False
-        return tree.within(node, loop if isinstance(loop, cst.BaseComp) else loop.body)
+        loop = changing_loop.loop
+        if isinstance(loop, cst.BaseComp):
+            return changing_loop.file is file and file.tree.within(node, loop)
+        return any(around is loop for around in loops_around(file, node))
 
     def _bound(self, file: File, binding: Binding) -> Number | None:
         """What a binding gives its name."""
@@ -229,20 +229,20 @@ class LoopNumbers(Analysis):
         if not isinstance(node, cst.FunctionDef):
             return None
         function = self.inference.definitions.function(file, node)
-        sites = self.inference.first(NUMBER_SITES, self.inference.call_sites(function))
+        sites = self.inference.first(NUMBER_SITES, tuple(callers(self.inference, RunSite(file, node.body))))
         changed: list[ChangingLoop] = []
         is_number = False
-        for site, call in sites:
-            given = dict(self.inference.definitions.passed(site, call, function)).get(parameter)
-            number = self.of(site, given) if given is not None else None
+        for site in sites:
+            assert isinstance(site.node, cst.Call)
+            given = dict(self.inference.definitions.passed(site.file, site.node, function)).get(parameter)
+            number = self.of(site.file, given) if given is not None else None
             if number is None:
                 continue
             is_number = True
-            step = Frame(site, call, f"calls `{function.name}`")
-            near = [change for change in number.changed_by if len(change.path) < NUMBER_CALLS.limit]
+            near = [change for change in number.changed_by if len(change.path) < WALK_CALLS.limit]
             if len(near) < len(number.changed_by):
-                self.inference.meet(NUMBER_CALLS)
-            changed += [replace(changing_loop, path=(*changing_loop.path, step)) for changing_loop in near]
+                self.inference.meet(WALK_CALLS)
+            changed += _nearest(replace(change, path=(*change.path, *site.path)) for change in near)
         if is_number:
             return Number(tuple(changed))
         annotation = parameter.annotation.annotation if parameter.annotation is not None else None
@@ -262,13 +262,21 @@ class LoopNumbers(Analysis):
         )
         if number is None or not assigned:
             return None
-        counting = [
-            attribute.node
-            for attribute in assigned
-            if isinstance(attribute.node, cst.AugAssign) and attribute.file is file
-        ]
-        loops = [loop for node in counting for loop in self._loop_around(file, node)]
-        return Number(tuple(loop for loop in loops if self._is_in_iteration(file, expr, loop)))
+        counting = {
+            loop for a in assigned if isinstance(a.node, cst.AugAssign) for loop in self._repeating(a.file, a.node)
+        }
+        changed_by = (
+            ChangingLoop(place.file, loop, place.path)
+            for place in (ways(self.inference, RunSite(file, expr)) if counting else ())
+            for loop in place.loops()
+            if loop in counting and not is_renewed(self.inference, place, loop, file, expr.value)
+        )
+        return Number(tuple(changed_by))
+
+    def _repeating(self, file: File, node: Node) -> Iterator[LoopNode]:
+        """The innermost loop on each way to a statement."""
+        for place in ways(self.inference, RunSite(file, node), lambda place: not any(place.loops())):
+            yield from (change.loop for change in self._loop_around(place.file, place.node))
 
     # What loops yield.
 
@@ -278,33 +286,9 @@ class LoopNumbers(Analysis):
             loop = file.tree.parents[loop]
         if not isinstance(loop, cst.For | cst.BaseComp) or binding.value is None:
             return None
-        if not self._yields_numbers(file, binding.value, binding.path):
+        if not yields_numbers(self.inference, file, binding.value, binding.path):
             return None
         return Number((ChangingLoop(file, loop),)) if self.is_long(file, loop) else _FIXED
-
-    def _yields_numbers(self, file: File, data: Expression, path: Path) -> bool:
-        """Whether some part of what is iterated is a new Python number in every iteration."""
-        origins = self.inference.of(file, data)
-        return bool(origins) and all(self._counts(origin, path) for origin in origins)
-
-    def _counts(self, origin: Origin, path: Path) -> bool:
-        file, node, call = origin.file, origin.node, origin.call
-        if isinstance(node, cst.List | cst.Tuple) and not origin.access_path:
-            written = [e.value for e in node.elements if isinstance(e.value, cst.Integer | cst.Float)]
-            return not path and len(written) == len(node.elements)
-        if call is None:
-            return False
-        if file.names.is_builtin(call.func, "range") or file.name(call.func) in _RANGES:
-            return not path
-        args = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-        if file.names.is_builtin(call.func, "enumerate") and args:
-            if path[:1] == (0,):
-                return len(path) == 1
-            return path[:1] == (1,) and self._yields_numbers(file, args[0], path[1:])
-        if file.names.is_builtin(call.func, "zip") and len(args) == len(call.args):
-            index = path[0] if path else None
-            return index is not None and index < len(args) and self._yields_numbers(file, args[index], path[1:])
-        return False
 
     # Calls and items.
 
@@ -358,7 +342,7 @@ class LoopNumbers(Analysis):
         position = self.of(file, index.value)
         origins = self.inference.of(file, expr.value)
         many = [isinstance(o.node, cst.List | cst.Tuple) and len(o.node.elements) > FEW for o in origins]
-        return position if many and all(many) and all(self._counts(o, ()) for o in origins) else None
+        return position if many and all(many) and all(counts(self.inference, o, ()) for o in origins) else None
 
     def _changes(self, file: File, expr: Expression) -> Iterator[ChangingLoop]:
         """The loops that change what an expression is made of, whatever that is: `float(loss)`."""
@@ -372,6 +356,14 @@ class LoopNumbers(Analysis):
                 if self.is_long(file, loop):
                     yield ChangingLoop(file, loop)
                 return
+
+
+def _nearest(changing_loops: Iterable[ChangingLoop]) -> list[ChangingLoop]:
+    """Each loop by its shortest way."""
+    nearest: dict[LoopNode, ChangingLoop] = {}
+    for change in sorted(changing_loops, key=lambda change: len(change.path)):
+        nearest.setdefault(change.loop, change)
+    return list(nearest.values())
 
 
 def _all(numbers: Iterable[Number | None]) -> Number | None:

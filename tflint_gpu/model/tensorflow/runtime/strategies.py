@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.bounds import STRATEGY_CALLS, STRATEGY_SITES
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import EveryWay, RunSite
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
@@ -38,18 +38,44 @@ class Strategies(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._callers: dict[Node, ScopeSide] = {}
+        self._inside = EveryWay(self.inference, self._is_inside)
+        self._outside = EveryWay(self.inference, self._is_outside)
 
-    def side(self, file: File, node: Node, context: Context | None = None, depth: int = 0) -> ScopeSide:
+    def side(self, file: File, node: Node, context: Context | None = None) -> ScopeSide:
         """Whether a node always runs inside the scope of a strategy, or always outside of all.
 
         Arguments:
             context: the call of its function that is meant; None: all of them.
         """
-        if depth == 0 and self.are_hidden:
-            return "unknown"
-        own, function = self.within(file, node, context), file.tree.function(node)
-        return own if own != "outside" or function is None else self._side_of_function(file, function, context, depth)
+        return "unknown" if self.are_hidden else self._side(RunSite(file, node), context)
+
+    def _side(self, site: RunSite, context: Context | None) -> ScopeSide:
+        own, function = self.within(site.file, site.node, context), site.function
+        if own != "outside" or function is None:
+            return own
+        while context is not None and context.function is not function:
+            context = context.caller
+        if context is None or context.call is None or context.file is None or self._may_be_replaced(site):
+            return "inside" if self._inside.holds(site) else "outside" if self._outside.holds(site) else "unknown"
+        called = self._side(RunSite(context.file, context.call), context.caller)
+        return called if called != "unknown" else self.of_uncalled(site.file, function)
+
+    def _is_inside(self, site: RunSite) -> bool | None:
+        own = self.within(site.file, site.node)
+        return own == "inside" if own != "outside" or self._may_be_replaced(site) else None
+
+    def _is_outside(self, site: RunSite) -> bool | None:
+        if self.within(site.file, site.node) != "outside":
+            return False
+        function = site.function
+        if function is None or self.of_uncalled(site.file, function) == "outside":
+            return True
+        return False if self._may_be_replaced(site) else None
+
+    def _may_be_replaced(self, site: RunSite) -> bool:
+        function = site.function
+        decorators = self.inference.definitions.decorators
+        return isinstance(function, cst.FunctionDef) and decorators.may_replace(site.file, function)
 
     @property
     def are_hidden(self) -> bool:
@@ -96,13 +122,6 @@ class Strategies(Analysis):
         named = origin.made_by or (call.func.value if isinstance(call.func, cst.Name) else None)
         return "outside" if named in _OTHER_BLOCKS or method_name(call) == "as_default" else "unknown"
 
-    def _side_of_function(self, file: File, function: FunctionNode, context: Context | None, depth: int) -> ScopeSide:
-        """Where a function runs: as its call, or as all of them, or where nothing but its own strategy allows it."""
-        called: ScopeSide = "unknown"
-        if isinstance(function, cst.FunctionDef):
-            called = self._side_of_calls(file, function, context, depth)
-        return called if called != "unknown" else self.of_uncalled(file, function)
-
     def _enters_its_own(self, file: File, function: cst.FunctionDef) -> bool:
         """Whether a function enters the scope of a strategy that it makes: inside of another scope that raises."""
 
@@ -116,26 +135,6 @@ class Strategies(Analysis):
             for call in file.calls_in.get(function, ())
             if method_name(call) == "scope"
         )
-
-    def _side_of_calls(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> ScopeSide:
-        if self.inference.definitions.decorators.may_replace(file, function):
-            return "unknown"
-        if depth >= STRATEGY_CALLS.limit:
-            self.inference.meet(STRATEGY_CALLS)
-            return "unknown"
-        while context is not None and context.function is not function:
-            context = context.caller
-        if context is not None and context.call is not None and context.file is not None:
-            return self.side(context.file, context.call, context.caller, depth + 1)
-        if function not in self._callers:
-            self._callers[function] = "unknown"  # for one that calls itself
-            sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-            sides = {
-                self.side(site, call, None, depth + 1) for site, call in self.inference.first(STRATEGY_SITES, sites)
-            }
-            known = len(sides) == 1 and len(sites) <= STRATEGY_SITES.limit
-            self._callers[function] = sides.pop() if known else "unknown"
-        return self._callers[function]
 
 
 def distributes_work(origin: Origin) -> bool:

@@ -12,6 +12,7 @@ from tflint_gpu.bounds import ITERATOR_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_source
@@ -30,14 +31,19 @@ _PERHAPS_ONE = regex(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """A chain and what consumes it: a `fit` call, a loop, or nothing; `data` is the dataset as it is written there."""
+    """A chain and what consumes it: a `fit` call, a loop, or nothing.
+
+    Arguments:
+        data: the dataset as it is written there.
+        loop: whose iterations consume it, with the calls from there to the consumer.
+    """
 
     kind: ConsumerKind
     chain: Chain
     node: Node
     file: File
     data: Expression
-    loop: LoopNode | None = None
+    loop: RunSite | None = None
 
     @property
     def is_glance(self) -> bool:
@@ -168,7 +174,7 @@ class Consumers(Analysis):
                 yield file, "iterate", data, loop
         for call in self._nexts(file):
             around = self.training.loop_of(file, call)
-            trains = around is not None and self.training.takes_gradients(file, around)
+            trains = around is not None and self.training.runs_step(around.file, around.loop)
             yield file, "train" if trains else "iterate", iterator_of(call), call
         yield from self._unused(file)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite, ways
 from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -74,6 +76,10 @@ class Training(Analysis):
             or any(self.runs_steps(file, call) for call in calls)
         )
 
+    def runs_step(self, file: File, loop: LoopNode) -> bool:
+        """Whether an iteration of a loop is one update of weights."""
+        return self.takes_gradients(file, loop) and not self.runs_epochs(file, loop)
+
     def runs_steps(self, file: File, call: cst.Call) -> bool:
         """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs."""
         return any(
@@ -122,17 +128,15 @@ class Training(Analysis):
         calls = file.calls_below.get(loop, ())
         return "validate" if any(c.args and self.kinds.is_model(file, c.func) for c in calls) else "other"
 
-    def loop_of(self, file: File, consumer: Node) -> LoopNode | None:
-        """The loop that consumes a dataset: the consumer itself, or the innermost one around its `next(...)`."""
+    def loop_of(self, file: File, consumer: Node) -> RunSite | None:
+        """The loop that consumes a dataset: the consumer itself, or the innermost one that runs its `next(...)`."""
+        site = RunSite(file, consumer)
         if isinstance(consumer, cst.For | cst.BaseComp):
-            return consumer
+            return site
         if not isinstance(consumer, cst.Call) or not takes_next(file, consumer):
             return None
-        function = file.tree.function(consumer)
-        for parent in file.tree.ancestors(consumer):
-            if isinstance(parent, cst.For | cst.While) and file.tree.function(parent) is function:
-                return parent
-        return None
+        around = (replace(place, node=loop) for place in ways(self.inference, site) for loop in place.loops())
+        return next(around, None)
 
     def is_under_tape(self, file: File, node: Node) -> bool:
         """Whether a place is in the block of a gradient tape whose gradients are taken."""
