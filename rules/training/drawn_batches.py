@@ -27,19 +27,22 @@ BATCH_SIZE = 32
 def draw_behind(file: File, data: Expression) -> cst.Call | None:
     """The call by which the function that holds some data draws what it makes the data of; None where none does."""
     function = file.tree.function(data)
-    waiting, seen = [data], set()
-    for expression in waiting:  # grows meanwhile
+    waiting, seen = [(data, False)], set()
+    for expression, is_gathered in waiting:  # grows meanwhile
         for node in walk(expression):
             if isinstance(node, cst.Call) and _size_drawn(file, node) is not None:
                 return node
             if not isinstance(node, cst.Name) or node.value in seen:
                 continue
             seen.add(node.value)
-            bound = [(b.node, b.value) for b in file.flow.lookup(node.value, node) if b.kind != "parameter"]
+            for binding in file.flow.lookup(node.value, node):
+                is_whole = is_gathered or binding.kind != "for"  # else one element of what is drawn
+                if is_whole and binding.value is not None and file.tree.function(binding.node) is function:
+                    waiting.append((binding.value, is_gathered))
             put = [(call, call.args[0].value) for call in file.appends.get(node.value, ())]
-            for place, value in (*bound, *file.stores.get(node.value, ()), *put):
-                if value is not None and file.tree.function(place) is function:
-                    waiting.append(value)
+            for place, value in (*file.stores.get(node.value, ()), *put):
+                if file.tree.function(place) is function:
+                    waiting.append((value, True))
     return None
 
 

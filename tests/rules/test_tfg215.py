@@ -120,6 +120,26 @@ def test_steps_that_fit_makes(given: str, count: int, tmp_path: Path) -> None:
     assert codes(HEAD + REPLAY.replace("FIT", given), tmp_path).count("TFG215") == count
 
 
+def test_each_of_what_is_drawn_is_no_batch(tmp_path: Path) -> None:
+    """Protects the loop over a sample, whose elements are single rows for all that is known, from a rule of batches."""
+    code = """past = load()
+def replay():
+    for seen, goal in random.sample(past, 24):
+        goals = critic.predict(seen)
+        goals[0] = goal
+        critic.fit(seen, goals)
+for move in range(100_000):
+    past.append(play(move))
+    replay()
+"""
+    assert "TFG215" not in codes(HEAD + code, tmp_path)
+    rows = code.replace("goals = critic.predict(seen)\n        goals[0] = goal", "rows.append(seen)")
+    rows = rows.replace(
+        "        critic.fit(seen, goals)", "    critic.fit(np.stack(rows), critic.predict(np.array(rows)))"
+    )
+    assert codes(HEAD + rows.replace("    for", "    rows = []\n    for"), tmp_path).count("TFG215") == 2
+
+
 def test_rounds_of_active_learning_are_no_steps(tmp_path: Path) -> None:
     """Protects loops in which `fit` gets all there is: only what is drawn there is a batch."""
     code = """pool, known = np.load("pool.npy"), np.load("known.npy")
