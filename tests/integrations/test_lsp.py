@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from editor import Editor, codes, edited
+from editor import COMMAND, Editor, codes, edited
 from lsprotocol import types
 from pytest_lsp import client_capabilities
+
+from tflint_gpu.diagnostics import Diagnostic, Location
+from tflint_gpu.narrowing.measurements import key_of
 
 pytestmark = pytest.mark.asyncio
 
@@ -121,6 +124,22 @@ async def test_hover(editor: Editor) -> None:
     assert "```python\n" in hover.contents.value, "the rule's own example"
     assert hover.range == types.Range(types.Position(6, 15), types.Position(6, 21))
     assert await editor.hover("train.py", 5, 3) is None
+
+
+async def test_what_verify_measured_is_in_the_hover(editor: Editor) -> None:
+    """Protects `server --verified FILE`: what was read at the start is still known once an editor has opened a folder."""
+    place = Location(row=7, column=16)
+    finding = Diagnostic("TFG101", "numpy-in-call", "", "train.py", place, place, 7, "error")
+    lines = LAYER.splitlines()
+    key = key_of(finding, lambda _name, row, _cell: lines[row - 1] if row <= len(lines) else None)
+    measured = {"ratio": 3.1, "low": 2.9, "high": 3.2}
+    report = {"device": {}, "results": [{"key": key, "verdict": "confirmed", "measured": measured, "device": "cpu"}]}
+    (editor.root / "verified.json").write_text(json.dumps(report))
+    await editor.start(command=(*COMMAND, "--verified", "verified.json"))
+    await editor.open("train.py", LAYER)
+    hover = await editor.hover("train.py", 6, 17)
+    assert hover is not None and isinstance(hover.contents, types.MarkupContent)
+    assert "Measured here: 3.1 times (2.9 to 3.2) on the CPU: confirmed" in hover.contents.value
 
 
 async def test_a_safe_fix(editor: Editor) -> None:

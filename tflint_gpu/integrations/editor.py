@@ -340,7 +340,7 @@ class Checker:
             data = self._sources.dependencies.get(path)
             if data is not None:
                 try:
-                    files[name] = SourceFile.decode(data, path, name)
+                    files[name] = decode_source(data, path, name)
                 except UnreadableSource:
                     continue
         return files

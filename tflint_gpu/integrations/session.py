@@ -55,6 +55,7 @@ class Session(LanguageServer):
         super().__init__(NAME, __version__, notebook_document_sync=_NOTEBOOKS)
         self.given: Mapping[str, Any] = {}
         self.was_shut_down = self.was_ended = self.is_checking = False
+        self._measured = measured
         self._checker = Checker(Path.cwd(), measured)
         self._documents: dict[str, Document] = {}
         self._importing: dict[str, Document] = {}
@@ -74,7 +75,7 @@ class Session(LanguageServer):
         self.protocol._workspace = Texts.of(self.workspace)
         folders = self._folders()
         root = self.workspace.root_path
-        self._checker = Checker(folders[0] if folders else Path(root) if root else Path.cwd())
+        self._checker = Checker(folders[0] if folders else Path(root) if root else Path.cwd(), self._measured)
         table = given.get(SECTION, given) if isinstance(given, dict) else None
         self.given = table if isinstance(table, dict) else {}
 
