@@ -70,10 +70,11 @@ def test_code_is_not_run_without_consent(tmp_path: Path) -> None:
 def test_one_finding_is_measured_again_by_its_place(tmp_path: Path) -> None:
     """Protects the command that a report prints for each finding."""
     (tmp_path / "train.py").write_text(DEVICE + DEVICE)
-    done = run(tmp_path, "--select", "TFG501", "--at", "9:16", "train.py")
-    assert "train.py:9:16" in done.stderr and "train.py:4:16" not in done.stderr
+    for place in ("9:16", "train.py:9:16", "9"):
+        done = run(tmp_path, "--select", "TFG501", "--at", place, "train.py")
+        assert "train.py:9:16" in done.stderr and "train.py:4:16" not in done.stderr
     missing = run(tmp_path, "--select", "TFG501", "--at", "5:1", "train.py")
-    assert missing.returncode == 2 and "nothing was found there, but at 4:16, 9:16" in missing.stderr
+    assert missing.returncode == 2 and "was found there, but at train.py:4:16, train.py:9:16" in missing.stderr
 
 
 def test_what_needs_a_gpu_is_not_run_and_that_is_exit_code_3(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ from tflint_gpu.verify.execution.interrupts import deferred
 
 if TYPE_CHECKING:
     from tflint_gpu.cli.commands.flagged import Found
+    from tflint_gpu.diagnostics import Diagnostic
     from tflint_gpu.gpu.cards import Choice
     from tflint_gpu.model import Model
     from tflint_gpu.verify.experiments.cluster import Cluster
@@ -88,7 +89,7 @@ _GROUPS = {
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it."
 )
-@click.option("--at", metavar="PLACE", help="Only what was found there: ROW:COLUMN, or 'cell N:ROW:COLUMN'.")
+@click.option("--at", metavar="PLACE", help="Only what was found there: [FILE:][cell N:]ROW[:COLUMN].")
 @click.option("--diff", is_flag=True, help="Show the repairs that were confirmed as patches, and change nothing.")
 @click.option("--fix", is_flag=True, help="Show the repairs that were confirmed as patches, and apply them.")
 @click.option(
@@ -218,11 +219,12 @@ class Verify:
         wanted = self.given["at"]
         if wanted is None:
             return flagged, models
-        places = {str(diagnostic.location) for _, _, diagnostic, _ in flagged}
-        if wanted not in places:
-            known = ", ".join(sorted(places)[:_MOST_PLACES]) or "nowhere"
+        chosen = [finding for finding in flagged if _is_at(finding[2], wanted)]
+        if not chosen:
+            places = sorted({f"{diagnostic.filename}:{diagnostic.location}" for _, _, diagnostic, _ in flagged})
+            known = ", ".join(places[:_MOST_PLACES]) or "nowhere"
             raise click.UsageError(f"--at {wanted}: nothing was found there, but at {known}")
-        return [finding for finding in flagged if str(finding[2].location) == wanted], models
+        return chosen, models
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
         """The cases by what their findings cost in a run, by their severity, or as they are."""
@@ -379,6 +381,12 @@ class Verify:
         if not self.given["output"]:
             click.echo()
         return with_large_stack(lambda: show_repairs(report, files, lambda: Engine(resolver, self.here), apply=apply))
+
+
+def _is_at(diagnostic: Diagnostic, place: str) -> bool:
+    """Whether a finding is at a place as reports print it, with or without its file and its column."""
+    location = str(diagnostic.location)
+    return any(f"{known}:".startswith(f"{place}:") for known in (location, f"{diagnostic.filename}:{location}"))
 
 
 def _exit_code(report: Report) -> int:
