@@ -19,6 +19,7 @@ _DRAWS = {
     "numpy.random.choice": (1, "size"),
     "numpy.random.randint": (2, "size"),
 }
+_LARGE = 512
 _FIT_OF_A_BATCH = frozenset("x y batch_size epochs verbose shuffle sample_weight".split())
 BATCH_SIZE = 32
 """So many rows Keras's `predict`, `evaluate` and `fit` run at once where they get no `batch_size`."""
@@ -90,11 +91,19 @@ def fits_one_batch(model: Model, call: Invocation) -> bool:
     return isinstance(rows, int) and isinstance(most, int) and rows <= most
 
 
+def _is_large(model: Model, call: Invocation) -> bool:
+    """Whether so many rows are drawn that a call of `predict` is mostly work."""
+    data = argument(call.call, 0, "x")
+    draw = None if data is None else draw_behind(call.file, data)
+    rows = None if draw is None else model.constants.of(call.file, _size_drawn(call.file, draw), call.context)
+    return isinstance(rows, int) and rows > _LARGE
+
+
 def of_drawn_batches(model: Model) -> Iterator[Invocation]:
     """The calls in steps that `fit` makes: `predict` and `evaluate` of what is drawn there, and `fit` of one batch."""
     steps = steps_by_fit(model)
     functions = {step.file.tree.function(step.call) for step in steps}
     for call in model.once(Repetitions).of_methods("predict", "evaluate") if steps else ():
-        if call.file.tree.function(call.call) in functions and is_drawn(call):
+        if call.file.tree.function(call.call) in functions and is_drawn(call) and not _is_large(model, call):
             yield call
     yield from (step for step in steps if fits_one_batch(model, step))

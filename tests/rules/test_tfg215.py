@@ -118,6 +118,8 @@ def test_what_only_looks_like_it_is_not(code: str, tmp_path: Path) -> None:
 def test_steps_that_fit_makes(given: str, count: int, tmp_path: Path) -> None:
     """Protects agents that train with `fit` from paying for an epoch a step, and `fit` of more than one step."""
     assert codes(HEAD + REPLAY.replace("FIT", given), tmp_path).count("TFG215") == count
+    thousands = REPLAY.replace("FIT", given).replace("count=24", "count=5000")
+    assert "TFG215" not in codes(HEAD + thousands.replace("batch_size=count", "verbose=2"), tmp_path)
 
 
 def test_each_of_what_is_drawn_is_no_batch(tmp_path: Path) -> None:
