@@ -297,6 +297,14 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "VALUE_STEPS": (50, lambda n: "v0 = [1]\n" + "".join(f"v{i + 1} = v{i}\n" for i in range(n)) + f"v{n}\n", values),
     "ORIGINS": (30, lambda n: "x = [0]\n" + "".join(f"if c:\n    x = [{i}]\n" for i in range(n)) + "x\n", values),
     "CONTEXT_CALLS": (10, lambda n: chain_of(n) + "f0(1)\n", values),
+    "MADE_WITHIN": (
+        6,
+        lambda n: (
+            "class C:\n    def __init__(self, x):\n        self.x = x\n    def m(self):\n        return C(self)\n"
+            f"C(1){'.m()' * n}.x\n"
+        ),
+        values,
+    ),
     "CALL_SITES": (20, lambda n: "def f0(x):\n    return x\n" + calls_of(n), values),
     "OUTSIDE_FUNCTIONS": (
         210,
