@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -61,11 +61,6 @@ def _size_drawn(file: File, call: cst.Call) -> Expression | None:
     return argument(call, position, keyword) if keyword is not None else None
 
 
-def steps_by_fit(model: Model) -> list[Invocation]:
-    """The calls `fit` that make one update of what their function draws, in every iteration of a loop."""
-    return [call for call in model.once(Repetitions).of_methods("fit") if _is_step(model, call)]
-
-
 def _is_step(model: Model, call: Invocation) -> bool:
     func = call.call.func
     if not isinstance(func, cst.Attribute) or not is_drawn(call):
@@ -75,7 +70,7 @@ def _is_step(model: Model, call: Invocation) -> bool:
     return is_one and model.once(Kinds).has_method(call.file, func, call.context)
 
 
-def fits_one_batch(model: Model, call: Invocation) -> bool:
+def _fits_one_batch(model: Model, call: Invocation) -> bool:
     """Whether a `fit` gets no more rows than it runs at once, and nothing that `train_on_batch` does not take."""
     file, data = call.file, argument(call.call, 0, "x")
     draw = None if data is None else draw_behind(file, data)
@@ -99,11 +94,14 @@ def _is_large(model: Model, call: Invocation) -> bool:
     return isinstance(rows, int) and rows > _LARGE
 
 
-def of_drawn_batches(model: Model) -> Iterator[Invocation]:
-    """The calls in steps that `fit` makes: `predict` and `evaluate` of what is drawn there, and `fit` of one batch."""
-    steps = steps_by_fit(model)
+def in_steps_by_fit(model: Model, predictions: Sequence[Invocation]) -> Iterator[Invocation]:
+    """The calls in steps that `fit` makes, each an update of what its function draws, and the `fit` of one batch.
+
+    Arguments:
+        predictions: the calls of `predict` and `evaluate` that loops repeat.
+    """
+    drawn = [call for call in predictions if is_drawn(call)]
+    steps = [call for call in model.once(Repetitions).of_methods("fit") if _is_step(model, call)] if drawn else []
     functions = {step.file.tree.function(step.call) for step in steps}
-    for call in model.once(Repetitions).of_methods("predict", "evaluate") if steps else ():
-        if call.file.tree.function(call.call) in functions and is_drawn(call) and not _is_large(model, call):
-            yield call
-    yield from (step for step in steps if fits_one_batch(model, step))
+    yield from (c for c in drawn if c.file.tree.function(c.call) in functions and not _is_large(model, c))
+    yield from (step for step in steps if _fits_one_batch(model, step))

@@ -238,9 +238,9 @@ def _single_rows(model: Model) -> Iterator[_Case]:
 
 
 def _trainings(model: Model) -> Iterator[tuple[File, cst.Call, Context | None]]:
-    """The calls that train: those of this file, and those that it runs in the loops of others."""
+    """The calls that train: those of this file, and those of others that loops of it lead to, or fill the data of."""
     yield from ((model.file, call, None) for call in model.method_calls(*_TRAINING))
-    for run in model.once(Repetitions).of_methods(*_TRAINING):
+    for run in model.once(Repetitions).of_methods(*_TRAINING) if model.file.tree.all_loops else ():
         if run.file is not model.file:
             yield run.file, run.call, run.context
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -40,7 +40,7 @@ from tflint_gpu.rule import (
     predict_on_batch,
 )
 
-from .drawn_batches import BATCH_SIZE, is_drawn, of_drawn_batches
+from .drawn_batches import BATCH_SIZE, in_steps_by_fit, is_drawn
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -132,16 +132,21 @@ class PredictInStep(Rule):
 
 def _calls(model: Model) -> Iterator[Invocation]:
     seen = set()
-    for call in (*_in_training_steps(model), *of_drawn_batches(model), *_in_loops_over_batches(model)):
+    repeated = model.once(Repetitions).of_methods(*_METHODS)
+    for call in (
+        *_in_training_steps(model, repeated),
+        *in_steps_by_fit(model, repeated),
+        *_in_loops_over_batches(model),
+    ):
         if call.call not in seen and _is_keras(model, call) and not model.once(Repetitions).is_conditional(call):
             seen.add(call.call)
             yield call
 
 
-def _in_training_steps(model: Model) -> Iterator[Invocation]:
+def _in_training_steps(model: Model, repeated: Sequence[Invocation]) -> Iterator[Invocation]:
     """The calls in loops whose iterations are steps of training, on data that each of them makes."""
     training, repetitions = model.once(Training), model.once(Repetitions)
-    for call in repetitions.of_methods(*_METHODS):
+    for call in repeated:
         file, loop, data = call.root_file, call.loop, argument(call.call, 0, "x")
         if data is None or not training.runs_step(file, loop):
             continue
