@@ -217,7 +217,8 @@ def _conditions() -> dict[str, Any]:
     return {
         "gpus": gpus,
         "ran_on": _used_devices(),
-        "memory": {name: held for name, held in zip(gpus, map(_allocated, gpus)) if held is not None},
+        # In one name: AutoGraph, which converts this where a traced function ends the program, knows no other targets.
+        "memory": {held[0]: held[1] for held in zip(gpus, map(_allocated, gpus)) if held[1] is not None},
         "measured": measured,
         "versions": {name: str(version) for name, version in versions.items() if version},
         "settings": _settings(),
