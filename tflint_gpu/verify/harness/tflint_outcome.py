@@ -201,6 +201,7 @@ def _first_numbers(variable: Any, count: int) -> Any:
     return tf.cast(tf.reshape(variable, [-1])[:count], tf.float32).numpy()
 
 
+@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]  # a traced function may end it all
 def _conditions() -> dict[str, Any]:
     """What the numbers depend on: the devices that there are and that were used, the time, versions and settings."""
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
@@ -217,8 +218,7 @@ def _conditions() -> dict[str, Any]:
     return {
         "gpus": gpus,
         "ran_on": _used_devices(),
-        # In one name: AutoGraph, which converts this where a traced function ends the program, knows no other targets.
-        "memory": {held[0]: held[1] for held in zip(gpus, map(_allocated, gpus)) if held[1] is not None},
+        "memory": {name: held for name, held in zip(gpus, map(_allocated, gpus)) if held is not None},
         "measured": measured,
         "versions": {name: str(version) for name, version in versions.items() if version},
         "settings": _settings(),
