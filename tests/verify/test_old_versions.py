@@ -51,6 +51,7 @@ none = lambda *args: None
 random = Some(set_seed=seeds.append)
 keras = Some(utils=Some(), layers=Some(), mixed_precision=Some())
 sysconfig = Some()
+autograph = Some(experimental=Some(do_not_convert=lambda function: function))
 config = Some(
     optimizer=Some(get_jit=none),
     experimental=Some(list_logical_devices=lambda kind: [], list_physical_devices=lambda kind: []),
