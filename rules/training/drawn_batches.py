@@ -21,18 +21,25 @@ _DRAWS = {
 }
 _LARGE = 512
 _FIT_OF_A_BATCH = frozenset("x y batch_size epochs verbose shuffle sample_weight".split())
-BATCH_SIZE = 32
-"""So many rows Keras's `predict`, `evaluate` and `fit` run at once where they get no `batch_size`."""
+# So many rows Keras's `predict`, `evaluate` and `fit` run at once where they get no `batch_size`.
+_BATCH_SIZE = 32
 
 
-def draw_behind(file: File, data: Expression) -> cst.Call | None:
-    """The call by which the function that holds some data draws what it makes the data of; None where none does."""
-    function = file.tree.function(data)
-    waiting, seen = [(data, False)], set()
+def is_drawn(call: Invocation) -> bool:
+    """Whether the function that holds a call draws the data that it gets."""
+    return _rows_drawn(call) is not None
+
+
+def _rows_drawn(call: Invocation) -> Expression | None:
+    """How many rows the function that holds a call draws for the data that it gets; None where it draws none."""
+    file, data = call.file, argument(call.call, 0, "x")
+    function = file.tree.function(call.call)
+    waiting, seen = [(data, False)] if data is not None else [], set()
     for expression, is_gathered in waiting:  # grows meanwhile
         for node in walk(expression):
-            if isinstance(node, cst.Call) and _size_drawn(file, node) is not None:
-                return node
+            size = _size_drawn(file, node) if isinstance(node, cst.Call) else None
+            if size is not None:
+                return size
             if not isinstance(node, cst.Name) or node.value in seen:
                 continue
             seen.add(node.value)
@@ -40,17 +47,11 @@ def draw_behind(file: File, data: Expression) -> cst.Call | None:
                 is_whole = is_gathered or binding.kind != "for"  # else one element of what is drawn
                 if is_whole and binding.value is not None and file.tree.function(binding.node) is function:
                     waiting.append((binding.value, is_gathered))
-            put = [(call, call.args[0].value) for call in file.appends.get(node.value, ())]
+            put = [(append, append.args[0].value) for append in file.appends.get(node.value, ())]
             for place, value in (*file.stores.get(node.value, ()), *put):
                 if file.tree.function(place) is function:
                     waiting.append((value, True))
     return None
-
-
-def is_drawn(call: Invocation) -> bool:
-    """Whether the function that holds a call draws the data that it gets."""
-    data = argument(call.call, 0, "x")
-    return data is not None and draw_behind(call.file, data) is not None
 
 
 def _size_drawn(file: File, call: cst.Call) -> Expression | None:
@@ -72,25 +73,33 @@ def _is_step(model: Model, call: Invocation) -> bool:
 
 def _fits_one_batch(model: Model, call: Invocation) -> bool:
     """Whether a `fit` gets no more rows than it runs at once, and nothing that `train_on_batch` does not take."""
-    file, data = call.file, argument(call.call, 0, "x")
-    draw = None if data is None else draw_behind(file, data)
-    size = None if draw is None else _size_drawn(file, draw)
+    size = _rows_drawn(call)
     named = {arg.keyword.value if arg.keyword is not None else "x" for arg in call.call.args}
     if size is None or any(arg.star for arg in call.call.args) or not named <= _FIT_OF_A_BATCH:
         return False
-    at_once = argument(call.call, 2, "batch_size")
-    if at_once is not None and file.code(at_once) == file.code(size):
+    return is_one_batch(model, call, size, argument(call.call, 2, "batch_size"), is_beside=True)
+
+
+def is_one_batch(
+    model: Model, call: Invocation, size: Expression, at_once: Expression | None, *, is_beside: bool
+) -> bool:
+    """Whether a method of Keras takes no more rows than it runs at once.
+
+    Arguments:
+        size: how many it takes; in the call's own function if `is_beside`, else in the loop's.
+        at_once: its `batch_size`.
+    """
+    if at_once is not None and is_beside and call.file.code(at_once) == call.file.code(size):
         return True
-    rows = model.constants.of(file, size, call.context)
-    most = BATCH_SIZE if at_once is None else model.constants.of(file, at_once, call.context)
+    place = (call.file, size, call.context) if is_beside else (call.root_file, size)
+    rows = model.constants.of(*place)
+    most = _BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
     return isinstance(rows, int) and isinstance(most, int) and rows <= most
 
 
 def _is_large(model: Model, call: Invocation) -> bool:
     """Whether so many rows are drawn that a call of `predict` is mostly work."""
-    data = argument(call.call, 0, "x")
-    draw = None if data is None else draw_behind(call.file, data)
-    rows = None if draw is None else model.constants.of(call.file, _size_drawn(call.file, draw), call.context)
+    rows = model.constants.of(call.file, _rows_drawn(call), call.context)
     return isinstance(rows, int) and rows > _LARGE
 
 

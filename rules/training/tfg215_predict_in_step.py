@@ -40,7 +40,7 @@ from tflint_gpu.rule import (
     predict_on_batch,
 )
 
-from .drawn_batches import BATCH_SIZE, in_steps_by_fit, is_drawn
+from .drawn_batches import in_steps_by_fit, is_drawn, is_one_batch
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -186,12 +186,8 @@ def _is_slice_of_one_batch(model: Model, call: Invocation) -> bool:
     steps = iterable(call.loop)
     if not isinstance(steps, cst.Call) or len(steps.args) < 3:
         return False
-    size, at_once = steps.args[2].value, argument(call.call, -1, "batch_size")
-    if at_once is not None and not call.path and call.file.code(at_once) == call.file.code(size):
-        return True
-    rows = model.constants.of(call.root_file, size)
-    most = BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
-    return isinstance(rows, int) and isinstance(most, int) and rows <= most
+    at_once = argument(call.call, -1, "batch_size")
+    return is_one_batch(model, call, steps.args[2].value, at_once, is_beside=not call.path)
 
 
 def _is_keras(model: Model, call: Invocation) -> bool:
