@@ -106,7 +106,7 @@ def _calls(model: Model) -> Iterator[tuple[File, cst.Call, cst.BaseExpression]]:
     """
     if not model.file.runs_something:
         return
-    for file in model.inference.files_using("set_memory_growth"):
+    for file in model.inference.seen.using("set_memory_growth"):
         calls = list(file.calls(*GROWTH))
         device = _single_gpu(model, file, calls[0]) if len(calls) == 1 else None
         if device is not None and (file is model.file or not file.runs_something):

@@ -113,7 +113,7 @@ class Preparations(Analysis):
 
     def _generated(self, inner: ElementLoop, generator: Function, path: tuple[Frame, ...]) -> Preparation | None:
         """What trains on what a generator yields: `fit`, a dataset, or a loop."""
-        for file in self.inference.users(generator, generator.name):
+        for file in self.inference.seen.users(generator.file, generator.name):
             for call in file.method_calls("from_generator"):
                 if call.args and any(
                     c.function == generator for c in self.inference.callables(file, call.args[0].value)

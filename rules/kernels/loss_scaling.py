@@ -72,7 +72,7 @@ class LossScaling(Analysis):
         source, project = self.inference.entry.source, self.inference.project
         scales = _SCALING.search(source.text.encode("utf-8", "replace")) is not None
         scales = scales or project.reached_mention(source, _SCALING)
-        for file in self.inference.files_using("GradientTape"):
+        for file in self.inference.seen.using("GradientTape"):
             for tape in file.calls(*sorted(TAPES)):
                 pairs = list(self._pairs(file, tape))
                 if scales or _SCALES.search(file.code(file.tree.function(tape) or tape)):

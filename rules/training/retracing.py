@@ -67,7 +67,7 @@ class Retracing(Analysis):
         """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes."""
         seen: set[Node] = set()
         hands_on = self._hands_on_numbers()
-        for made_file in self.inference.files_using("tf.function", self.file):
+        for made_file in self.inference.seen.using("tf.function", self.file):
             for node, made in self.tracing.wrapped(made_file).items():
                 function = self.inference.definitions.function(made_file, node)
                 if not (hands_on or made_file is self.file or self._names(function, made)):
@@ -120,7 +120,7 @@ class Retracing(Analysis):
         sites = list(self.inference.call_sites(function))
         if name is not None:
             last = name.rpartition(".")[2]
-            sites += [(f, c) for f in self.inference.users(function, last) for c in f.calls_ending_with(last)]
+            sites += [(f, c) for f in self.inference.seen.users(function.file, last) for c in f.calls_ending_with(last)]
         yield from ((file, call) for file, call in sites if call.args)
 
     def _is_traced(self, file: File, caller: FunctionNode | None) -> bool:

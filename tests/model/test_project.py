@@ -161,7 +161,7 @@ def test_a_package_whose_files_lead_to_each_other_is_not_parsed_for_each_of_them
     for name in names:
         path = tmp_path / f"{name}.py"
         model = Model.open(SourceFile.decode(path.read_bytes(), path, path.name), project)
-        assert len([*project.reached_with(model.source, "step")]) == len(names) - 1
+        assert len([*project.having(project.closure(model.source), "step")]) == len(names)
     assert len(parsed) < 5 * len(names)
 
 
@@ -181,12 +181,13 @@ def opened(folder: Path, name: str, project: Project) -> Model:
     return Model.open(SourceFile.decode(path.read_bytes(), path, name), project)
 
 
-def test_files_in_a_circle_are_told_apart_by_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects what files that reach the same share: each search leaves its asker out, nearest first, and looks once."""
+def test_what_is_looked_for_in_a_circle_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects what files that reach the same share: whoever asks gets the same files, and each is looked into once."""
     nodes = ["alpha", "beta", "gamma", "delta"]
     for name, following in zip(nodes, [*nodes[1:], nodes[0]], strict=True):
         code = f"import {following}\n\n\ndef {name}(value):\n    return settle(value)\n"
         (tmp_path / f"{name}.py").write_text(code)
+    (tmp_path / "program.py").write_text("import gamma\n\nsettle(gamma.gamma(1))\n")
     project = Project(tmp_path, NEWEST)
     looked_into: list[str] = []
     holds = FileSearches._uses
@@ -196,11 +197,10 @@ def test_files_in_a_circle_are_told_apart_by_who_asks(tmp_path: Path, monkeypatc
         return holds(searches, path, name)
 
     monkeypatch.setattr(FileSearches, "_uses", noted)
-    for index, name in enumerate(nodes):
-        model = opened(tmp_path, f"{name}.py", project)
-        using = [file.source.path.stem for file in project.reached_using(model.source, "settle")]
-        assert using == [*nodes[index + 1 :], *nodes[:index]]
-        assert not [*project.reached_using(model.source, "never")]
+    for name in (*nodes, "program"):
+        closure = project.closure(opened(tmp_path, f"{name}.py", project).source)
+        assert [file.source.path.stem for file in project.using(closure, "settle")] == sorted(nodes)
+        assert not [*project.using(closure, "never")]
     assert sorted(looked_into) == sorted(2 * nodes)
 
 

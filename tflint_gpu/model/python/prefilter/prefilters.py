@@ -45,7 +45,7 @@ class PrefilterScope:
     Arguments:
         own: the summary of the file.
         near: the summaries of the others; each is made when it is needed.
-        functions: gives the functions of all of them, by their names.
+        functions: gives the functions of the others, by their names.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PrefilterScope:
         self.own = own
         self.near: Iterable[FileSummary] = Lazy(iter(near))
         self._found: dict[str, Lazy[Any]] = {}
-        self._functions = functions or (lambda: functions_by_name(self.all))
+        self._functions = functions or (lambda: functions_by_name(self.near))
         self._by_name: FunctionsByName | None = None
 
     @property
@@ -112,7 +112,8 @@ class PrefilterScope:
     def _called(self, words: set[str]) -> list[FileRegion]:
         if self._by_name is None:
             self._by_name = self._functions()
-        return [code for name in self._by_name.keys() & words for code in self._by_name[name]]
+        elsewhere = (code for name in self._by_name.keys() & words for code in self._by_name[name])
+        return [*self._own_called(words), *elsewhere]
 
 
 def functions_by_name(summaries: Iterable[FileSummary]) -> FunctionsByName:

@@ -12,6 +12,7 @@ _IMPORT = regex(
     rb"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;\\]*(?:\\\r?\n[^\n#;\\]*)*)"
     rb"|import[ \t]+([^\n#;\\]+(?:\\\r?\n[^\n#;\\]*)*))"
 )
+_AFTER_DOT = regex(rb"\.\s*(\w+)")
 # `def f`, `class C`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
 _GIVEN = regex(rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))")
 KEEPERS = frozenset("Checkpoint CheckpointManager SimpleNamespace Namespace EasyDict".split())
@@ -82,6 +83,11 @@ def names_given(data: bytes) -> frozenset[str]:
         names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
     names.update(_ALIAS.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
+
+
+def attributes_read(data: bytes) -> frozenset[str]:
+    """The words that follow a dot in a file."""
+    return frozenset(name.decode("utf-8", "replace") for name in _AFTER_DOT.findall(data))
 
 
 def words_of_bases(data: bytes) -> frozenset[bytes]:

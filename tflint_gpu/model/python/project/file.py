@@ -319,12 +319,18 @@ class File:
     @cached_property
     def names_given(self) -> frozenset[str]:
         """The names that the file gives to functions, classes, variables and attributes; parameters apart."""
-        names = {assignment.target.attr.value for assignment in self.tree.attribute_assignments}
-        kept = (arg.keyword for maker in KEEPERS for call in self.calls_ending_with(maker) for arg in call.args)
-        names.update(keyword.value for keyword in kept if keyword is not None)
+        names = set(self.attributes_given)
         for scope in self.tree.scopes.values():
             names.update(name for name, bindings in scope.bindings.items() if bindings[-1].kind != "parameter")
         return frozenset(names)
+
+    @cached_property
+    def attributes_given(self) -> frozenset[str]:
+        """The names that objects may have from the file: of methods, of variables of classes, and of attributes."""
+        names = {assignment.target.attr.value for assignment in self.tree.attribute_assignments}
+        kept = (arg.keyword for maker in KEEPERS for call in self.calls_ending_with(maker) for arg in call.args)
+        names.update(keyword.value for keyword in kept if keyword is not None)
+        return frozenset(names).union(*(scope.bindings for scope in self.tree.scopes.values() if scope.kind == "class"))
 
     @cached_property
     def stores(self) -> dict[str, list[tuple[cst.Subscript, Expression]]]:

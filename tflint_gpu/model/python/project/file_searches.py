@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import FunctionsByName, functions_by_name
@@ -107,55 +106,35 @@ class FileSearches:
         self._summaries = summaries
         self._mentions: dict[Path, Mentioned] = {}
         self._bases: dict[Path, tuple[frozenset[bytes], bool]] = {}
-        self._answers: dict[tuple[_Question, frozenset[Path]], _Answer] = {}
-        self._asker: Path | None = None
-        self._ranks: dict[Path, int] = {}
-        self._ordered: dict[_Question, list[Path]] = {}
+        self._answers: dict[_Question, Sequence[Path]] = {}
 
-    def having(self, source: SourceFile, text: str) -> Sequence[Path]:
-        """The files in which a text is."""
-        return self._answered(FileSearches._has, source, text)
+    def having(self, closure: frozenset[Path], text: str) -> Sequence[Path]:
+        """The files of a closure in which a text is."""
+        return self._held(FileSearches._has, closure, text)
 
-    def using(self, source: SourceFile, name: str, importing: Path | None = None) -> Sequence[Path]:
+    def using(self, closure: frozenset[Path], name: str, importing: Path | None = None) -> Sequence[Path]:
         """The same for code that calls a name, reads it or hands it on, as far as that is known.
 
         Arguments:
             name: it may be dotted; then all of it is in the file's text.
             importing: only those that import this file.
         """
-        return self._answered(FileSearches._uses, source, name, importing)
+        return self._held(FileSearches._uses, closure, name, importing)
 
-    def deriving(self, source: SourceFile, name: str, importing: Path) -> Sequence[Path]:
+    def deriving(self, closure: frozenset[Path], name: str, importing: Path) -> Sequence[Path]:
         """The same for files that may have a class below one that is called so."""
-        return self._answered(FileSearches._may_derive, source, name, importing)
+        return self._held(FileSearches._may_derive, closure, name, importing)
 
-    def _answered(self, holds: _Holds, source: SourceFile, text: str, importing: Path | None = None) -> list[Path]:
-        """The reached files of which something holds, nearest first; what holds is found once for each closure."""
-        if source.path != self._asker:
-            self._asker, self._ordered = source.path, {}
-            self._ranks = {path: rank for rank, path in enumerate(self._imports.reached(source))}
-        question = (holds, text, importing)
-        known = self._ordered.get(question)
-        if known is None:
-            ranks = self._ranks
-            paths = [path for path in self._held(question, source) if path in ranks]
-            known = self._ordered[question] = sorted(paths, key=ranks.__getitem__)
-        return known
-
-    def _held(self, question: _Question, source: SourceFile) -> list[Path]:
-        """The files of a closure of which something holds; the one that asks is looked at when another one asks."""
-        holds, text, importing = question
-        closure = self._imports.closure(source)
-        answer = self._answers.get((question, closure))
+    def _held(
+        self, holds: _Holds, closure: frozenset[Path], text: str, importing: Path | None = None
+    ) -> Sequence[Path]:
+        """The files of a closure of which something holds, in one order for all that ask."""
+        question = (holds, text, importing, closure)
+        answer = self._answers.get(question)
         if answer is None:
             among = closure if importing is None else self._imports.importers(closure, importing)
-            paths = [path for path in among if path != source.path and holds(self, path, text)]
-            answer = self._answers[question, closure] = _Answer(paths, source.path if source.path in among else None)
-        elif answer.left_out is not None and answer.left_out != source.path:
-            if holds(self, answer.left_out, text):
-                answer.paths.append(answer.left_out)
-            answer.left_out = None
-        return answer.paths
+            answer = self._answers[question] = sorted([path for path in among if holds(self, path, text)])
+        return answer
 
     def _has(self, path: Path, text: str) -> bool:
         return self.mentioned(path)[text.encode("utf-8", "replace")]
@@ -188,17 +167,5 @@ class FileSearches:
         return known
 
 
-@dataclass(slots=True)
-class _Answer:
-    """The files of a closure of which something holds.
-
-    Arguments:
-        left_out: the one of which it is not known yet.
-    """
-
-    paths: list[Path]
-    left_out: Path | None
-
-
 _Holds: TypeAlias = Callable[[FileSearches, Path, str], bool]
-_Question: TypeAlias = tuple[_Holds, str, "Path | None"]
+_Question: TypeAlias = tuple[_Holds, str, "Path | None", frozenset[Path]]

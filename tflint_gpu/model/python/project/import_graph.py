@@ -76,13 +76,16 @@ class ImportGraph:
         return known
 
     def closure(self, source: SourceFile) -> frozenset[Path]:
-        """A file and all that its imports reach: the same object for all files of which it is the same.
+        """All files that a file's imports reach, itself with them where one of those imports it.
 
-        Files that import each other in circles reach the same, so what is asked of a closure is asked once for them.
+        The same object for all files of which it is the same: programs that use one package, files that import each
+        other in circles. What is asked of all that is reached is asked once for them.
         """
         known = self._closures.get(source.path)
         if known is None:
-            closure = frozenset((source.path, *self.reached(source)))
+            reached = self.reached(source)
+            is_imported = any(source.path in self.imported_paths(path) for path in reached)
+            closure = frozenset((source.path, *reached) if is_imported else reached)
             known = self._closures[source.path] = self._distinct.setdefault(closure, closure)
         return known
 

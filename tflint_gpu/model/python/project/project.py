@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +11,12 @@ from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
-from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
+from tflint_gpu.model.python.project.declarations import (
+    STARRED,
+    attributes_read,
+    libraries_handed_on,
+    names_given,
+)
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.file_searches import MOST_CLOSURES, FileSearches, KnownSummaries
 from tflint_gpu.model.python.project.import_graph import ImportGraph
@@ -61,7 +66,7 @@ class Project:
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
-        self._given_together: dict[frozenset[Path], frozenset[str]] = {}
+        self._together: dict[tuple[str, frozenset[Path]], frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
         self._python = PythonTrees()
         self._summaries = KnownSummaries(self._bytes, self._python)
@@ -104,6 +109,10 @@ class Project:
         self._python.forget()
         self._kept_characters = 0
 
+    def is_open(self, file: File) -> bool:
+        """Whether a file is the one that others of the project see."""
+        return self._files.get(file.source.path) is file
+
     def kept(self, what: str) -> dict[Any, Any]:
         """What was found out of the files that are open, by what it is; it goes when they go."""
         return self._kept.setdefault(what, {})
@@ -135,7 +144,7 @@ class Project:
         own = self._summaries.of_code(source.path, source.code)
         if own is None:
             return None
-        functions = lambda: self._summaries.functions(self._imports.closure(source))  # noqa: E731
+        functions = lambda: self._summaries.functions(self.closure(source))  # noqa: E731
         return PrefilterScope(own, self._imported_summaries(source), functions)
 
     def is_python(self, source: SourceFile) -> bool:
@@ -229,17 +238,29 @@ class Project:
         """The files of the project that a file's imports reach, itself left out, nearest first."""
         return self._imports.reached(source)
 
-    def names_given(self, file: File) -> frozenset[str]:
-        """The names of functions, classes, attributes and variables of modules in a file and those that it reaches."""
-        closure = self._imports.closure(file.source)
-        if len(closure) == 1:
-            return file.names_given
-        if closure not in self._given_together:
-            if len(self._given_together) == MOST_CLOSURES:
-                del self._given_together[next(iter(self._given_together))]
-            self._given_together[closure] = frozenset().union(*map(self._names_given_in, closure))
-        together = self._given_together[closure]
-        return together if file.names_given <= together else together | file.names_given
+    def closure(self, source: SourceFile) -> frozenset[Path]:
+        """The files of the project that a file's imports reach, itself with them where one of those imports it."""
+        return self._imports.closure(source)
+
+    def names_given(self, closure: frozenset[Path]) -> frozenset[str]:
+        """The names of functions, classes, attributes and variables of modules in some files."""
+        return self._united(closure, "names given", self._names_given_in)
+
+    def attributes_read(self, closure: frozenset[Path]) -> frozenset[str]:
+        """The words that follow a dot in some files."""
+        return self._united(
+            closure, "attributes read", lambda path: self._bytes.ask(path, "attributes read", attributes_read)
+        )
+
+    def _united(
+        self, closure: frozenset[Path], what: str, names_in: Callable[[Path], frozenset[str]]
+    ) -> frozenset[str]:
+        key = what, closure
+        if key not in self._together:
+            if len(self._together) == 2 * MOST_CLOSURES:
+                del self._together[next(iter(self._together))]
+            self._together[key] = frozenset().union(*map(names_in, closure))
+        return self._together[key]
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
@@ -254,22 +275,22 @@ class Project:
         """Whether running a file may run functions of others: it does more than define, and its imports reach some."""
         return file.runs_something and bool(self.reached(file.source))
 
-    def reached_with(self, source: SourceFile, text: str) -> Iterator[File]:
-        """The files that a file's imports reach in which a text is."""
-        return self._opened(self._searches.having(source, text))
+    def having(self, closure: frozenset[Path], text: str) -> Iterator[File]:
+        """The files of a closure in which a text is."""
+        return self._opened(self._searches.having(closure, text))
 
-    def reached_using(self, source: SourceFile, name: str, importing: Path | None = None) -> Iterator[File]:
+    def using(self, closure: frozenset[Path], name: str, importing: Path | None = None) -> Iterator[File]:
         """The same for code that calls a name, reads it or hands it on.
 
         Arguments:
             name: it may be dotted.
             importing: only those that import this file.
         """
-        return self._opened(self._searches.using(source, name, importing))
+        return self._opened(self._searches.using(closure, name, importing))
 
-    def reached_deriving(self, source: SourceFile, name: str, importing: Path) -> Iterator[File]:
+    def deriving(self, closure: frozenset[Path], name: str, importing: Path) -> Iterator[File]:
         """The same for files that may have a class below one that is called so."""
-        return self._opened(self._searches.deriving(source, name, importing))
+        return self._opened(self._searches.deriving(closure, name, importing))
 
     def _opened(self, paths: Iterable[Path]) -> Iterator[File]:
         for path in paths:

@@ -13,6 +13,7 @@ import libcst as cst
 from tflint_gpu.bounds import REACHING_BINDINGS
 from tflint_gpu.model.python.project.definitions import Definition, definition_of, starred_definition
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.seen.answers import Answers
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import decided, is_negation
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -92,8 +93,8 @@ class BranchTests:
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self._held: dict[tuple[Node, Context | None], bool | None] = {}
-        self._recursive: dict[Node, bool] = {}
+        self._held: Answers[tuple[Node, Context | None], bool | None] = resolver.seen.answers("tests", None)
+        self._recursive: Answers[Node, bool] = resolver.seen.answers("recursive functions", True)
 
     def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
         """Whether a test must hold (True) or must fail (False); None where that is not known."""
@@ -101,14 +102,8 @@ class BranchTests:
             return decided(test, lambda part: self.holds(file, part, context))
         if context is not None:
             context = self.resolver.relevant(file, test, context)
-        key = (test, context)
-        if key not in self._held:
-            self._held[key] = None  # in work: what rests on itself is not known
-            cycles = self.resolver.cycles
-            value = self._truth(file, test, context)
-            if cycles == self.resolver.cycles:  # else it has not seen all values
-                self._held[key] = value
-        return self._held[key]
+        is_own = self.resolver.is_own(file, context)
+        return self._held.ask((test, context), is_own, lambda: self._truth(file, test, context))
 
     def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
         if context is not None and self._may_call_itself(file, context.function):
@@ -122,13 +117,13 @@ class BranchTests:
         return bool(value) if compared is None else (value is None) is compared[1]
 
     def _may_call_itself(self, file: File, function: FunctionNode) -> bool:
-        if function not in self._recursive:
-            self._recursive[function] = True  # in work
-            self._recursive[function] = any(
+        def calls_itself() -> bool:
+            return any(
                 not (callees := self.resolver.callees(file, call)) or any(c.function.node is function for c in callees)
                 for call in file.calls_of_own_name(function)
             )
-        return self._recursive[function]
+
+        return self._recursive.ask(function, self.resolver.is_own(file), calls_itself)
 
     def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
         """Whether a test that is known in a context keeps a place from being reached: `if training:` for False."""

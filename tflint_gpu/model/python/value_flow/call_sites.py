@@ -32,7 +32,7 @@ def _from_containers(resolver: Resolver, function: Function) -> Iterator[Site]:
     """The calls of an item, or of what an item is bound to, in the files that put the function into a display."""
     if function.name.startswith("__"):
         return
-    for file in resolver.users(function, function.name):
+    for file in resolver.seen.users(function.file, function.name):
         for call in file.calls_of_items if function.name in file.names_in_displays else ():
             if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
                 yield file, call
@@ -45,7 +45,7 @@ def _by_name(resolver: Resolver, function: Function) -> Iterator[Site]:
         return
     if name.startswith("__"):
         return
-    for file in resolver.users(function, name):
+    for file in resolver.seen.users(function.file, name):
         for call in file.calls_ending_with(name):
             if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
                 yield file, call
@@ -63,7 +63,7 @@ def _of_constructor(resolver: Resolver, constructor: Function, owner: Class) -> 
     below = resolver.subclasses(owner)
     for cls in (owner, *below):
         if resolver.definitions.method(cls, "__init__") == constructor:
-            for file in resolver.users(cls, cls.name):
+            for file in resolver.seen.users(cls.file, cls.name):
                 for call in file.calls_ending_with(cls.name):
                     called = resolver.class_called(file, call)
                     if called is not None and called.node is cls.node:
@@ -133,14 +133,15 @@ def _argument(
 
 def _arguments_at(resolver: Resolver, file: File, call: cst.Call, function: Function) -> Iterator[dict[Node, Bound]]:
     """What a call site passes, whatever its own caller passes; found once, and not once for each parameter."""
-    known, key = resolver.contexts.passed, (call, function.node)
-    if key not in known:
+
+    def passed() -> dict[Node, Bound] | None:
         callees = (Callee(function),) if function.name == "__init__" else resolver.callees(file, call)
         callee = next((callee for callee in callees if callee.function.node is function.node), None)
-        if callee is not None:
-            known[key] = arguments(resolver.definitions, file, call, None, callee)
-    if key in known:
-        yield known[key]
+        return arguments(resolver.definitions, file, call, None, callee) if callee is not None else None
+
+    known = resolver.contexts.passed.ask((call, function.node), resolver.is_own(file), passed)
+    if known is not None:
+        yield known
         return
     given = handed_on(file, call, None, start=1)
     if given:

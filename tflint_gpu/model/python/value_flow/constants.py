@@ -47,7 +47,7 @@ class Constants:
     def __init__(self, inference: Resolver) -> None:
         self.inference = inference
         self._in_work: set[tuple[Node, Context | None]] = set()
-        self._known: dict[tuple[Node, Context | None], Any] = {}
+        self._known: dict[tuple[Node, Context | None], tuple[Any, bool]] = {}
         self._steps = 0
 
     def of(self, file: File, expr: Expression | None, context: Context | None = None) -> Any:
@@ -67,18 +67,24 @@ class Constants:
         if (is_deep := len(self._in_work) > CONSTANT_DEPTH.limit) or self._steps > CONSTANT_STEPS.limit:
             self.inference.meet(CONSTANT_DEPTH if is_deep else CONSTANT_STEPS)
             return UNKNOWN
+        seen = self.inference.seen
         if key in self._in_work:
+            seen.look()
             return UNKNOWN
         if key in self._known:
-            return self._known[key]
+            value, is_shared = self._known[key]
+            if not is_shared:
+                seen.look()
+            return value
         self._in_work.add(key)
+        looks = seen.work.looks
         try:
             value = self._computed(file, expr, context)
         finally:
             self._in_work.discard(key)
         # What is unknown inside of another question may be so for the bounds of that one only.
         if isinstance(value, _SCALARS) or (value is UNKNOWN and not self._in_work):
-            self._known[key] = value
+            self._known[key] = value, looks == seen.work.looks
         return value
 
     def possible(self, file: File, expr: Expression, context: Context | None = None) -> list[Any]:

@@ -181,7 +181,7 @@ def _appended_elsewhere(resolver: Resolver, origin: Origin, name: str) -> Iterat
     def is_it(file: File, expr: Expression | None) -> bool:
         return expr is not None and any(held.node is origin.node for held in resolver.of(file, expr))
 
-    for file in (origin.file,) if owner is None else resolver.users(owner, owner.name):
+    for file in (origin.file,) if owner is None else resolver.seen.users(owner.file, owner.name):
         for other, calls in file.appends.items() if owner is not None else ():
             if other.endswith(f".{last}") and other != name and is_it(file, _receiver(calls[0])):
                 yield from (value for call in calls for value in resolver.of(file, call.args[0].value))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import libcst as cst
 
 from tflint_gpu.bounds import CONTEXT_CALLS, MADE_WITHIN
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.seen.answers import Answers
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, given_before
 from tflint_gpu.model.python.value_flow.inheritance import constructor_call
@@ -26,9 +29,9 @@ class Contexts:
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self._contexts: dict[tuple[Node, Node | None, Context | None, Origin | None], Context] = {}
-        self._bound: dict[Context, dict[Node, Bound]] = {}
-        self.passed: dict[tuple[Node, Node], dict[Node, Bound]] = {}
+        self.passed: Answers[tuple[Node, Node], dict[Node, Bound] | None] = resolver.seen.answers("passed", None)
+        self._own: _Known = {}, {}
+        self._shared: _Known = resolver.seen.shared("contexts"), resolver.seen.shared("arguments of contexts")
 
     def enter(
         self, file: File, call: cst.Call, caller: Context | None, callee: Callee, hands_on: bool = False
@@ -42,12 +45,15 @@ class Contexts:
         if depth > CONTEXT_CALLS.limit:
             self.resolver.meet(CONTEXT_CALLS)
             return None
-        key = (callee.function.node, call, caller or callee.context, callee.receiver)
-        context = self._contexts.get(key)
+        around, function = caller or callee.context, callee.function
+        is_own = self._is_own(file, around, callee.receiver) or self.resolver.is_own(function.file)
+        is_own = is_own or any(self.resolver.is_own(given.file, given.context) for given in callee.given)
+        contexts, bound = self._own if is_own else self._shared
+        key = (function.node, call, around, callee.receiver)
+        context = contexts.get(key)
         if context is None:
-            context = Context(callee.function.node, file, call, caller or callee.context, callee.receiver, depth)
-            self._contexts[key] = context
-            self._bound[context] = (
+            context = contexts[key] = Context(function.node, file, call, around, callee.receiver, depth, is_own)
+            bound[context] = (
                 given_before(callee) if hands_on else arguments(self.resolver.definitions, file, call, caller, callee)
             )
         return context
@@ -66,16 +72,31 @@ class Contexts:
         if self._is_nested_too_deep(origin):  # an object that iterates over itself, within itself
             origin = Origin(origin.file, origin.node)
         key = (method.node, call, origin.context, origin)
-        context = self._contexts.get(key)
+        is_own = self._is_own(method.file, None, origin)
+        contexts, bound = self._own if is_own else self._shared
+        context = contexts.get(key)
         if context is None:
             context = Context(
-                method.node, origin.file if call else None, call, origin.context if call else None, origin, 1
+                method.node,
+                origin.file if call else None,
+                call,
+                origin.context if call else None,
+                origin,
+                1,
+                is_own,
             )
-            self._contexts[key] = context
+            contexts[key] = context
             if call is not None:
                 callee = Callee(method, origin)
-                self._bound[context] = arguments(self.resolver.definitions, origin.file, call, origin.context, callee)
+                bound[context] = arguments(self.resolver.definitions, origin.file, call, origin.context, callee)
         return context
+
+    def _is_own(self, file: File, caller: Context | None, receiver: Origin | None) -> bool:
+        """Whether a context rests on something of the checked file alone."""
+        if self.resolver.is_own(file, caller):
+            return True
+        seen = self.resolver.seen
+        return receiver is not None and not seen.is_inside and receiver.is_of(seen.entry)
 
     def _is_nested_too_deep(self, origin: Origin) -> bool:
         """Whether an instance comes from a method of an instance that comes from a method, and so on."""
@@ -88,4 +109,10 @@ class Contexts:
 
     def given(self, context: Context) -> dict[Node, Bound] | None:
         """What is passed for the parameters of the function that runs in a context; None where no call is known."""
-        return self._bound.get(context)
+        return (self._own if context.is_own else self._shared)[1].get(context)
+
+
+_Known: TypeAlias = tuple[
+    dict[tuple[Node, Node | None, Context | None, Origin | None], Context], dict[Context, dict[Node, Bound]]
+]
+"""Contexts, and what is passed in each."""

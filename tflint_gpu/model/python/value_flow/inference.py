@@ -15,9 +15,8 @@ What no step goes beyond is an origin; the views of TensorFlow say what it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import libcst as cst
 
@@ -26,6 +25,8 @@ from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.python.seen.answers import Answers
+from tflint_gpu.model.python.seen.seen_files import SeenFiles
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, passing, results
 from tflint_gpu.model.python.value_flow.bindings import BranchTests, of_definition, of_name
@@ -52,14 +53,14 @@ class Inference:
         self.entry = entry
         self.bounds_met: set[bounds.Bound] = set()
         self.definitions = Definitions(project, self.meet)
-        self._known: dict[tuple[Node, Context | None], Origins] = {}
-        self._callees: dict[tuple[Node, Context | None], tuple[Callee, ...]] = {}
-        self._sites: dict[Node, tuple[tuple[File, cst.Call], ...]] = {}
-        self._contents: dict[tuple[Origin, str, Key], Origins] = {}
-        self._subclasses: dict[Node, tuple[Class, ...]] = {}
+        self.seen = SeenFiles(project, entry)
+        self._values: Answers[tuple[Node, Context | None], Origins] = self.seen.answers("values", ())
+        self._callees: Answers[tuple[Node, Context | None], tuple[Callee, ...]] = self.seen.answers("callees", ())
+        self._sites: Answers[Node, tuple[tuple[File, cst.Call], ...]] = self.seen.answers("call sites", ())
+        self._contents: Answers[tuple[Origin, str, Key], Origins] = self.seen.answers("contents", ())
+        self._subclasses: Answers[Node, tuple[Class, ...]] = self.seen.answers("subclasses", ())
         self._around: dict[Node, frozenset[Node]] = {}
         self._depth = 0
-        self.cycles = 0
         self.constants = Constants(self)
         self.contexts = Contexts(self)
         self.tests = BranchTests(self)
@@ -67,6 +68,7 @@ class Inference:
     def meet(self, bound: bounds.Bound) -> None:
         """Remember that a bound cut something off: what lies beyond it is not known."""
         self.bounds_met.add(bound)
+        self.seen.look()
 
     def first(self, bound: bounds.Bound, values: Sequence[_T]) -> Sequence[_T]:
         """The first of some things, as many as a bound allows."""
@@ -85,21 +87,29 @@ class Inference:
         if step is None:
             return (Origin(file, expr, context),)
         key = (expr, context)
-        known = self._known.get(key)
-        if known is None:
-            if self._depth > bounds.VALUE_STEPS.limit:
-                self.meet(bounds.VALUE_STEPS)
-                return (Origin(file, _LOST),)
-            self._known[key] = ()  # in work: a value that depends on itself adds nothing
-            self._depth += 1
-            try:
-                known = self._distinct(file, step(self, file, expr, context))
-            finally:
-                self._depth -= 1
-            self._known[key] = known
-        elif not known:
-            self.cycles += 1
-        return known
+        known = self._values.known(key)
+        if known is not None:
+            return known
+        if self._depth > bounds.VALUE_STEPS.limit:
+            self.meet(bounds.VALUE_STEPS)
+            return (Origin(file, _LOST),)
+        return self._values.find(
+            key, self.is_own(file, context), lambda: self._followed(file, step(self, file, expr, context))
+        )
+
+    def _followed(self, file: File, origins: Iterator[Origin]) -> Origins:
+        """The origins to which one more step leads."""
+        self._depth += 1
+        try:
+            return self._distinct(file, origins)
+        finally:
+            self._depth -= 1
+
+    def is_own(self, file: File, context: Context | None = None) -> bool:
+        """Whether a question about some code is one about the checked file alone: no other file has to do with it."""
+        if self.seen.is_inside:
+            return False
+        return file is self.entry or (context is not None and context.is_own)
 
     def _distinct(self, file: File, origins: Iterable[Origin]) -> Origins:
         distinct: dict[Origin, None] = {}
@@ -220,12 +230,9 @@ class Inference:
         """The functions of the project that an expression means when it is called; none where one is not known."""
         if context is not None:
             context = self.relevant(file, func, context)
-        key = (func, context)
-        known = self._callees.get(key)
-        if known is None:
-            self._callees[key] = ()
-            known = self._callees[key] = self._callees_of(file, func, context)
-        return known
+        return self._callees.ask(
+            (func, context), self.is_own(file, context), lambda: self._callees_of(file, func, context)
+        )
 
     def _callees_of(self, file: File, func: Expression, context: Context | None) -> tuple[Callee, ...]:
         if not self.may_be_called(file, func):
@@ -247,32 +254,26 @@ class Inference:
         if context is not None:
             context = self.relevant(file, func, context)
         key, step = (func, context), _STEPS.get(func.__class__)
-        if step is None or key in self._known or self._depth > bounds.VALUE_STEPS.limit:
+        if step is None or self._values.is_known(key) or self._depth > bounds.VALUE_STEPS.limit:
             return True
-        self._known[key] = ()  # in work, as in `of`
-        self._depth += 1
-        origins: dict[Origin, None] = {}
-        try:
+
+        def callable_ones() -> Iterator[Origin]:
             for origin in step(self, file, func, context):
-                origins[origin] = None
-                if len(origins) > bounds.ORIGINS.limit or cannot_be_called(self.library, self.definitions, origin):
-                    del self._known[key]
-                    return False
-        finally:
-            self._depth -= 1
-        self._known[key] = self._distinct(file, origins)
-        return True
+                if cannot_be_called(self.library, self.definitions, origin):
+                    raise _NotCallable
+                yield origin
+
+        try:
+            origins = self._values.find(key, self.is_own(file, context), lambda: self._followed(file, callable_ones()))
+        except _NotCallable:
+            return False
+        return len(origins) <= bounds.ORIGINS.limit
 
     def may_be_called(self, file: File, func: Expression) -> bool:
         """Whether an expression may mean something of the project when it is called: by its name alone, at no cost."""
-        if func.__class__ is cst.Attribute and func.attr.value not in self._callable_names:
+        if func.__class__ is cst.Attribute and func.attr.value not in self.seen.callable_names:
             return False
         return not is_library(file.name(func))
-
-    @cached_property
-    def _callable_names(self) -> frozenset[str]:
-        """The names that some file which this check sees gives to a function, a class or an attribute."""
-        return self.project.names_given(self.entry)
 
     def called(self, file: File, call: cst.Call, context: Context | None = None) -> Function | None:
         """The one function of the project that a call runs; None where it is not certain."""
@@ -298,36 +299,12 @@ class Inference:
 
     def call_sites(self, function: Function) -> tuple[tuple[File, cst.Call], ...]:
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
-        if function.node not in self._sites:
-            self._sites[function.node] = ()
-            self._sites[function.node] = tuple(call_sites.find(self, function))
-        return self._sites[function.node]
-
-    def users(self, used: Function | Class, name: str) -> Iterable[File]:
-        """The files that may use a function or class: its own, the one that is checked, those that import its own."""
-        near = dict.fromkeys((used.file, self.entry))
-        home = used.file.source.path
-        return dict.fromkeys((*near, *self.project.reached_using(self.entry.source, name, home)))
-
-    def deriving(self, cls: Class) -> Iterable[File]:
-        """Those of the users of a class that may have classes below it."""
-        near = dict.fromkeys((cls.file, self.entry))
-        home = cls.file.source.path
-        return dict.fromkeys((*near, *self.project.reached_deriving(self.entry.source, cls.name, home)))
+        is_own = self.is_own(function.file)
+        return self._sites.ask(function.node, is_own, lambda: tuple(call_sites.find(self, function)))
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes below one, in all files that this check sees."""
-        if cls.node not in self._subclasses:
-            self._subclasses[cls.node] = inheritance.subclasses(self, cls)
-        return self._subclasses[cls.node]
-
-    def files_with(self, text: str, *files: File) -> Iterable[File]:
-        """Some files, the one that is checked, and what that imports, as far as a text is in them."""
-        return dict.fromkeys((*files, self.entry, *self.project.reached_with(self.entry.source, text)))
-
-    def files_using(self, name: str, *files: File) -> Iterable[File]:
-        """The same of code that calls a name, reads it or hands it on; a dotted name is in the text as it is."""
-        return dict.fromkeys((*files, self.entry, *self.project.reached_using(self.entry.source, name)))
+        return self._subclasses.ask(cls.node, self.is_own(cls.file), lambda: inheritance.subclasses(self, cls))
 
     # What the steps into contents ask.
 
@@ -343,12 +320,11 @@ class Inference:
         """What iterating over a value yields."""
         return self._once((origin, "element", None), lambda: contents.elements(self, origin))
 
-    def _once(self, question: tuple[Origin, str, Key], answer: Callable[[], Origins]) -> Origins:
+    def _once(self, question: tuple[Origin, str, Key], find: Callable[[], Origins]) -> Origins:
         """The remembered answer; nothing while it is being found: a container in itself adds nothing."""
-        if question not in self._contents:
-            self._contents[question] = ()
-            self._contents[question] = self._distinct(question[0].file, answer())
-        return self._contents[question]
+        origin = question[0]
+        is_own = not self.seen.is_inside and origin.is_of(self.entry)
+        return self._contents.ask(question, is_own, lambda: self._distinct(origin.file, find()))
 
     def class_called(self, file: File, call: cst.Call, context: Context | None = None) -> Class | None:
         """The class of the project that a call makes an instance of."""
@@ -377,13 +353,18 @@ class Inference:
         return None
 
 
+class _NotCallable(Exception):
+    """Not all values of an expression can be called."""
+
+
 def _is_inside(function: Node, context: Context | None) -> bool:
     while context is not None and context.function is not function:
         context = context.caller
     return context is not None
 
 
-_STEPS: dict[type, Callable[[Inference, File, Any, Context | None], Iterator[Origin]]] = {
+_Step: TypeAlias = Callable[[Inference, File, Any, Context | None], Iterator[Origin]]
+_STEPS: dict[type, _Step] = {
     cst.Name: of_name,
     cst.Attribute: Inference._attribute,
     cst.Call: Inference._call,

@@ -18,17 +18,15 @@ def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
     derived: dict[cst.ClassDef, Class] = {}
     queue = [cls]
     for current in queue:  # grows meanwhile
-        for file in resolver.deriving(current):
+        for file in resolver.seen.deriving(current):
             for node in file.tree.classes:
                 below = Class(file, node)
                 if node in derived or node is cls.node or not node.bases:
                     continue
-                if len(derived) >= SUBCLASSES.limit and SUBCLASSES in resolver.bounds_met:
-                    continue
                 if any(base.node is cls.node for base in resolver.definitions.lineage(below)):
                     if len(derived) >= SUBCLASSES.limit:
                         resolver.meet(SUBCLASSES)
-                        continue
+                        return tuple(derived.values())
                     derived[node] = below
                     queue.append(below)
     return tuple(derived.values())

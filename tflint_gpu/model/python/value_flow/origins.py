@@ -36,6 +36,7 @@ class Context:
         file, call: the call; without one the parameters stay what they are.
         caller: the context of the call.
         receiver: what `self` is.
+        is_own: whether something of it is of the checked file, and of no other.
     """
 
     function: FunctionNode
@@ -44,6 +45,7 @@ class Context:
     caller: Context | None = None
     receiver: Origin | None = None
     depth: int = 0
+    is_own: bool = False
 
 
 @dataclass(slots=True, unsafe_hash=True)  # never changed; a frozen one takes three times as long to make
@@ -68,6 +70,12 @@ class Origin:
     def content(self, content: Content) -> Origin:
         """Some content of this value, where no step leads into it."""
         return Origin(self.file, self.node, self.context, (*self.access_path, content))
+
+    def is_of(self, file: File) -> bool:
+        """Whether it comes from a file that is checked, or what it rests on does."""
+        if self.file is file or (self.context is not None and self.context.is_own):
+            return True
+        return self.receiver is not None and self.receiver.is_of(file)
 
     @property
     def call(self) -> cst.Call | None:

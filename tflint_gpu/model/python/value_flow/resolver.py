@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 import libcst as cst
@@ -11,6 +11,8 @@ from tflint_gpu import bounds
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.python.seen.answers import Answers
+from tflint_gpu.model.python.seen.seen_files import SeenFiles
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, Library
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
@@ -28,7 +30,7 @@ class Values(Protocol):
 class CallContexts(Protocol):
     """The contexts in which functions run."""
 
-    passed: dict[tuple[Node, Node], dict[Node, Bound]]
+    passed: Answers[tuple[Node, Node], dict[Node, Bound] | None]
     """By call and function, what the call passes where nothing is known of its own caller."""
 
     def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
@@ -58,8 +60,7 @@ class Resolver(Protocol):
     definitions: Definitions
     library: Library
     bounds_met: set[bounds.Bound]
-    cycles: int
-    """How often a value was met that depends on itself: what was found out meanwhile may not be all."""
+    seen: SeenFiles
 
     @property
     def constants(self) -> Values:
@@ -112,11 +113,8 @@ class Resolver(Protocol):
     def call_sites(self, function: Function) -> tuple[tuple[File, cst.Call], ...]:
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
 
-    def users(self, used: Function | Class, name: str) -> Iterable[File]:
-        """The files that may call a function, or make an instance of a class."""
-
-    def deriving(self, cls: Class) -> Iterable[File]:
-        """The files that may have classes below one."""
+    def is_own(self, file: File, context: Context | None = None) -> bool:
+        """Whether a question about some code is one about the checked file alone."""
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes below one, in all files that this check sees."""

@@ -115,7 +115,7 @@ class EagerLoops(Analysis):
 
     def _is_handed_outside(self, function: Function) -> bool:
         """Whether code outside the project gets the function, which may trace it."""
-        for file in self.inference.users(function, function.name):
+        for file in self.inference.seen.users(function.file, function.name):
             for call in file.calls_given.get(function.name, ()):
                 outer = _given_to(file, call)
                 if outer is None or method_name(outer) in STRATEGY_RUNS or self._is_own(file, outer):

@@ -67,7 +67,7 @@ class FunctionObjects(Analysis):
     def short_lived(self) -> Iterator[ShortLived]:
         """The objects that some loop makes in every iteration."""
         seen: set[Node] = set()
-        for file in self.inference.files_using("tf.function", self.file) if self.file.tree.loops else (self.file,):
+        for file in self.inference.seen.using("tf.function", self.file) if self.file.tree.loops else (self.file,):
             for node, name, traced in self._made(file):
                 loop = next(loops_around(file, node), None)
                 if loop is not None and file is not self.file:

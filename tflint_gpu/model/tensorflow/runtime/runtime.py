@@ -202,7 +202,7 @@ class Runtime(Analysis):
         """The calls that set devices up: in this file, and in functions of other files of the program."""
         names = sorted(GROWTH | LOGICAL | VISIBLE)
         words = dict.fromkeys(name.rpartition(".")[2] for name in names)
-        for file in dict.fromkeys(file for word in words for file in self.inference.files_using(word)):
+        for file in dict.fromkeys(file for word in words for file in self.inference.seen.using(word)):
             for call in file.calls(*names):
                 if file is self._file or file.tree.function(call) is not None:
                     yield file, call

@@ -214,7 +214,7 @@ class TracedCode(Analysis):
             self.constants.of(file, argument(call, 0, "run_eagerly")) is True
             and self._is_in_force(file, call)
             and (file is self.file or self._runs_when_imported(file, call))
-            for file in self.inference.files_using("run_functions_eagerly", self.file)
+            for file in self.inference.seen.using("run_functions_eagerly", self.file)
             for call in file.calls(*_EAGER_SWITCHES)
         )
 
@@ -226,7 +226,7 @@ class TracedCode(Analysis):
     @cached_property
     def may_run_eagerly(self) -> bool:
         """Whether some switch in the file, or in what it imports, may turn tracing off for more than debugging."""
-        files = self.inference.files_with("_eagerly", self.file)
+        files = self.inference.seen.with_text("_eagerly", self.file)
         return any(
             self._may_be_on(file, value) and self._is_in_force(file, value)
             for file in files

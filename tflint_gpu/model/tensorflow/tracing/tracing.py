@@ -138,7 +138,7 @@ class Tracing(Analysis):
         """The functions and decorators used in a file that are the project's own ways to write `tf.function`."""
         if file not in self._wrapping:
             self._wrapping[file] = frozenset()
-            homes = self.inference.files_with("return tf.function(", file)
+            homes = self.inference.seen.with_text("return tf.function(", file)
             made = frozenset().union(*(home.once(_own_wrappers) for home in homes))
             used = [call.func for name in made for call in file.calls_ending_with(name)]
             used += [

@@ -22,7 +22,7 @@ class Compilations(Analysis):
 
     def trained(self) -> Iterator[tuple[File, cst.Call, Origin]]:
         """The calls that train a Keras model, each with one of the places where that model may be made."""
-        for file in self.inference.files_using("fit"):
+        for file in self.inference.seen.using("fit"):
             for call in file.method_calls(*FITTING_METHODS):
                 receiver = self.kinds.receiver(file, call, *FITTING_METHODS)
                 for made in self.inference.of(file, receiver) if receiver is not None else ():
@@ -35,7 +35,7 @@ class Compilations(Analysis):
         Arguments:
             file: in which the model is trained.
         """
-        for user in self.inference.files_using("compile", file, made.file):
+        for user in self.inference.seen.using("compile", file, made.file):
             for call in user.method_calls("compile"):
                 assert isinstance(call.func, cst.Attribute)
                 if any(_is_same(origin, made) for origin in self.inference.of(user, call.func.value)):

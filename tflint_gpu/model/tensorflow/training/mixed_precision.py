@@ -73,7 +73,7 @@ class MixedPrecision(Analysis):
         """The call that makes mixed_float16 the policy of all layers, where none sets another and nothing chooses."""
         setting = [
             (file, call)
-            for file in self.inference.files_with("mixed_float16")
+            for file in self.inference.seen.with_text("mixed_float16")
             for call in file.calls(*sorted(POLICY_SETTERS))
         ]
         if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
