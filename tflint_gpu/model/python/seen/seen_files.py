@@ -50,7 +50,7 @@ class SeenFiles:
             what: names it.
             meanwhile: the preliminary answer of a question that meets itself.
         """
-        return Answers(self.work, self.shared(what), meanwhile)
+        return Answers(self.work, (self.shared(what), self.shared(f"bounds of {what}")), meanwhile)
 
     def _shared_answers(self) -> dict[str, dict[Any, Any]]:
         is_another_text = self.entry.source.path in self.closure and not self.is_inside
@@ -77,7 +77,7 @@ class SeenFiles:
         return own & self.project.attributes_read(self.closure) if own else own
 
     def look(self) -> None:
-        """Note that an answer rests on the checked file, or on how much was asked before it."""
+        """Note that an answer rests on the checked file, or on what was being asked when it was found."""
         self.work.looks += 1
 
     def with_text(self, text: str, *files: File) -> Iterable[File]:

@@ -37,6 +37,8 @@ from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Ori
 
 _T = TypeVar("_T")
 _LOST = cst.Ellipsis()
+_DEPTHS = frozenset([bounds.VALUE_STEPS, bounds.CONSTANT_DEPTH, bounds.CONSTANT_STEPS])
+"""Bounds that a question meets or does not meet depending on what asked it."""
 _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 
 
@@ -51,9 +53,8 @@ class Inference:
         self.project = project
         self.library = library
         self.entry = entry
-        self.bounds_met: set[bounds.Bound] = set()
-        self.definitions = Definitions(project, self.meet)
         self.seen = SeenFiles(project, entry)
+        self.definitions = Definitions(project, self.meet)
         self._values: Answers[tuple[Node, Context | None], Origins] = self.seen.answers("values", ())
         self._callees: Answers[tuple[Node, Context | None], tuple[Callee, ...]] = self.seen.answers("callees", ())
         self._sites: Answers[Node, tuple[tuple[File, cst.Call], ...]] = self.seen.answers("call sites", ())
@@ -67,8 +68,14 @@ class Inference:
 
     def meet(self, bound: bounds.Bound) -> None:
         """Remember that a bound cut something off: what lies beyond it is not known."""
-        self.bounds_met.add(bound)
-        self.seen.look()
+        self.seen.work.meet(bound)
+        if bound in _DEPTHS:
+            self.seen.look()
+
+    @property
+    def bounds_met(self) -> set[bounds.Bound]:
+        """The bounds that cut something off."""
+        return self.seen.work.bounds_met
 
     def first(self, bound: bounds.Bound, values: Sequence[_T]) -> Sequence[_T]:
         """The first of some things, as many as a bound allows."""

@@ -59,7 +59,6 @@ class Resolver(Protocol):
     project: Project
     definitions: Definitions
     library: Library
-    bounds_met: set[bounds.Bound]
     seen: SeenFiles
 
     @property
