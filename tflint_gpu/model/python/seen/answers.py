@@ -7,7 +7,7 @@ only until the outermost of these questions has its answer: an answer that is ke
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from tflint_gpu.bounds import Bound
 
@@ -66,56 +66,71 @@ class Work:
         del self.preliminary[mark:]
 
 
+class _Open(Generic[_Answer]):
+    """The answer of a question that is being answered, or rests on one that is.
+
+    Arguments:
+        level: of that question.
+        has_looked: whether something of the checked file was looked at.
+    """
+
+    __slots__ = ("answer", "has_looked", "level")
+
+    def __init__(self, answer: _Answer, level: int, has_looked: bool) -> None:
+        self.answer = answer
+        self.level = level
+        self.has_looked = has_looked
+
+
+class _Bounded(Generic[_Answer]):
+    """An answer that other files share, and the bounds that it met."""
+
+    __slots__ = ("answer", "bounds")
+
+    def __init__(self, answer: _Answer, bounds: frozenset[Bound]) -> None:
+        self.answer = answer
+        self.bounds = bounds
+
+
 class Answers(Generic[_Question, _Answer]):
     """The answers to one kind of question.
 
     Arguments:
         work: in which the questions of all kinds are.
-        shared: the answers for all files that see the same ones, and the bounds that were met by some of them.
+        shared: the answers for all files that see the same ones.
         meanwhile: the preliminary answer of a question that meets itself.
     """
 
-    __slots__ = ("_bounded", "_in_work", "_meanwhile", "_own", "_preliminary", "_shared", "_work")
+    __slots__ = ("_meanwhile", "_own", "_shared", "_work")
 
-    def __init__(self, work: Work, shared: Shared[_Question, _Answer], meanwhile: _Answer) -> None:
+    def __init__(self, work: Work, shared: dict[_Question, _Answer | _Bounded[_Answer]], meanwhile: _Answer) -> None:
         self._work = work
-        self._shared, self._bounded = shared
+        self._shared = shared
         self._meanwhile = meanwhile
-        self._own: dict[_Question, _Answer] = {}
-        self._in_work: dict[_Question, int] = {}
-        self._preliminary: dict[_Question, tuple[_Answer, int, bool]] = {}
+        self._own: dict[_Question, _Answer | _Open[_Answer]] = {}
 
     def is_known(self, question: _Question) -> bool:
         """Whether there is an answer, if only a preliminary one."""
-        return (
-            question in self._shared
-            or question in self._own
-            or question in self._in_work
-            or question in self._preliminary
-        )
+        return question in self._shared or question in self._own
 
-    def known(self, question: _Question, default: _Answer | None = None) -> _Answer | None:
+    def known(self, question: _Question, default: Any = None) -> Any:
         """The answer, if only a preliminary one; else the default."""
-        answer = self._shared.get(question, _MISSING)
-        work = self._work
+        answer: Any = self._shared.get(question, _MISSING)
         if answer is not _MISSING:
-            if question in self._bounded:
-                work.meet(*self._bounded[question])
-            return cast("_Answer", answer)
+            if answer.__class__ is _Bounded:
+                self._work.meet(*answer.bounds)
+                return answer.answer
+            return answer
         answer = self._own.get(question, _MISSING)
-        if answer is not _MISSING:
-            work.looks += 1
-            return cast("_Answer", answer)
-        level = self._in_work.get(question)
-        if level is not None:
-            work.lowest = min(work.lowest, level)
-            return self._meanwhile
-        preliminary = self._preliminary.get(question)
-        if preliminary is not None:
-            work.lowest = min(work.lowest, preliminary[1])
-            work.looks += preliminary[2]
-            return preliminary[0]
-        return default
+        if answer is _MISSING:
+            return default
+        work = self._work
+        if answer.__class__ is _Open:
+            work.lowest = min(work.lowest, answer.level)
+            work.looks += answer.has_looked
+            return answer.answer
+        work.looks += 1
+        return answer
 
     def ask(self, question: _Question, is_own: bool, find: Callable[[], _Answer]) -> _Answer:
         """The answer, found where it is not known.
@@ -129,34 +144,33 @@ class Answers(Generic[_Question, _Answer]):
     def find(self, question: _Question, is_own: bool, find: Callable[[], _Answer]) -> _Answer:
         """The same of a question that is known to have no answer. An error in it leaves none."""
         work = self._work
-        looks, mark, outer, met = work.looks, len(work.preliminary), work.lowest, work.times_met
-        work.level += 1
-        level = self._in_work[question] = work.level
+        looks, outer, mark, met = work.looks, work.lowest, len(work.preliminary), work.times_met
+        level = work.level = work.level + 1
         work.lowest = _NO_LEVEL
-        is_answered = False
+        self._own[question] = _Open(self._meanwhile, level, has_looked=False)
         try:
             answer = find()
-            is_answered = True
+        except BaseException:
+            del self._own[question]
+            work.drop(mark)
+            work.lowest = min(outer, work.lowest) if work.lowest < level else outer
+            work.looks += is_own
+            raise
         finally:
             work.level -= 1
-            del self._in_work[question]
-            rests_on = work.lowest if work.lowest < level else _NO_LEVEL
-            work.lowest = min(outer, rests_on)
-            if not is_answered:
-                work.drop(mark)
-            work.looks += is_own
-        if rests_on < level:
-            self._preliminary[question] = answer, rests_on, work.looks != looks
-            work.preliminary.append((self._preliminary, question))
+        work.looks += is_own
+        has_looked = work.looks != looks
+        if work.lowest < level:
+            self._own[question] = _Open(answer, work.lowest, has_looked)
+            work.preliminary.append((self._own, question))
+            work.lowest = min(outer, work.lowest)
             return answer
-        work.drop(mark)
-        if work.looks == looks:
-            self._shared[question] = answer
-            if work.times_met > met:
-                self._bounded[question] = work.met_since(met)
-        else:
+        work.lowest = outer
+        if len(work.preliminary) > mark:
+            work.drop(mark)
+        if has_looked:
             self._own[question] = answer
+        else:
+            del self._own[question]
+            self._shared[question] = _Bounded(answer, work.met_since(met)) if work.times_met > met else answer
         return answer
-
-
-Shared: TypeAlias = tuple[dict[_Question, _Answer], dict[_Question, frozenset[Bound]]]

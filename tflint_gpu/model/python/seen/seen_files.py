@@ -50,7 +50,7 @@ class SeenFiles:
             what: names it.
             meanwhile: the preliminary answer of a question that meets itself.
         """
-        return Answers(self.work, (self.shared(what), self.shared(f"bounds of {what}")), meanwhile)
+        return Answers(self.work, self.shared(what), meanwhile)
 
     def _shared_answers(self) -> dict[str, dict[Any, Any]]:
         is_another_text = self.entry.source.path in self.closure and not self.is_inside

@@ -94,7 +94,7 @@ class Inference:
         if step is None:
             return (Origin(file, expr, context),)
         key = (expr, context)
-        known = self._values.known(key)
+        known: Origins | None = self._values.known(key)
         if known is not None:
             return known
         if self._depth > bounds.VALUE_STEPS.limit:
