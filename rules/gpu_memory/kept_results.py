@@ -84,7 +84,7 @@ class KeptResults(Analysis):
         self.host_reads = model.once(HostReads)
         self.data = model.once(LoopData)
         self.invocations = model.once(Invocations)
-        self._updates = Summaries(self.inference, _updates_itself, self.training.functions_run)
+        self._updates = Summaries(self.inference, "an update is called", _updates_itself, self.training.functions_run)
         self._emptying: dict[str, Summaries] = {}
 
     @cached_property
@@ -184,7 +184,7 @@ class KeptResults(Analysis):
         last = name.rpartition(".")[2]
         if last not in self._emptying:
             empties = partial(_empties, last)
-            self._emptying[last] = Summaries(self.inference, empties, self.training.functions_run)
+            self._emptying[last] = Summaries(self.inference, f"{last} is emptied", empties, self.training.functions_run)
         return self._emptying[last].holds(file, loop)
 
     def _gives_numbers(self, file: File, region: LoopNode | cst.FunctionDef) -> bool:

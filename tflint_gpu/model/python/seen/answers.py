@@ -6,7 +6,7 @@ only until the outermost of these questions has its answer: an answer that is ke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, cast
 
 from tflint_gpu.bounds import Bound
@@ -140,6 +140,21 @@ class Answers(Generic[_Question, _Answer]):
         """
         answer = self.known(question, _MISSING)
         return self.find(question, is_own, find) if answer is _MISSING else cast("_Answer", answer)
+
+    def note(self, questions: Iterable[tuple[_Question, bool]], answer: _Answer, since: int) -> None:
+        """Note what the answer to one question, which is being found, says of others; nothing where it is preliminary.
+
+        Arguments:
+            questions: each with whether it is about something of the checked file.
+            since: how often the checked file had been looked at before.
+        """
+        work = self._work
+        if work.lowest < _NO_LEVEL:
+            return
+        has_looked = work.looks != since
+        for question, is_own in questions:
+            if question not in self._own:
+                (self._own if has_looked or is_own else self._shared)[question] = answer
 
     def find(self, question: _Question, is_own: bool, find: Callable[[], _Answer]) -> _Answer:
         """The same of a question that is known to have no answer. An error in it leaves none."""

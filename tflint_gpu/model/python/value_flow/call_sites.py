@@ -10,6 +10,7 @@ import libcst as cst
 from tflint_gpu.bounds import CALL_SITES, OUTSIDE_FUNCTIONS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
+from tflint_gpu.model.python.seen.answers import Answers
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
 from tflint_gpu.model.python.value_flow import contents
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on, hands_on, wraps
@@ -148,24 +149,41 @@ def _arguments_at(resolver: Resolver, file: File, call: cst.Call, function: Func
         yield dict(zip(function.parameters, given, strict=False))
 
 
-def called_elsewhere(
-    resolver: Resolver, file: File, follows: Callable[[Function], Iterable[cst.Call]]
-) -> list[Function]:
-    """The functions of other files that running a file calls; none where it only defines.
+class CalledElsewhere:
+    """The functions of other files that running a file calls.
 
     Arguments:
+        what: names which calls are followed.
         follows: of a function that is reached, the calls that are followed further.
     """
-    if not resolver.project.leads_elsewhere(file):
-        return []
-    queue = [callee.function for call in file.tree.calls for callee in resolver.callees(file, call)]
-    functions: dict[Node, Function] = {}
-    for function in queue:  # grows meanwhile
-        if function.file is file or function.node in functions:
-            continue
-        if len(functions) > OUTSIDE_FUNCTIONS.limit:
-            resolver.meet(OUTSIDE_FUNCTIONS)
-            break
-        functions[function.node] = function
-        queue += [c.function for call in follows(function) for c in resolver.callees(function.file, call)]
-    return list(functions.values())
+
+    def __init__(self, resolver: Resolver, what: str, follows: Callable[[Function], Iterable[cst.Call]]) -> None:
+        self._resolver = resolver
+        self._follows = follows
+        self._called: Answers[Node, tuple[Function, ...]] = resolver.seen.answers(what, meanwhile=())
+
+    def by(self, file: File) -> list[Function]:
+        """Those that a file calls; none where it only defines."""
+        resolver = self._resolver
+        if not resolver.project.leads_elsewhere(file):
+            return []
+        queue = [callee.function for call in file.tree.calls for callee in resolver.callees(file, call)]
+        functions: dict[Node, Function] = {}
+        for function in queue:  # grows meanwhile
+            if function.file is file or function.node in functions:
+                continue
+            if len(functions) > OUTSIDE_FUNCTIONS.limit:
+                resolver.meet(OUTSIDE_FUNCTIONS)
+                break
+            functions[function.node] = function
+            queue += self._called_by(function)
+        return list(functions.values())
+
+    def _called_by(self, function: Function) -> tuple[Function, ...]:
+        resolver = self._resolver
+
+        def called() -> tuple[Function, ...]:
+            calls = self._follows(function)
+            return tuple(callee.function for call in calls for callee in resolver.callees(function.file, call))
+
+        return self._called.ask(function.node, resolver.is_own(function.file), called)

@@ -25,7 +25,7 @@ class Construction(Analysis):
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
         self.execution = model.once(TracedFunctions)
-        self._building = Summaries(self.inference, self._builds_itself, self.training.functions_run)
+        self._building = Summaries(self.inference, "layers are made", self._builds_itself, self.training.functions_run)
 
     def builds(self, file: File, loop: LoopNode) -> bool:
         """Whether the iterations of a loop make layers or models: it goes over blocks, depths or widths, not data."""

@@ -12,7 +12,7 @@ from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, method_name
-from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
+from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
 from tflint_gpu.model.tensorflow.api.keras_methods import RUNNING_METHODS
 from tflint_gpu.model.tensorflow.api.passing import PARTIAL
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
@@ -43,7 +43,7 @@ class EagerLoops(Analysis):
     def seen(self) -> list[tuple[File, LoopNode]]:
         """The loops of this file, and those of functions in other files that it calls, with what these call there."""
         loops = [(self.file, loop) for loop in self.file.tree.all_loops]
-        for function in called_elsewhere(self.inference, self.file, _calls_that_stay):
+        for function in CalledElsewhere(self.inference, "called in one's own file", _calls_that_stay).by(self.file):
             tree = function.file.tree
             loops += [(function.file, loop) for loop in tree.all_loops if tree.function(loop) is function.node]
         return loops

@@ -16,7 +16,7 @@ from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
-from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
+from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
 from tflint_gpu.model.tensorflow.api.nondeterminism import TIMERS
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
@@ -100,7 +100,7 @@ class Repetitions(Analysis):
     @cached_property
     def _functions_elsewhere(self) -> list[tuple[File, Node]]:
         """The functions of other files that running this one calls."""
-        functions = called_elsewhere(self.inference, self.file, lambda function: function.calls)
+        functions = CalledElsewhere(self.inference, "called", lambda function: function.calls).by(self.file)
         return [(function.file, function.node) for function in functions]
 
     def _is_occasional(self, invocation: Invocation) -> bool:

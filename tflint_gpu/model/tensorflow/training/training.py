@@ -36,8 +36,12 @@ class Training(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
-        self._gradients = Summaries(self.inference, self._updates_itself, self._functions_that_may_train)
-        self._step_loops = Summaries(self.inference, self._has_step_loop, self._functions_that_train)
+        self._gradients = Summaries(
+            self.inference, "weights are updated", self._updates_itself, self._functions_that_may_train
+        )
+        self._step_loops = Summaries(
+            self.inference, "a loop has training steps", self._has_step_loop, self._functions_that_train
+        )
 
     def takes_gradients(self, file: File, node: Node) -> bool:
         """Whether the loop, function or with block `node` updates weights, itself or by what it calls."""
