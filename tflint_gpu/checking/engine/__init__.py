@@ -120,7 +120,6 @@ class Engine:
             return FileResult(file)
         with collector_held_off():
             result = self._check_fresh(file, data)
-        self._unswept += len(data)
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
             gc.collect()
@@ -147,6 +146,7 @@ class Engine:
         source: SourceFile | None = None
         try:
             source = decode_source(data, file.path, file.name)
+            self._unswept += len(source.code)
             rules = self._rules_that_may_fire(file, source, data, errors)
             if not rules and (self._ignores_refusals(file) or self._parses(file, source)):
                 return FileResult(file, (), tuple(errors), is_whole=not errors)

@@ -14,8 +14,9 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.syntax import LoopNode, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments
+from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -32,6 +33,8 @@ class Invocations(Analysis):
         self.tracing = model.once(Tracing)
         self.training = model.once(Training)
         self.data = model.once(LoopData)
+        self._run: dict[tuple[cst.Call, Context | None, bool], tuple[Callee, ...]] = {}
+        self._plainly_eager: dict[tuple[Node, File], bool] = {}
 
     def eager(
         self,
@@ -123,8 +126,14 @@ class Invocations(Analysis):
             callee, self.inference.contexts.enter(invocation.file, invocation.call, invocation.context, callee)
         )
 
-    def _run_by(self, invocation: Invocation, *, into_models: bool) -> Iterator[Callee]:
+    def _run_by(self, invocation: Invocation, *, into_models: bool) -> tuple[Callee, ...]:
         """The functions that a call runs; of a model the `call` that it runs, which may hold a tape."""
+        key = invocation.call, invocation.context, into_models
+        if key not in self._run:
+            self._run[key] = tuple(self._find_run_by(invocation, into_models))
+        return self._run[key]
+
+    def _find_run_by(self, invocation: Invocation, into_models: bool) -> Iterator[Callee]:
         call = invocation.call
         called = list(self.training.functions_called(invocation.file, call, invocation.context))
         if len(called) > 1 and any(self.tracing.is_wrapped(c.function.file, c.function.node) for c in called):
@@ -157,8 +166,14 @@ class Invocations(Analysis):
 
     def _is_plainly_eager(self, function: Function, invocation: Invocation) -> bool:
         """Whether nothing can have put the function under tf.function: no wrapper, no unknown decorator."""
+        key = function.node, invocation.file
+        if key not in self._plainly_eager:
+            self._plainly_eager[key] = self._must_be_eager(function, invocation.file)
+        return self._plainly_eager[key]
+
+    def _must_be_eager(self, function: Function, calling: File) -> bool:
         if not isinstance(function.node, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
             function.file, function.node
         ):
             return False
-        return not any(self.tracing.is_wrapped(file, function.node) for file in (invocation.file, function.file))
+        return not any(self.tracing.is_wrapped(file, function.node) for file in (calling, function.file))
