@@ -27,9 +27,12 @@ class Work:
             other files.
         preliminary: the answers that last as long as an outer question is open.
         bounds_met: the bounds that cut something off.
+        missed: the words that were looked for in the checked file, and are not in it, within the present question; a
+            bit for each.
+        words: those that are in it, of all that were ever looked for.
     """
 
-    __slots__ = ("_met", "bounds_met", "level", "looks", "lowest", "preliminary")
+    __slots__ = ("_met", "bounds_met", "level", "looks", "lowest", "missed", "preliminary", "words")
 
     def __init__(self) -> None:
         self.level = 0
@@ -37,6 +40,8 @@ class Work:
         self.looks = 0
         self.preliminary: list[tuple[dict[Any, Any], Any]] = []
         self.bounds_met: set[Bound] = set()
+        self.missed = 0
+        self.words = 0
         self._met: list[Bound] = []
 
     def meet(self, *bounds: Bound) -> None:
@@ -72,23 +77,31 @@ class _Open(Generic[_Answer]):
     Arguments:
         level: of that question.
         has_looked: whether something of the checked file was looked at.
+        missed: the words that were not in it.
     """
 
-    __slots__ = ("answer", "has_looked", "level")
+    __slots__ = ("answer", "has_looked", "level", "missed")
 
-    def __init__(self, answer: _Answer, level: int, has_looked: bool) -> None:
+    def __init__(self, answer: _Answer, level: int, has_looked: bool, missed: int) -> None:
         self.answer = answer
         self.level = level
         self.has_looked = has_looked
+        self.missed = missed
 
 
-class _Bounded(Generic[_Answer]):
-    """An answer that other files share, and the bounds that it met."""
+class _Conditional(Generic[_Answer]):
+    """An answer that other files share.
 
-    __slots__ = ("answer", "bounds")
+    Arguments:
+        missed: the words of which none may be in a file that shares it.
+        bounds: the bounds that it met.
+    """
 
-    def __init__(self, answer: _Answer, bounds: frozenset[Bound]) -> None:
+    __slots__ = ("answer", "bounds", "missed")
+
+    def __init__(self, answer: _Answer, missed: int, bounds: frozenset[Bound]) -> None:
         self.answer = answer
+        self.missed = missed
         self.bounds = bounds
 
 
@@ -103,7 +116,9 @@ class Answers(Generic[_Question, _Answer]):
 
     __slots__ = ("_meanwhile", "_own", "_shared", "_work")
 
-    def __init__(self, work: Work, shared: dict[_Question, _Answer | _Bounded[_Answer]], meanwhile: _Answer) -> None:
+    def __init__(
+        self, work: Work, shared: dict[_Question, _Answer | _Conditional[_Answer]], meanwhile: _Answer
+    ) -> None:
         self._work = work
         self._shared = shared
         self._meanwhile = meanwhile
@@ -111,23 +126,27 @@ class Answers(Generic[_Question, _Answer]):
 
     def is_known(self, question: _Question) -> bool:
         """Whether there is an answer, if only a preliminary one."""
-        return question in self._shared or question in self._own
+        return self.known(question, _MISSING) is not _MISSING
 
     def known(self, question: _Question, default: Any = None) -> Any:
         """The answer, if only a preliminary one; else the default."""
         answer: Any = self._shared.get(question, _MISSING)
+        work = self._work
         if answer is not _MISSING:
-            if answer.__class__ is _Bounded:
-                self._work.meet(*answer.bounds)
+            if answer.__class__ is not _Conditional:
+                return answer
+            if not answer.missed & work.words:
+                work.missed |= answer.missed
+                if answer.bounds:
+                    work.meet(*answer.bounds)
                 return answer.answer
-            return answer
         answer = self._own.get(question, _MISSING)
         if answer is _MISSING:
             return default
-        work = self._work
         if answer.__class__ is _Open:
             work.lowest = min(work.lowest, answer.level)
             work.looks += answer.has_looked
+            work.missed |= answer.missed
             return answer.answer
         work.looks += 1
         return answer
@@ -152,17 +171,23 @@ class Answers(Generic[_Question, _Answer]):
         if work.lowest < _NO_LEVEL:
             return
         has_looked = work.looks != since
+        conditional = _Conditional(answer, work.missed, frozenset())
         for question, is_own in questions:
-            if question not in self._own:
-                (self._own if has_looked or is_own else self._shared)[question] = answer
+            if question in self._own:
+                continue
+            if has_looked or is_own:
+                self._own[question] = answer
+            elif question not in self._shared:
+                self._shared[question] = conditional
 
     def find(self, question: _Question, is_own: bool, find: Callable[[], _Answer]) -> _Answer:
         """The same of a question that is known to have no answer. An error in it leaves none."""
         work = self._work
         looks, outer, mark, met = work.looks, work.lowest, len(work.preliminary), work.times_met
+        missed_outside, work.missed = work.missed, 0
         level = work.level = work.level + 1
         work.lowest = _NO_LEVEL
-        self._own[question] = _Open(self._meanwhile, level, has_looked=False)
+        self._own[question] = _Open(self._meanwhile, level, has_looked=False, missed=0)
         try:
             answer = find()
         except BaseException:
@@ -173,10 +198,12 @@ class Answers(Generic[_Question, _Answer]):
             raise
         finally:
             work.level -= 1
+            missed = work.missed
+            work.missed |= missed_outside
         work.looks += is_own
         has_looked = work.looks != looks
         if work.lowest < level:
-            self._own[question] = _Open(answer, work.lowest, has_looked)
+            self._own[question] = _Open(answer, work.lowest, has_looked, missed)
             work.preliminary.append((self._own, question))
             work.lowest = min(outer, work.lowest)
             return answer
@@ -187,5 +214,6 @@ class Answers(Generic[_Question, _Answer]):
             self._own[question] = answer
         else:
             del self._own[question]
-            self._shared[question] = _Bounded(answer, work.met_since(met)) if work.times_met > met else answer
+            bounds = work.met_since(met) if work.times_met > met else frozenset()
+            self._shared[question] = _Conditional(answer, missed, bounds) if missed or bounds else answer
         return answer

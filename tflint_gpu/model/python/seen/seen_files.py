@@ -35,12 +35,14 @@ class SeenFiles:
         self.work = Work()
         self.closure: frozenset[Path] = project.closure(entry.source)
         self.is_inside = entry.source.path in self.closure and project.is_open(entry)
-        self._shared: dict[str, dict[Any, Any]] | None = None
+        self._shared = self._shared_answers()
+        self._bits: dict[str, int] = self.shared("words")
+        if not self.is_inside:
+            for word in self._bits.keys() & self._words:
+                self.work.words |= self._bits[word]
 
     def shared(self, what: str) -> dict[Any, Any]:
         """What was found out of the files apart from the checked one, by what it is."""
-        if self._shared is None:
-            self._shared = self._shared_answers()
         return self._shared.setdefault(what, {})
 
     def answers(self, what: str, meanwhile: Any) -> Answers[Any, Any]:
@@ -102,6 +104,7 @@ class SeenFiles:
         if self.is_inside:
             return dict.fromkeys((*first, *others, self.entry))
         if word is not None and word not in self._words:
+            self.work.missed |= self._bits.setdefault(word, 1 << len(self._bits))
             return dict.fromkeys((*first, *others))
         self.look()
         return dict.fromkeys((*first, self.entry, *others))
