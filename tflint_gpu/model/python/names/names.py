@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from functools import lru_cache
 
 import libcst as cst
 
@@ -49,6 +50,7 @@ _STAR_NAMES = {
 }
 
 
+@lru_cache(maxsize=4096)
 def canonical(dotted: str) -> str:
     """The canonical form of a dotted name that is already free of aliases."""
     for prefix, short in _PREFIXES:

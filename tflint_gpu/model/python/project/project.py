@@ -63,7 +63,7 @@ class Project:
         self._given: dict[Path, frozenset[str]] = {}
         self._given_together: dict[frozenset[Path], frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
-        self._python = PythonTrees()
+        self._python = PythonTrees(self.sources.python_tree)
         self._summaries = KnownSummaries(self._bytes, self._python)
         self._searches = FileSearches(self._bytes, self._imports, self._summaries)
 

@@ -15,7 +15,7 @@ _MEANINGLESS = frozenset(
         "header footer indent comma semicolon equal colon dot first_colon second_colon star operator "
         "comparison_operator attr keyword start end prefix conversion equality asynchronous relative encoding "
         "default_indent default_newline has_trailing_newline annotation type_parameters posonly_ind "
-        "star_equal"
+        "star_equal leading_whitespace separator trailing_comma"
     ).split()
 )
 _LEAVES = (cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis, cst.Pass)

@@ -42,6 +42,7 @@ class Tree:
         self.yields: list[cst.Yield] = []
         self.expression_statements: list[cst.Expr] = []
         self._places: dict[Node, Scope] = {}  # of the nodes whose scope is asked for most
+        self._ends: dict[Node, int] = {}
         self.root = Scope("module", module, None)
         self.scopes[module] = self.root
         self._walk()
@@ -49,7 +50,7 @@ class Tree:
     @cached_property
     def order(self) -> dict[Node, int]:
         """The place of each node in the order of the code."""
-        return {node: index for index, node in enumerate(self.parents)}
+        return dict(zip(self.parents, range(len(self.parents)), strict=True))
 
     @cached_property
     def functions_in(self) -> dict[FunctionNode, list[FunctionNode]]:
@@ -130,13 +131,22 @@ class Tree:
 
     def within(self, node: Node, outer: Node) -> bool:
         """Whether `node` is `outer` or lies in it."""
-        parents = self.parents
-        ancestor: Node | None = node
-        while ancestor is not None:
-            if ancestor is outer:
-                return True
-            ancestor = parents.get(ancestor)
-        return False
+        if node is outer:
+            return True
+        here, start = self.order.get(node), self.order.get(outer)
+        if here is None or start is None:
+            return here is not None and outer is self.module
+        return start < here <= self._end(outer)
+
+    def _end(self, outer: Node) -> int:
+        """The place in the order of the code of the last node in another one."""
+        end = self._ends.get(outer)
+        if end is None:
+            last = outer
+            while inner := children(last):
+                last = inner[-1]
+            end = self._ends[outer] = self.order[last]
+        return end
 
     @cached_property
     def uses(self) -> dict[str, list[cst.Name]]:
