@@ -13,8 +13,8 @@ from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.file_searches import MOST_CLOSURES, FileSearches, KnownSummaries
-from tflint_gpu.model.python.project.import_graph import ImportGraph
+from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries
+from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
 from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
@@ -56,7 +56,7 @@ class Project:
         self._parsed_once: set[Path] = set()
         self._parsed_again = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
-        self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
+        self._own: tuple[SourceFile, Mentioned] | None = None
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
         self._told: set[str] = set()
@@ -103,6 +103,16 @@ class Project:
         self._forget_answers()
         self._python.forget()
         self._kept_characters = 0
+
+    def leave(self, file: File) -> None:
+        """Let a file go whose check is over, if no other one can import it: a notebook, whose outputs are megabytes."""
+        path = file.source.path
+        if path.suffix != ".py" and self._files.get(path) is file and not self._keeps_all:
+            del self._files[path]
+            self._kept_characters -= len(file.source.text)
+            self._summaries.forget(path)
+            self._own = None
+            file.close()
 
     def kept(self, what: str) -> dict[Any, Any]:
         """What was found out of the files that are open, by what it is; it goes when they go."""
@@ -205,10 +215,9 @@ class Project:
 
     def program_mentions(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
-        known = self._own.get(source.path)
-        if known is None or known[0] is not source:
-            known = self._own[source.path] = source, Mentioned(source.text.encode("utf-8", "replace"))
-        return known[1].any_of(required) or self.others_mention(source, required)
+        if self._own is None or self._own[0] is not source:
+            self._own = source, Mentioned(source.text.encode("utf-8", "replace"))
+        return self._own[1].any_of(required) or self.others_mention(source, required)
 
     def others_mention(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether one of the project's files that a file's imports reach has one of some byte strings."""
@@ -237,7 +246,8 @@ class Project:
         if closure not in self._given_together:
             if len(self._given_together) == MOST_CLOSURES:
                 del self._given_together[next(iter(self._given_together))]
-            self._given_together[closure] = frozenset().union(*map(self._names_given_in, closure))
+            importable = (path for path in closure if path.suffix == ".py")  # no notebook, whose bytes are megabytes
+            self._given_together[closure] = frozenset().union(*map(self._names_given_in, importable))
         together = self._given_together[closure]
         return together if file.names_given <= together else together | file.names_given
 

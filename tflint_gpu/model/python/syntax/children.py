@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from functools import cache
+from itertools import chain, count
 
 import libcst as cst
 
@@ -96,3 +98,14 @@ def spelling(node: Node) -> str:
     own = "" if operator is None else type(operator).__name__
     own += "" if keyword is None else f"{keyword.value}="
     return f"{kind.__name__}{getattr(node, 'star', '') or ''}({own} {', '.join(parts)})"
+
+
+def numbered(nodes: Iterable[Node]) -> dict[Node, int]:
+    """Each node with its place among some."""
+    return dict(zip(nodes, chain.from_iterable(map(_numbers, count())), strict=False))
+
+
+@cache
+def _numbers(block: int) -> list[int]:
+    """A thousand numbers: the same objects for all files, since one takes as much memory as its entry in a dict."""
+    return list(range(1000 * block, 1000 * block + 1000))

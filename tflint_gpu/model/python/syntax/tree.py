@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE, children
+from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE, children, numbered
 from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding, BindingKind, Path, Scope
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, parameters
 
@@ -50,7 +50,7 @@ class Tree:
     @cached_property
     def order(self) -> dict[Node, int]:
         """The place of each node in the order of the code."""
-        return dict(zip(self.parents, range(len(self.parents)), strict=True))
+        return numbered(self.parents)
 
     @cached_property
     def functions_in(self) -> dict[FunctionNode, list[FunctionNode]]:
@@ -140,13 +140,12 @@ class Tree:
 
     def _end(self, outer: Node) -> int:
         """The place in the order of the code of the last node in another one."""
-        end = self._ends.get(outer)
-        if end is None:
+        if outer not in self._ends:
             last = outer
             while inner := children(last):
                 last = inner[-1]
-            end = self._ends[outer] = self.order[last]
-        return end
+            self._ends[outer] = self.order[last]
+        return self._ends[outer]
 
     @cached_property
     def uses(self) -> dict[str, list[cst.Name]]:
@@ -352,7 +351,6 @@ class Tree:
         self.expression_statements.append(node)
 
 
-# libcst's classes are abstract ones, of which `isinstance` asks Python code.
 _STATEMENTS = frozenset([cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()])
 _BLOCKS = frozenset([cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module])
 _BODIED = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
