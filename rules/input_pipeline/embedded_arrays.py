@@ -22,7 +22,6 @@ from tflint_gpu.model import (
     TracedCode,
     displayed,
     returns_tensor,
-    walk,
 )
 
 LARGE = 10 * 2**20
@@ -78,11 +77,10 @@ class EmbeddedArrays(Analysis):
                     yield from (element for element in displayed(arg.value) if isinstance(element, _CONVERTED))
         if traced.trace is None:
             return
-        for node in walk(traced.function.node.body):
-            if isinstance(node, cst.BinaryOperation) and traced.file.tree.function(node) is traced.function.node:
-                for side, other in ((node.left, node.right), (node.right, node.left)):
-                    if isinstance(side, _CONVERTED) and traced.trace.holds_tensor(other):
-                        yield side
+        for node in traced.file.once(_operations).get(traced.function.node, ()):
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(side, _CONVERTED) and traced.trace.holds_tensor(other):
+                    yield side
 
     def _converts(self, traced: Traced, call: cst.Call) -> bool:
         """Whether a call makes tensors of the arrays that it is given."""
@@ -90,3 +88,11 @@ class EmbeddedArrays(Analysis):
         if name is None:
             return bool(call.args) and self.kinds.is_model(traced.file, call.func, traced.context)
         return name in _DATASETS or (returns_tensor(name) and name not in _OF_SHAPE)
+
+
+def _operations(file: File) -> dict[Node | None, list[cst.BinaryOperation]]:
+    """The operations of each function."""
+    operations: dict[Node | None, list[cst.BinaryOperation]] = {}
+    for node in file.tree.nodes(cst.BinaryOperation):
+        operations.setdefault(file.tree.function(node), []).append(node)
+    return operations

@@ -95,8 +95,7 @@ class Retracing(Analysis):
 
     def _hands_on_numbers(self) -> bool:
         """Whether a loop of the file that is checked gives a call a number that it changes."""
-        tree = self.file.tree
-        calls = {call for loop in tree.all_loops for call in walk(loop) if isinstance(call, cst.Call)}
+        calls = {call for loop in self.file.tree.all_loops for call in self.file.calls_below.get(loop, ())}
         return any(arg.star or self._is_changed_here(arg.value) for call in calls for arg in call.args)
 
     def _is_changed_here(self, passed: Expression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.rule import load
+from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 VALUE = "import tensorflow\nVALUE = 7\n"
@@ -244,3 +246,30 @@ def test_python_reads_a_file_once_for_its_summary_and_to_take_it(tmp_path: Path)
     assert project.prefilter_scope(source) is not None
     assert project.is_python(source)
     assert not project.is_python(SourceFile.decode(b"def broken(:\n", tmp_path / "part.py", "part.py"))
+
+
+class _Reading(Sources):
+    """Notes which files are read."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+
+    def read(self, path: Path) -> bytes:
+        self.files.append(path.name)
+        return super().read(path)
+
+
+def test_a_notebook_is_let_go_when_it_is_checked(tmp_path: Path) -> None:
+    """Protects memory: nothing imports a notebook, and its pictures are megabytes, which no search of names reads."""
+    (tmp_path / "data.py").write_text("def rows(x):\n    return x\n")
+    code = "import tensorflow as tf\nfrom data import rows\nx = rows.take(tf.zeros(3))\n"
+    cell = {"cell_type": "code", "source": code, "metadata": {}, "outputs": [{"png": "0" * 9000}]}
+    path, sources = tmp_path / "look.ipynb", _Reading()
+    project = Project(tmp_path, NEWEST, sources)
+    source = decode_source(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}).encode(), path, path.name)
+    model = Model.open(source, project)
+    assert model.inference.callees(model.file, model.file.tree.calls[0]) == ()
+    before = project.held_characters
+    model.close()
+    assert sources.files == ["data.py"]
+    assert project.held_characters == before - len(source.text)

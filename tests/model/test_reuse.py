@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from trees import difference
 from typing_in import edited_again
 
 from tflint_gpu.model.python.parsing.parsing import parse_again, parse_module
-from tflint_gpu.model.python.parsing.python_trees import PythonTrees
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees, RetypedText, python_tree
 from tflint_gpu.model.python.parsing.reuse import KnownText
 from tflint_gpu.model.python.syntax.children import children
 
@@ -106,3 +108,39 @@ def test_a_text_that_does_not_parse_leaves_the_former_one_known() -> None:
         parse_again(f"{PROGRAM}x = (\n", former, PythonTrees())
     changed = parse_again(f"{PROGRAM}x = ()\n", former, PythonTrees()).module
     assert changed.body[0] is former.module.body[0]
+
+
+_TYPED = ["'''", "\\", "(", ")", "else:", "@later", "; x = 1", "# \\", "if x:", "    pass", "\f", "async ", "y = [", ""]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_python_trees_of_a_text_that_is_retyped_are_those_of_a_fresh_parse(seed: int) -> None:
+    """Protects what rests on Python's tree where only the statements around a change are parsed again."""
+    chance, rows = (
+        random.Random(seed),
+        (PROGRAM + "x = 1; y = (\n    2)\nz = 1 \\\n\n\nlast = 1\n" + PROGRAM).split("\n"),
+    )
+    retyped, whole, parsed = RetypedText(), list(rows), 0
+    for number in range(400):
+        if number % 3 == 0:
+            rows = list(whole)
+        row = chance.randrange(len(rows))
+        typed = chance.choice(_TYPED)
+        rows[row] = chance.choice([typed, rows[row] + typed, typed + rows[row], f"    {rows[row]}", rows[row].lstrip()])
+        code = "\n".join(rows)
+        expected, tree = python_tree(code), retyped.tree_of(code)
+        assert (tree is None) == (expected is None)
+        if tree is not None and expected is not None:
+            parsed += 1
+            assert ast.dump(tree, include_attributes=True) == ast.dump(expected, include_attributes=True)
+    assert parsed > 50
+
+
+def test_of_a_text_that_is_retyped_python_parses_what_is_around_the_change() -> None:
+    """Protects the time of a keystroke in a long text."""
+    retyped = RetypedText()
+    former = retyped.tree_of(PROGRAM)
+    tree = retyped.tree_of(PROGRAM.replace("def h(): return 1", "def h(): return 22"))
+    assert former is not None and tree is not None
+    assert tree.body[0] is former.body[0]
+    assert tree.body[-1] is not former.body[-1]

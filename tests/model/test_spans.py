@@ -53,6 +53,17 @@ def test_compound_statements_and_the_whole_tree_agree(text: str) -> None:
         assert Spans(tree, text).of(node, node) == expected[other]
 
 
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_node_lies_in_what_is_above_it(text: str) -> None:
+    """Protects what asks whether a call is in a loop or a function: it is told by the order of the code alone."""
+    tree = Tree(parse_module(text))
+    for node in (tree.module, *tree.parents):
+        above = {node, *tree.ancestors(node)}
+        assert [tree.within(node, outer) for outer in tree.parents] == [outer in above for outer in tree.parents]
+        assert tree.within(node, tree.module)
+        assert not tree.within(cst.Name("elsewhere"), node)
+
+
 def test_one_statement_is_written_and_not_the_file() -> None:
     """Protects the reason for all this: a place in one function costs that function."""
     text = "class A:\n    def b(self):\n        c(1)\n\n    def d(self):\n        e(1)\n\n\nf(1)\n"

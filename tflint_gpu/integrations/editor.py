@@ -17,6 +17,7 @@ from tflint_gpu.integrations.kept_findings import moved
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Sources
 from tflint_gpu.model.python.parsing.parsing import parse_again
+from tflint_gpu.model.python.parsing.python_trees import RetypedText
 from tflint_gpu.model.python.project.module_files import ModuleFiles
 from tflint_gpu.model.python.syntax.spans import ReadStatements
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
@@ -30,6 +31,8 @@ from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 
 if TYPE_CHECKING:
+    import ast
+
     import libcst as cst
 
     from tflint_gpu.model.python.parsing.python_trees import PythonTrees
@@ -166,6 +169,7 @@ class BufferedSources(Sources):
         self._found: dict[tuple[Path, str], tuple[bytes, Any]] = {}
         self._found_in = 0
         self._places: dict[Path, ModuleFiles] = {}
+        self._retyped = RetypedText()
         self.dependencies: dict[Path, bytes | None] = {}
 
     def begin(self, buffers: Mapping[Path, bytes]) -> None:
@@ -199,6 +203,10 @@ class BufferedSources(Sources):
         if known is None or not known.still_holds():
             known = self._places[root] = super().module_files(root)
         return known
+
+    def python_tree(self, code: str) -> ast.Module | None:
+        """The tree of some code, of which the statements that the former one had, too, are not parsed again."""
+        return self._retyped.tree_of(code)
 
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of the last time, if the text is the same; else what of it is the same is kept."""

@@ -91,6 +91,7 @@ class Model:
         """Drop everything, so that it dies now: the analyses know each other, and some the model, in circles."""
         vars(self.inference.definitions).clear()
         vars(self.inference).clear()
+        self.project.leave(self.file)
         vars(self).clear()
 
     @cached_property

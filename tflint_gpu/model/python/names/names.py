@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from functools import lru_cache
 
 import libcst as cst
 
@@ -49,6 +50,7 @@ _STAR_NAMES = {
 }
 
 
+@lru_cache(maxsize=4096)
 def canonical(dotted: str) -> str:
     """The canonical form of a dotted name that is already free of aliases."""
     for prefix, short in _PREFIXES:
@@ -83,6 +85,7 @@ class Names:
         self._re_exported = re_exported
         self._known: dict[Node, str | None] = {}
         self._written: dict[Node, str | None] = {}
+        self._canonicals: dict[str, str] = {}
         self._simple = self._fixed_names()
         self._unbound: str | None = "" if "*" in tree.root.bindings else None
 
@@ -189,7 +192,10 @@ class Names:
 
     def _canonical(self, target: str) -> str:
         """The canonical name of an import, also of one by which a file of the project hands a library on."""
-        return canonical(self._re_exported(target))
+        known = self._canonicals.get(target)
+        if known is None:
+            known = self._canonicals[target] = canonical(self._re_exported(target))
+        return known
 
     def _target(self, binding: Binding) -> str | None:
         if binding.kind == "import":

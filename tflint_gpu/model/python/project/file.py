@@ -50,6 +50,8 @@ class File:
         self.flow = Flow(self.tree)
         self.branches = Branches(self.tree)
         self.names = Names(self.tree, self.flow, re_exported)
+        self.name = self.names.of
+        """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
         self.parameters: dict[tuple[FunctionNode, bool], list[cst.Param]] = {}
         self._answers: dict[Callable[[File], Any], Any] = {}
 
@@ -111,10 +113,6 @@ class File:
         if script is None:
             raise reason
         return cls.parse(script, parse, re_exported, python, statements)
-
-    def name(self, expr: Node | None) -> str | None:
-        """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
-        return self.names.of(expr)
 
     @cached_property
     def imports(self) -> Imports:
@@ -319,10 +317,9 @@ class File:
     @cached_property
     def names_given(self) -> frozenset[str]:
         """The names that the file gives to functions, classes, variables and attributes; parameters apart."""
-        names = set(self.attributes_given)
-        for scope in self.tree.scopes.values():
-            names.update(name for name, bindings in scope.bindings.items() if bindings[-1].kind != "parameter")
-        return frozenset(names)
+        scopes = self.tree.scopes.values()
+        bound = (name for scope in scopes for name, known in scope.bindings.items() if known[-1].kind != "parameter")
+        return self.attributes_given.union(bound)
 
     @cached_property
     def attributes_given(self) -> frozenset[str]:

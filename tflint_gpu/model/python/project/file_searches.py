@@ -11,12 +11,10 @@ from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import FunctionsByName, functions_by_name
 from tflint_gpu.model.python.project.declarations import renamed, words_of_bases
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.import_graph import ImportGraph
+from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
 from tflint_gpu.text.bytesearch import Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
-MOST_CLOSURES = 4
-"""Of so many what is found of all their files is held: the functions, or names, of 500 files take a megabyte."""
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
 
 
@@ -55,6 +53,11 @@ class KnownSummaries:
         """Whether a summary of a file's code is known."""
         text, summary = self._known.get(path, ("", None))
         return summary is not None and text == code
+
+    def forget(self, path: Path) -> None:
+        """Let the summary of a file go."""
+        code, _ = self._known.pop(path, ("", None))
+        self.characters -= len(code)
 
     def _read(self, path: Path, data: bytes) -> tuple[str, FileSummary | None] | None:
         """The code and the summary of a file's bytes; None where they are no text."""

@@ -10,6 +10,9 @@ from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.module_files import ModuleFiles
 from tflint_gpu.text.source import SourceFile
 
+MOST_CLOSURES = 4
+"""Of so many what is found of all their files is held: the functions, or names, of 500 files take a megabyte."""
+
 
 class ImportGraph:
     """The imports between the files of a project, each file read once.
@@ -93,6 +96,8 @@ class ImportGraph:
         """The files of a closure that import one."""
         known = self._importers.get(closure)
         if known is None:
+            if len(self._importers) == MOST_CLOSURES:
+                del self._importers[next(iter(self._importers))]
             known = self._importers[closure] = {}
             for path in closure:
                 for imported in self.imported_paths(path):

@@ -18,8 +18,8 @@ from tflint_gpu.model.python.project.declarations import (
     names_given,
 )
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.file_searches import MOST_CLOSURES, FileSearches, KnownSummaries
-from tflint_gpu.model.python.project.import_graph import ImportGraph
+from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries
+from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
 from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
@@ -61,14 +61,14 @@ class Project:
         self._parsed_once: set[Path] = set()
         self._parsed_again = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
-        self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
+        self._own: tuple[SourceFile, Mentioned] | None = None
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
         self._together: dict[tuple[str, frozenset[Path]], frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
-        self._python = PythonTrees()
+        self._python = PythonTrees(self.sources.python_tree)
         self._summaries = KnownSummaries(self._bytes, self._python)
         self._searches = FileSearches(self._bytes, self._imports, self._summaries)
 
@@ -112,6 +112,16 @@ class Project:
     def is_open(self, file: File) -> bool:
         """Whether a file is the one that others of the project see."""
         return self._files.get(file.source.path) is file
+
+    def leave(self, file: File) -> None:
+        """Let a file go whose check is over, if no other one can import it: a notebook, whose outputs are megabytes."""
+        path = file.source.path
+        if path.suffix != ".py" and self._files.get(path) is file and not self._keeps_all:
+            del self._files[path]
+            self._kept_characters -= len(file.source.text)
+            self._summaries.forget(path)
+            self._own = None
+            file.close()
 
     def kept(self, what: str) -> dict[Any, Any]:
         """What was found out of the files that are open, by what it is; it goes when they go."""
@@ -214,10 +224,9 @@ class Project:
 
     def program_mentions(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
-        known = self._own.get(source.path)
-        if known is None or known[0] is not source:
-            known = self._own[source.path] = source, Mentioned(source.text.encode("utf-8", "replace"))
-        return known[1].any_of(required) or self.others_mention(source, required)
+        if self._own is None or self._own[0] is not source:
+            self._own = source, Mentioned(source.text.encode("utf-8", "replace"))
+        return self._own[1].any_of(required) or self.others_mention(source, required)
 
     def others_mention(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether one of the project's files that a file's imports reach has one of some byte strings."""

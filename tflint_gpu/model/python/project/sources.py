@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tflint_gpu.dependencies import read_bytes
-from tflint_gpu.model.python.parsing.python_trees import PythonTrees
+from tflint_gpu.model.python.parsing.python_trees import PythonTrees, python_tree
 from tflint_gpu.model.python.project.module_files import ModuleFiles
 
 if TYPE_CHECKING:
+    import ast
+
     import libcst as cst
 
     from tflint_gpu.model.python.syntax.spans import ReadStatements
@@ -43,6 +45,10 @@ class Sources:
     def read(self, path: Path) -> bytes:
         """The bytes of a file. Raises OSError if there are none."""
         return read_bytes(str(path))
+
+    def python_tree(self, code: str) -> ast.Module | None:
+        """What Python's parser makes of some code, which nobody may change; None for what only libcst takes."""
+        return python_tree(code)
 
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of a file's text. Raises what libcst's parser does."""

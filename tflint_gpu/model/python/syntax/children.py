@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from functools import cache
+from itertools import chain, count
 
 import libcst as cst
 
@@ -15,7 +17,7 @@ _MEANINGLESS = frozenset(
         "header footer indent comma semicolon equal colon dot first_colon second_colon star operator "
         "comparison_operator attr keyword start end prefix conversion equality asynchronous relative encoding "
         "default_indent default_newline has_trailing_newline annotation type_parameters posonly_ind "
-        "star_equal"
+        "star_equal leading_whitespace separator trailing_comma"
     ).split()
 )
 _LEAVES = (cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis, cst.Pass)
@@ -96,3 +98,14 @@ def spelling(node: Node) -> str:
     own = "" if operator is None else type(operator).__name__
     own += "" if keyword is None else f"{keyword.value}="
     return f"{kind.__name__}{getattr(node, 'star', '') or ''}({own} {', '.join(parts)})"
+
+
+def numbered(nodes: Iterable[Node]) -> dict[Node, int]:
+    """Each node with its place among some."""
+    return dict(zip(nodes, chain.from_iterable(map(_numbers, count())), strict=False))
+
+
+@cache
+def _numbers(block: int) -> list[int]:
+    """A thousand numbers: the same objects for all files, since one takes as much memory as its entry in a dict."""
+    return list(range(1000 * block, 1000 * block + 1000))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE, children
+from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE, children, numbered
 from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding, BindingKind, Path, Scope
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, parameters
 
@@ -42,6 +42,7 @@ class Tree:
         self.yields: list[cst.Yield] = []
         self.expression_statements: list[cst.Expr] = []
         self._places: dict[Node, Scope] = {}  # of the nodes whose scope is asked for most
+        self._ends: dict[Node, int] = {}
         self.root = Scope("module", module, None)
         self.scopes[module] = self.root
         self._walk()
@@ -49,7 +50,7 @@ class Tree:
     @cached_property
     def order(self) -> dict[Node, int]:
         """The place of each node in the order of the code."""
-        return {node: index for index, node in enumerate(self.parents)}
+        return numbered(self.parents)
 
     @cached_property
     def functions_in(self) -> dict[FunctionNode, list[FunctionNode]]:
@@ -130,13 +131,21 @@ class Tree:
 
     def within(self, node: Node, outer: Node) -> bool:
         """Whether `node` is `outer` or lies in it."""
-        parents = self.parents
-        ancestor: Node | None = node
-        while ancestor is not None:
-            if ancestor is outer:
-                return True
-            ancestor = parents.get(ancestor)
-        return False
+        if node is outer:
+            return True
+        here, start = self.order.get(node), self.order.get(outer)
+        if here is None or start is None:
+            return here is not None and outer is self.module
+        return start < here <= self._end(outer)
+
+    def _end(self, outer: Node) -> int:
+        """The place in the order of the code of the last node in another one."""
+        if outer not in self._ends:
+            last = outer
+            while inner := children(last):
+                last = inner[-1]
+            self._ends[outer] = self.order[last]
+        return self._ends[outer]
 
     @cached_property
     def uses(self) -> dict[str, list[cst.Name]]:
@@ -342,7 +351,6 @@ class Tree:
         self.expression_statements.append(node)
 
 
-# libcst's classes are abstract ones, of which `isinstance` asks Python code.
 _STATEMENTS = frozenset([cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()])
 _BLOCKS = frozenset([cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module])
 _BODIED = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])

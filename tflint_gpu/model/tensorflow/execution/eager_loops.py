@@ -38,6 +38,7 @@ class EagerLoops(Analysis):
         self.training = model.once(Training)
         self.runtime = model.once(Runtime)
         self.data = model.once(LoopData)
+        self._no_places: dict[LoopNode, bool] = {}
 
     @cached_property
     def seen(self) -> list[tuple[File, LoopNode]]:
@@ -50,6 +51,11 @@ class EagerLoops(Analysis):
 
     def is_no_place(self, file: File, loop: LoopNode) -> bool:
         """Whether speed does not matter in a loop, or nothing in it is eager: short, for debugging, traced, a graph."""
+        if loop not in self._no_places:
+            self._no_places[loop] = self._is_no_place(file, loop)
+        return self._no_places[loop]
+
+    def _is_no_place(self, file: File, loop: LoopNode) -> bool:
         function = file.tree.function(loop)
         if function is not None and self.tracing.is_traced(file, function):
             return True

@@ -35,6 +35,7 @@ class Invocations(Analysis):
         self.data = model.once(LoopData)
         self._run: dict[tuple[cst.Call, Context | None, bool], tuple[Callee, ...]] = {}
         self._plainly_eager: dict[tuple[Node, File], bool] = {}
+        self._in_iterations: dict[LoopNode, list[cst.Call]] = {}
 
     def eager(
         self,
@@ -107,12 +108,14 @@ class Invocations(Analysis):
 
     def _own(self, file: File, loop: LoopNode, names: frozenset[str] = frozenset()) -> list[Invocation]:
         """The calls in the loop itself, and run in its iterations."""
-        function = file.tree.function(loop)
-        return [
-            Invocation(file, call, None, file, loop, names=names)
-            for call in file.calls_below.get(loop, ())
-            if file.tree.function(call) is function and is_in_iteration(file, loop, call)
-        ]
+        if loop not in self._in_iterations:
+            function = file.tree.function(loop)
+            self._in_iterations[loop] = [
+                call
+                for call in file.calls_below.get(loop, ())
+                if file.tree.function(call) is function and is_in_iteration(file, loop, call)
+            ]
+        return [Invocation(file, call, None, file, loop, names=names) for call in self._in_iterations[loop]]
 
     def _leads_to(self, invocation: Invocation, substrings: tuple[bytes, ...]) -> bool:
         """Whether a call may run functions of files that have to do with some byte strings."""

@@ -48,9 +48,15 @@ class Repetitions(Analysis):
         super().__init__(model)
         self.data = model.once(LoopData)
         self.invocations = model.once(Invocations)
+        self._of_methods: dict[tuple[str, ...], tuple[Invocation, ...]] = {}
 
-    def of_methods(self, *methods: str) -> list[Invocation]:
+    def of_methods(self, *methods: str) -> tuple[Invocation, ...]:
         """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""
+        if methods not in self._of_methods:
+            self._of_methods[methods] = tuple(self._repeated(methods))
+        return self._of_methods[methods]
+
+    def _repeated(self, methods: tuple[str, ...]) -> Iterator[Invocation]:
         substrings = tuple(f".{method}(".encode() for method in methods)
         invocations: dict[cst.Call, Invocation] = {}
         for file, loop in self.loops(substrings):
@@ -62,7 +68,7 @@ class Repetitions(Analysis):
                     known is None or len(invocation.path) <= len(known.path)
                 ):
                     invocations[invocation.call] = invocation
-        return [run for run in invocations.values() if not self._is_occasional(run)]
+        return (run for run in invocations.values() if not self._is_occasional(run))
 
     def outwards(self, invocation: Invocation) -> Iterator[Invocation]:
         """A call in the loop that repeats it, then in the loops of the same function around that one."""

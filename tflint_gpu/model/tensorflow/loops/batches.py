@@ -70,9 +70,15 @@ class LoopData(Analysis):
         self.pipelines = model.once(Pipelines)
         self.arrays = NumpyArrays(self.inference, self.constants)
         self._lengths: dict[Node, int | None] = {}
+        self._batches: dict[Node, Batches | None] = {}
 
     def batches(self, file: File, loop: LoopNode) -> Batches | None:
         """What a loop goes through; None where it is little, or nothing that looks like data."""
+        if loop not in self._batches:
+            self._batches[loop] = self._batches_of(file, loop)
+        return self._batches[loop]
+
+    def _batches_of(self, file: File, loop: LoopNode) -> Batches | None:
         names: set[str] = set()
         sources: set[Node] = set()
         slices: set[Node] = set()

@@ -77,6 +77,7 @@ class Runtime(Analysis):
         super().__init__(model)
         self.guards = model.once(Guards)
         self._graph_files: dict[File, bool] = {}
+        self._initialising: dict[Node, str | None] = {}
         self._graphs: dict[File, tuple[frozenset[Node], frozenset[Node | None]]] = {}
 
     @property
@@ -219,9 +220,9 @@ class Runtime(Analysis):
         for other in file.calls_in.get(function, []):
             if tree.order[other] >= here:
                 break
-            if other in around or self._may_not_run(file, other, around):
+            if other in around or self._initialising.get(other, "") is None or self._may_not_run(file, other, around):
                 continue
-            name = self.initialises(file, other)
+            name = self._initialising[other] = self.initialises(file, other)
             if name is not None:
                 return Initialiser(file, other, name)
         return self._initialising_import(file, node) or self._initialiser_at_callers(site)

@@ -191,15 +191,9 @@ class Consumers(Analysis):
                 target = statement.targets[0].target
                 if isinstance(target, cst.Name):
                     assigned.append((target.value, statement))
-        if not assigned:
-            return
-        read = {
-            node.value
-            for node in file.tree.nodes(cst.Name)
-            if file.tree.parents[node].__class__ not in (cst.AssignTarget, cst.AnnAssign)
-        }
         for name, statement in assigned:
-            if name not in read:
+            uses = (file.tree.parents[use] for use in file.tree.uses[name])
+            if all(isinstance(use, cst.AssignTarget | cst.AnnAssign) for use in uses):
                 yield file, "unused", statement.value, statement
 
     def iterated_by_next(self, file: File, loop: Node) -> Iterator[tuple[File, Expression]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -26,18 +26,18 @@ class ModelClasses(Analysis):
 
     def of_receivers(self, calls: Iterable[cst.Call]) -> frozenset[Node]:
         """The classes of the models whose methods are called, such as `fit`, and of their layers."""
-        classes: dict[Node, Class] = {}
+        classes, known = dict[Node, Class](), dict[Node, int]()
         for call in calls:
             if isinstance(call.func, cst.Attribute) and self.kinds.is_model(self.file, call.func.value):
-                self._add(classes, self.file, call.func.value, 0)
+                self._add(classes, self.file, call.func.value, known)
         return self._with_parts(classes)
 
     def of_called(self, calls: Iterable[tuple[File, cst.Call]]) -> frozenset[Node]:
         """The classes of the models and layers that are called, and of their layers."""
-        classes: dict[Node, Class] = {}
+        classes, known = dict[Node, Class](), dict[Node, int]()
         for file, call in calls:
             if self.kinds.must_be(file, call.func, "model", "layer"):
-                self._add(classes, file, call.func, 0)
+                self._add(classes, file, call.func, known)
         return self._with_parts(classes)
 
     def _with_parts(self, classes: dict[Node, Class]) -> frozenset[Node]:
@@ -51,23 +51,44 @@ class ModelClasses(Analysis):
                     queue.append(related)
         return frozenset(classes)
 
-    def _add(self, classes: dict[Node, Class], file: File, expr: Expression, depth: int) -> None:
-        """The project's own classes of a layer, a model, and of the layers of which a model is made."""
+    def _add(
+        self, classes: dict[Node, Class], file: File, expr: Expression, known: dict[Node, int], depth: int = 0
+    ) -> None:
+        """The project's own classes of a layer, a model, and of the layers of which a model is made.
+
+        Arguments:
+            known: what was taken apart before, and how deep it lay then.
+        """
         if depth >= MODEL_PARTS.limit:
             self.inference.meet(MODEL_PARTS)
             return
         for origin in self.inference.of(file, expr):
-            cls, home = self.inference.instance_class(origin), origin.file
+            cls = self.inference.instance_class(origin)
             if cls is not None:
                 classes[cls.node] = cls
-            elif origin.call is not None and origin.made_by in _SEQUENTIAL:
-                layers = argument(origin.call, 0, "layers")
-                for element in layers.elements if isinstance(layers, cst.List | cst.Tuple) else ():
-                    self._add(classes, home, element.value, depth + 1)
-                bound = home.bound_to(origin.call)
-                for call in home.method_calls("add") if bound is not None else ():
-                    if isinstance(call.func, cst.Attribute) and dotted_name(call.func.value) == bound and call.args:
-                        self._add(classes, home, call.args[0].value, depth + 1)
-            elif origin.call is not None and origin.made_by in _FUNCTIONAL:
-                for call in home.calls_in.get(home.tree.function(origin.call), ()):
-                    self._add(classes, home, call.func, depth + 1)
+                continue
+            call, home = origin.call, origin.file
+            made_by = origin.made_by if call is not None else None
+            if call is None or made_by not in _SEQUENTIAL | _FUNCTIONAL:
+                continue
+            is_functional = made_by in _FUNCTIONAL
+            whole = home.tree.function(call) or home.tree.module if is_functional else call
+            if known.get(whole, MODEL_PARTS.limit) > depth:
+                known[whole] = depth
+                for part in _functional_parts(home, call) if is_functional else _sequential_parts(home, call):
+                    self._add(classes, home, part, known, depth + 1)
+
+
+def _functional_parts(file: File, call: cst.Call) -> Iterator[Expression]:
+    """What is called where a functional model is built."""
+    yield from (other.func for other in file.calls_in.get(file.tree.function(call), ()))
+
+
+def _sequential_parts(file: File, call: cst.Call) -> Iterator[Expression]:
+    """The layers that a `Sequential` is given, and that are added to it."""
+    layers = argument(call, 0, "layers")
+    yield from (element.value for element in layers.elements) if isinstance(layers, cst.List | cst.Tuple) else ()
+    bound = file.bound_to(call)
+    for adding in file.method_calls("add") if bound is not None else ():
+        if isinstance(adding.func, cst.Attribute) and dotted_name(adding.func.value) == bound and adding.args:
+            yield adding.args[0].value
