@@ -190,19 +190,39 @@ print(len(tf.config.list_logical_devices("CPU")), float(scale))
 """
 
 
-def test_devices_are_configured_first(tmp_path: Path) -> None:
-    """Protects TFG402's fix, in processes of their own, for a runtime starts once: it raises, then there are two."""
+THREADS = """\
+import tensorflow as tf
+
+scale = tf.constant(2.0)
+count = 3
+# threads
+tf.config.threading.set_inter_op_parallelism_threads(count)  # of them
+print(tf.config.threading.get_inter_op_parallelism_threads(), float(scale))
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "moved", "first", "error", "printed"),
+    [
+        (LATE, "set_logical_device_configuration(", "# a scale\nscale = ", "Virtual devices cannot be", "2 2.0\n"),
+        (THREADS, "# threads\ntf.config.threading.set_inter_op", "scale = ", "Inter op parallelism cannot", "3 2.0\n"),
+    ],
+    ids=["devices", "threads"],
+)
+def test_what_starts_the_runtime_comes_later(
+    program: str, moved: str, first: str, error: str, printed: str, tmp_path: Path
+) -> None:
+    """Protects TFG402's fix, in processes of their own, for a runtime starts once: it raises, then all is set."""
     pytest.importorskip("tensorflow")
-    after = stable(LATE, tmp_path, "TFG402")
-    assert after.count("#") == LATE.count("#")
-    assert "# two of them\nif cpus:" in after
-    assert after.index("set_logical_device_configuration(") < after.index("# a scale\nscale = ")
+    after = stable(program, tmp_path, "TFG402")
+    assert after.count("#") == program.count("#")
+    assert after.index(moved) < after.index(first)
     before, then = (
         subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
-        for text in (LATE, after)
+        for text in (program, after)
     )
-    assert "Virtual devices cannot be modified" in before.stderr
-    assert then.stdout == "2 2.0\n"
+    assert error in before.stderr
+    assert then.stdout == printed
 
 
 UNFIXED = {

@@ -150,7 +150,15 @@ if TYPE_CHECKING:
         grows_list_while_traced,
         has_effects_while_traced,
     )
-    from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
+    from tflint_gpu.model.tensorflow.runtime.runtime import (
+        GROWTH,
+        INTER_THREADS,
+        INTRA_THREADS,
+        LOGICAL,
+        VISIBLE,
+        Initialiser,
+        Runtime,
+    )
     from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
     from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import imports_tensorflow_1, is_for_tensorflow_1
     from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
@@ -260,7 +268,7 @@ _NAMES = {
         "asks_values_while_traced creates_while_traced draws_while_traced gives_numpy_tensors "
         "grows_list_while_traced has_effects_while_traced"
     ),
-    "tensorflow.runtime.runtime": "GROWTH Initialiser LOGICAL Runtime VISIBLE",
+    "tensorflow.runtime.runtime": "GROWTH INTER_THREADS INTRA_THREADS Initialiser LOGICAL Runtime VISIBLE",
     "tensorflow.runtime.strategies": "ScopeSide Strategies",
     "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
     "tensorflow.runtime.visibility": "Visibility",

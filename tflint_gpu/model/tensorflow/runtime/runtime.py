@@ -32,6 +32,9 @@ LOGICAL = frozenset(
     ]
 )
 VISIBLE = frozenset(["tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"])
+INTRA_THREADS = "tf.config.threading.set_intra_op_parallelism_threads"
+INTER_THREADS = "tf.config.threading.set_inter_op_parallelism_threads"
+"""With the three above all setters of `tf.config` that raise later: the others reach a runtime that has started."""
 _INITIALISERS = frozenset(
     [
         "tf.Variable",
@@ -198,9 +201,9 @@ class Runtime(Analysis):
             if device is not None:
                 yield call, device
 
-    def device_settings(self) -> Iterator[tuple[File, cst.Call]]:
-        """The calls that set devices up: in this file, and in functions of other files of the program."""
-        names = sorted(GROWTH | LOGICAL | VISIBLE)
+    def startup_settings(self) -> Iterator[tuple[File, cst.Call]]:
+        """The calls that set devices or threads up: in this file, and in functions of other files of the program."""
+        names = sorted({*GROWTH, *LOGICAL, *VISIBLE, INTRA_THREADS, INTER_THREADS})
         words = dict.fromkeys(name.rpartition(".")[2] for name in names)
         for file in dict.fromkeys(file for word in words for file in self.inference.files_using(word)):
             for call in file.calls(*names):
