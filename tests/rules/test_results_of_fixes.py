@@ -13,6 +13,17 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh"), tf.ker
 dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5)
 """
 
+FOLLOWING = (
+    MODEL
+    + """\
+model.build((None, 4))
+target = tf.keras.models.clone_model(model)
+model.compile("sgd", "mse")
+for x, y in dataset:
+    model.train_on_batch(x, y)
+"""
+).rstrip("\n")
+
 # Programs by what they are about: the rule, the program, and what must be in it when it is fixed.
 SAME = {
     "comments in what is written anew": (
@@ -221,6 +232,80 @@ for x, y in dataset:
 result = target.get_weights()
 """,
         ["    for mine, other in zip(target.weights, model.weights):\n        mine.assign(other)  # follows\n"],
+    ),
+    "weights that follow in two statements": (
+        "TFG213",
+        FOLLOWING
+        + """
+    latest = model.get_weights()  # latest
+    target.set_weights(latest)  # follows
+result = target.get_weights()
+""",
+        [
+            "    # latest\n    for mine, other in zip(target.weights, model.weights):\n        mine.assign(other)  # follows\n"
+        ],
+    ),
+    "a moving average": (
+        "TFG213",
+        FOLLOWING
+        + """
+    pairs = zip(model.get_weights(), target.get_weights())
+    target.set_weights([0.25 * new + (1 - 0.25) * old for new, old in pairs])  # slowly
+result = target.get_weights()
+""",
+        [
+            "    for new, old in zip(model.weights, target.weights):\n"
+            "        old.assign(0.25 * new + (1 - 0.25) * old)  # slowly\n"
+        ],
+    ),
+    "moving averages of an agent's networks": (
+        "TFG213",
+        MODEL
+        + """
+model.build((None, 4))
+
+
+class Agent:
+    def __init__(self, tau):
+        self.tau = tau
+        self.nets = [model, tf.keras.models.clone_model(model)]
+        self.actor, self.critic = self.nets
+        self.slow_actor, self.slow_critic = [tf.keras.models.clone_model(net) for net in self.nets]
+        self.actor.compile("sgd", "mse")
+        self.critic.compile("sgd", "mse")
+
+    def learn(self, x, y):
+        self.actor.train_on_batch(x, y)
+        self.critic.train_on_batch(x, y)
+        self.follow()
+
+    def follow(self):
+        # of the actor
+        fast = self.actor.get_weights()
+        slow = self.slow_actor.get_weights()
+        ours = self.critic.get_weights()
+        theirs = self.slow_critic.get_weights()
+
+        for i in range(len(fast)):
+            slow[i] = self.tau * fast[i] + (1 - self.tau) * slow[i]  # slowly
+
+        for i, weight in enumerate(ours):
+            theirs[i] = theirs[i] * 0.5 + weight / 2
+
+        self.slow_actor.set_weights(slow)
+        self.slow_critic.set_weights(theirs)
+
+
+agent = Agent(0.1)
+for x, y in dataset:
+    agent.learn(x, y)
+result = [*agent.slow_actor.get_weights(), *agent.slow_critic.get_weights()]
+""",
+        [
+            "        for mine, other in zip(self.slow_actor.weights, self.actor.weights):\n"
+            "            mine.assign(self.tau * other + (1 - self.tau) * mine)  # slowly\n\n",
+            "        for mine, weight in zip(self.slow_critic.weights, self.critic.weights):\n",
+        ],
     ),
     "a cell": (
         "TFG601",
@@ -602,6 +687,23 @@ def test_what_the_fix_promises(rule: str, program: str, part: str, tmp_path: Pat
 
 
 UNFIXED = {
+    "weights that are given back after a step": (
+        "TFG213",
+        FOLLOWING.replace("    model.train", "    before = model.get_weights()\n    model.train")
+        + "\n    model.set_weights(before)\n",
+    ),
+    "a moving average of which more is read": (
+        "TFG213",
+        FOLLOWING
+        + "\n    fast = model.get_weights()\n    slow = target.get_weights()\n    for i in range(len(fast)):\n"
+        "        slow[i] = 0.5 * slow[i] + 0.5 * fast[i]\n    target.set_weights(slow)\n    print(fast[0])\n",
+    ),
+    "a moving average with another weight's": (
+        "TFG213",
+        FOLLOWING
+        + "\n    fast = model.get_weights()\n    slow = target.get_weights()\n    for i in range(len(fast)):\n"
+        "        slow[i] = 0.5 * slow[i] + 0.5 * fast[i] * fast[0].mean()\n    target.set_weights(slow)\n",
+    ),
     "a number that a loop changes": (
         "TFG207",
         MODEL.replace("model =", "inner =")
