@@ -307,6 +307,63 @@ result = [*agent.slow_actor.get_weights(), *agent.slow_critic.get_weights()]
             "        for mine, weight in zip(self.slow_critic.weights, self.critic.weights):\n",
         ],
     ),
+    "a step that prints and keeps": (
+        "TFG202",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD(0.1)
+square = tf.keras.losses.MeanSquaredError()
+shown = []
+
+
+class Trainer:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+        self.last = 0.0
+
+    def step(self, x, y):
+        x = np.asarray(x) * 2  # twice
+        # forward
+        with tf.GradientTape() as tape:
+            loss = square(y, self.net(x, training=False))  # the loss
+        grads = tape.gradient(loss, self.net.trainable_variables)
+        self.optimizer.apply_gradients(zip(grads, self.net.trainable_variables))
+        shown.append(float(loss))
+        self.last = loss.numpy()
+        return loss
+
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+for trainer in (Trainer(model, optimizer), Trainer(net, tf.keras.optimizers.Adam(0.1))):
+    for x, y in dataset:
+        trainer.step(x, y)
+result = [*shown, trainer.last, *model.get_weights(), *net.get_weights()]
+""",
+        [
+            "    @tf.function\n    def traced_step(self, x, y):",
+            "        loss = self.traced_step(x, y)\n        shown.append",
+        ],
+    ),
+    "a step of batches of arrays": (
+        "TFG202",
+        MODEL
+        + """
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+optimizer = tf.keras.optimizers.SGD(0.1)
+inputs, labels = np.array(data, "float64"), np.arange(24).reshape(24, 1) % 2
+for number in range(100):
+    rows = np.random.randint(0, 24, 8)
+    x, y = inputs[rows], labels[rows]
+    with tf.GradientTape() as tape:
+        loss = tf.keras.losses.sparse_categorical_crossentropy(y_true=y, y_pred=model(x), from_logits=True)
+        loss = tf.reduce_mean(loss)
+        print(number, loss.numpy())
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+result = model.get_weights()
+""",
+        ["def train_step(model, x, y):", "    loss = train_step(model, x, y)\n    print(number, loss.numpy())"],
+    ),
     "a cell": (
         "TFG601",
         """

@@ -72,6 +72,22 @@ def ways(
             waiting.extend(callers(inference, place))
 
 
+def runs_once(inference: Inference, site: RunSite) -> bool:
+    """Whether a program certainly runs a place no more than once."""
+    seen = set[Node]()
+    while site.node not in seen:
+        seen.add(site.node)
+        in_comprehension = any(isinstance(node, cst.BaseComp) for node in site.file.tree.ancestors(site.node))
+        if in_comprehension or any(site.loops()):
+            return False
+        function, sites = site.function, list(callers(inference, site))
+        if len(sites) != 1:
+            is_of_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+            return not sites and not is_of_object
+        (site,) = sites
+    return False
+
+
 class EveryWay:
     """Whether something is so on every way that leads to a place.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite, callers
+from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, call_outline
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
+from tflint_gpu.model.python.syntax.syntax import Expression, displayed
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -39,7 +39,7 @@ class TracedCalls(Analysis):
             return None
         origins = self.inference.of(file, called)
         unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
-        if len(unbuilt) > 1 or not all(map(self._is_made_once, unbuilt.values())):
+        if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
         for origin in origins:
             cls = self.inference.instance_class(origin)
@@ -56,21 +56,6 @@ class TracedCalls(Analysis):
             return True
         is_sequential = (origin.made_by or "").rpartition(".")[2] == "Sequential"
         return is_sequential and call is not None and not any(text in origin.file.code(call) for text in _BUILT)
-
-    def _is_made_once(self, origin: Origin) -> bool:
-        """Whether a program certainly makes no second model where it makes this one."""
-        site, seen = RunSite(origin.file, origin.node), set[Node]()
-        while site.node not in seen:
-            seen.add(site.node)
-            in_comprehension = any(isinstance(node, cst.BaseComp) for node in site.file.tree.ancestors(site.node))
-            if in_comprehension or any(site.loops()):
-                return False
-            function, sites = site.function, list(callers(self.inference, site))
-            if len(sites) != 1:
-                is_of_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
-                return not sites and not is_of_object
-            (site,) = sites
-        return False
 
     def _relaxed(self) -> str:
         name = "reduce_retracing" if self.target.tensorflow >= _NAMED_SINCE else "experimental_relax_shapes"
