@@ -89,6 +89,19 @@ class HostEffects(Analysis):
                 yield Blocker(reached.file, reached.node)
                 return
 
+    def frozen(self, function: Function) -> Iterator[Blocker]:
+        """The names and attributes that a function, and all that it calls, reads and that may get another value."""
+        queue, seen = [function], {function.node}
+        for reached in queue[: EFFECT_FUNCTIONS.limit]:
+            for node in walk(reached.node.body):
+                if isinstance(node, cst.Name):
+                    yield from self._of_name(reached, node)
+                elif isinstance(node, cst.Attribute):
+                    yield from self._of_attribute(reached, node)
+            called = [other for other in self._called(reached) if other.node not in seen]
+            seen.update(other.node for other in called)
+            queue.extend(called)
+
     def _called(self, function: Function) -> Iterator[Function]:
         """The functions of the project that it calls, those of its models and layers too."""
         for call in _calls(function):
