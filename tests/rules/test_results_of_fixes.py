@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import findings
+from checks import findings, fixed
 from fixed_programs import HEAD, assert_same_results, results, stable
 
 MODEL = """\
@@ -363,6 +363,48 @@ for number in range(100):
 result = model.get_weights()
 """,
         ["def train_step(model, x, y):", "    loss = train_step(model, x, y)\n    print(number, loss.numpy())"],
+    ),
+    "calls of one model with other names": (
+        "TFG207",
+        MODEL
+        + """
+
+def sums(batches):
+    return [tf.reduce_sum(model(images, training=False)) for images, _ in batches]
+
+
+def peaks(batches):
+    peaks = []
+    for x, _ in batches:
+        peaks.append(tf.reduce_max(model(x, training=False)))
+    return peaks
+
+
+result = sums(dataset) + peaks(dataset)
+""",
+        [
+            "reduce_sum(traced_model(model, images, training=False))",
+            "reduce_max(traced_model(model, x, training=False))",
+        ],
+    ),
+    "models of two functions that get their variables when they run": (
+        "TFG207",
+        MODEL.replace("model", "first")
+        + """
+
+def sums(batches):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3, kernel_initializer="ones")])
+    return [tf.reduce_sum(model(x)) for x, _ in batches]
+
+
+def peaks(batches):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3, kernel_initializer="ones")])
+    return [tf.reduce_max(model(x)) for x, _ in batches]
+
+
+result = sums(dataset) + peaks(dataset)
+""",
+        ["reduce_sum(traced_model(model, x))", "reduce_max(call_model(model, x))"],
     ),
     "a cell": (
         "TFG601",
@@ -843,6 +885,28 @@ print(flipped(tf.constant(data)))
         MODEL + "for row in data:\n    print(model.predict(row[None], callbacks=[tf.keras.callbacks.Callback()]))\n",
     ),
 }
+
+
+def test_one_function_does_for_calls_that_differ_in_names(tmp_path: Path) -> None:
+    """Protects readers from several functions of one text, which each trace the model."""
+    _, program, _ = SAME["calls of one model with other names"]
+    assert stable(HEAD + program, tmp_path, "TFG207").count("@tf.function") == 1
+
+
+def test_another_program_of_the_project_makes_a_model_for_itself(tmp_path: Path) -> None:
+    """Protects fixes of programs that use a part of another program: its `main` does not run in theirs."""
+    (tmp_path / "nets.py").write_text(
+        "import tensorflow as tf\n\n\ndef build():\n    return tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+    )
+    other = "import nets\n\n\ndef load():\n    return 1\n\n\ndef main():\n    nets.build()\n\n\n"
+    (tmp_path / "other.py").write_text(other + "if __name__ == '__main__':\n    main()\n")
+    code = (
+        "import tensorflow as tf\nimport nets\nimport other\nmodel = nets.build()\nother.load()\n"
+        "dataset = tf.data.Dataset.range(99).batch(4)\nfor x in dataset:\n    print(model(x))\n"
+    )
+    assert "def traced_model(" in fixed(code, tmp_path, "TFG207")
+    (tmp_path / "other.py").write_text(f"{other}main()\n")
+    assert fixed(code, tmp_path, "TFG207") == code
 
 
 @pytest.mark.parametrize(("rule", "program"), UNFIXED.values(), ids=UNFIXED.keys())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, call_outline
-from tflint_gpu.model.python.syntax.syntax import Expression, displayed
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -47,7 +49,17 @@ class TracedCalls(Analysis):
             if method is not None and self.traceability.effect_of(method) is not None:
                 return None
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
-        return call_outline(file, called, call.args, self._relaxed() if sizes_change else "", own)
+        options = self._relaxed() if sizes_change else ""
+        return call_outline(file, called, call.args, options, own, partial(self._may_share, file, {*unbuilt}))
+
+    def _may_share(self, file: File, unbuilt: set[Node], name: str) -> bool:
+        """Whether a function that other calls use is given no other model that gets its variables there."""
+        for call in file.tree.calls:
+            if isinstance(call.func, cst.Name) and call.func.value == name and call.args:
+                origins = self.inference.of(file, call.args[0].value)
+                if not {origin.node for origin in origins if self._is_unbuilt(origin)} <= unbuilt:
+                    return False
+        return True
 
     def _is_unbuilt(self, origin: Origin) -> bool:
         """Whether a model may get its variables when it is called for the first time."""
