@@ -406,6 +406,21 @@ result = sums(dataset) + peaks(dataset)
 """,
         ["reduce_sum(traced_model(model, x))", "reduce_max(call_model(model, x))"],
     ),
+    "a number of Python's in a function of rows": (
+        "TFG109",
+        """
+import math
+
+
+def distances(values, parts):
+    most = math.log(parts)
+    return tf.map_fn(elems=values, fn=lambda value: -((value - most) ** 2))  # of each
+
+
+result = [distances(tf.constant(data), 7)]
+""",
+        ["    return (-((values - most) ** 2))  # of each\n"],
+    ),
     "a cell": (
         "TFG601",
         """
