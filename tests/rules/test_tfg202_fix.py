@@ -216,6 +216,20 @@ def test_a_model_that_gets_another_value_later_is_an_argument(tmp_path: Path) ->
     assert "def train_step(model, x, y):" in after and "    train_step(model, x, y)\n" in after
 
 
+SHOWN = {
+    "the loss": ("float(loss), np.mean(loss)", True),
+    "what the update counts": ("int(optimizer.iterations)", False),
+    "what the model gives before it": ("model(x)", False),
+}
+
+
+@pytest.mark.parametrize(("shown", "is_fixed"), SHOWN.values(), ids=SHOWN)
+def test_what_is_printed_before_the_update_is_the_same_after_it(shown: str, is_fixed: bool, tmp_path: Path) -> None:
+    """Protects what a program prints: a `print` stays outside of the new function, and runs after all of it."""
+    code = HEAD + "for x, y in dataset:" + BODY.replace("    grads", f"    print({shown})\n    grads")
+    assert ("@tf.function" in fixed(code, tmp_path, "TFG202")) is is_fixed
+
+
 PRINTS = {
     "values": ('"loss", loss', True),
     "a text that holds one": ('f"loss {loss}"', False),

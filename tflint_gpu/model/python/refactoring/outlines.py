@@ -18,6 +18,7 @@ from tflint_gpu.model.python.refactoring.free_names import (
     free,
     free_of_block,
     parameters,
+    roots,
     stored,
 )
 from tflint_gpu.model.python.syntax.children import children
@@ -250,12 +251,20 @@ def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
         block = outer.body if isinstance(outer, ast.With) else [outer]
         for number, statement in enumerate(block):
             if _is_print(file, statement):
-                later = {name for rest in (*block[number + 1 :], *region[index + 1 :]) for name in bound(rest)}
+                rest = [*block[number + 1 :], *region[index + 1 :]]
+                later = bound_in(rest) | free(statement) & (_asked(file, [statement]) & _asked(file, rest))
                 if not free(statement) & later:
                     printed.append(statement)
         if isinstance(outer, ast.With) and all(statement in printed for statement in block):
             printed = [statement for statement in printed if statement not in block]
     return printed
+
+
+def _asked(file: File, statements: Iterable[ast.stmt]) -> set[str]:
+    """The names of objects, not modules, that some statements ask or call: a model, an optimizer."""
+    nodes = (node for statement in statements for node in ast.walk(statement))
+    names = {name for node in nodes if isinstance(node, ast.Attribute | ast.Call) for name in roots(node)}
+    return {name for name in names if all(b.kind != "import" for b in file.tree.root.bindings.get(name, ()))}
 
 
 def _is_print(file: File, statement: ast.stmt) -> bool:
