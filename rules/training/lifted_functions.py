@@ -60,7 +60,8 @@ def lifted(model: Model, made: ShortLived) -> Fix | None:
         elif handed:
             given = ", ".join(handed)
             edits.append(Edit(call.args[0], f"{given}, ", "before") if call.args else Edit(call, f"{name}({given})"))
-    return Fix(f"Define `{name}` once, {'as a method' if owner else 'outside of the function'}", "unsafe", tuple(edits))
+    where = "as a method" if owner else "outside of the function"
+    return Fix(f"Define `{name}` once, {where}", "unsafe", tuple(edits), defines=name)
 
 
 def _calls(file: File, inner: cst.FunctionDef) -> list[cst.Call] | None:

@@ -336,6 +336,24 @@ class Run:
 run = Run(model)
 run.run()
 """
+TWICE = (
+    METHOD.replace("RATE", "2")
+    .replace(
+        "    def run(self):",
+        "    def sums(self, batches):\n        @tf.function\n        def scaled(x):\n            return tf.reduce_sum(self.net(x))\n\n"
+        "        return [scaled(x) for x, _ in batches]\n\n    def run(self):",
+    )
+    .replace("dataset)\n", "dataset)\n            self.sums(dataset)\n")
+)
+
+
+def test_functions_of_one_name_become_methods_of_two(tmp_path: Path) -> None:
+    """Protects classes whose methods each define a `step`: the second would replace the first."""
+    after = stable(HEAD + MODEL + TWICE + "result = [*run.outputs(dataset), *run.sums(dataset)]\n", tmp_path, "TFG203")
+    assert "    def scaled(self, x):\n        return self.net(x) * 2\n" in after
+    assert "    def traced_scaled(self, x):\n        return tf.reduce_sum(self.net(x))\n" in after
+
+
 UNFIXED = {
     "an attribute that another method sets": (
         "TFG203",
