@@ -67,13 +67,16 @@ def codes(
 
 
 def fixed(code: str, folder: Path, only: str) -> str:
-    """The text after all of one rule's fixes, safe or not, in one pass."""
+    """The text after all of one rule's fixes, safe or not, in one pass; of those that define one name, the first."""
     text = textwrap.dedent(code)
     edits = []
-    for rule, finding in findings(text, folder):
-        if rule.code == only and finding.fix is not None:
+    defined = set[str]()
+    in_order = sorted(findings(text, folder), key=lambda pair: pair[1].file.span(pair[1].node))
+    for rule, finding in in_order:
+        if rule.code == only and finding.fix is not None and finding.fix.defines not in defined:
             fix = placed(finding.fix, finding.file)
             edits.extend(fix.edits if fix is not None else ())
+            defined |= {finding.fix.defines} - {""}
     for edit in sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.end), reverse=True):
         text = text[: edit.start] + edit.content + text[edit.end :]
     return text

@@ -10,6 +10,8 @@ import libcst as cst
 
 from tflint_gpu.model import (
     GROWTH,
+    INTER_THREADS,
+    INTRA_THREADS,
     LOGICAL,
     VISIBLE,
     Kinds,
@@ -39,25 +41,29 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import File, Initialiser, Model, Node
 
-_WHAT = {
-    **dict.fromkeys(GROWTH, "Physical"),
-    **dict.fromkeys(LOGICAL, "Virtual"),
-    **dict.fromkeys(VISIBLE, "Visible"),
+_RAISED = {
+    **dict.fromkeys(GROWTH, "Physical devices cannot be modified after being initialized"),
+    **dict.fromkeys(LOGICAL, "Virtual devices cannot be modified after being initialized"),
+    **dict.fromkeys(VISIBLE, "Visible devices cannot be modified after being initialized"),
+    INTRA_THREADS: "Intra op parallelism cannot be modified after initialization",
+    INTER_THREADS: "Inter op parallelism cannot be modified after initialization",
 }
+_EVERY_MACHINE, _WITH_GPU, _WITH_GPUS = "every machine", "a machine with a GPU", "a machine with two or more GPUs"
 _ALL = "every GPU"
-_SETTINGS = (b"set_memory_growth", b"set_visible_devices", b"device_configuration")
+_SETTINGS = (b"set_memory_growth", b"set_visible_devices", b"device_configuration", b"op_parallelism_threads")
 
 
 class GpuConfigTooLate(Rule):
-    """GPUs are configured after TensorFlow's runtime was initialised, or in two ways that exclude each other.
+    """GPUs or threads are configured after the runtime was initialised, or GPUs in two ways that exclude each other.
 
-    Why: memory growth, visible devices and logical devices are fixed when the runtime starts. The
-    first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a `Sequential` model
-    with an Input, `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later change
-    raises `RuntimeError: Physical devices cannot be modified after being initialized` (only where it
-    changes anything, so a machine without a GPU does not show it). Memory growth and a logical configuration on
-    the same device do not go together either: growth set second raises ValueError, growth set
-    first is ignored.
+    Why: memory growth, visible devices, logical devices and the numbers of threads (`tf.config.threading`) are fixed
+    when the runtime starts. The first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a
+    `Sequential` model with an Input, `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later
+    change raises `RuntimeError: Physical devices cannot be modified after being initialized` (only where it
+    changes anything, so a machine without a GPU does not show it; a number of threads raises on every machine). Memory
+    growth and a logical configuration on the same device do not go together either: growth set second raises
+    ValueError, growth set first is ignored. Not reported: other settings of `tf.config`, such as soft placement or the
+    optimizer's options, which a runtime that has started takes, too.
 
     Measured: the RuntimeErrors with TensorFlow 2.21 and 2.15 (tensorflow/python/eager/context.py); a test
     raises them with the installed TensorFlow.
@@ -89,7 +95,7 @@ class GpuConfigTooLate(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the configuring calls that fail because of something that always runs before them."""
-        for file, call in model.once(Runtime).device_settings():
+        for file, call in model.once(Runtime).startup_settings():
             before = model.once(Runtime).initialiser_before(file, call)
             changed_on = _machine(model, file, call)
             if before is not None and changed_on is not None:
@@ -103,7 +109,7 @@ class GpuConfigTooLate(Rule):
         if finding.file is not model.file:
             raise NoExperiment("the GPUs are configured in another file than the program's")
         statement = model.file.tree.statement(finding.node)
-        several = "two or more" in (_machine(model, finding.file, finding.node) or "")
+        machine = _machine(model, finding.file, finding.node)
         yield Experiment(
             model.file,
             finding.node,
@@ -115,8 +121,8 @@ class GpuConfigTooLate(Rule):
             repair=(Change(model.file, finding.node, "None"),),
             patch=(),
             exceptions=("RuntimeError", "ValueError"),
-            requires="two GPUs" if several else "a GPU",
-            workload=_WORKLOAD,
+            requires="two GPUs" if machine == _WITH_GPUS else "any device" if machine == _EVERY_MACHINE else "a GPU",
+            workload=_THREADS_WORKLOAD if machine == _EVERY_MACHINE else _WORKLOAD,
         )
 
 
@@ -131,41 +137,65 @@ _WORKLOAD = Workload(
     """,
     changes=(("\ntf.constant(1.0)", ""),),
 )
+_THREADS_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        tf.constant(1.0)
+        tf.config.threading.set_intra_op_parallelism_threads(2)
+        tflint_measure.reached()
+    """,
+    changes=(("\ntf.constant(1.0)", ""),),
+)
 
 
 def _machine(model: Model, file: File, call: cst.Call) -> str | None:
-    """On which machines the call changes a value; None where it changes none."""
-    devices = argument(call, 0, "devices")
-    if file.name(call.func) not in VISIBLE or devices is None:
-        return "a machine with a GPU"
+    """On which machines the call changes a value; None where it changes none, or may have been made before."""
+    name, devices = file.name(call.func), argument(call, 0, "devices")
+    if name in (INTRA_THREADS, INTER_THREADS):
+        return _EVERY_MACHINE if _is_only_one(model, file, call) else None
+    if name not in VISIBLE or devices is None:
+        return _WITH_GPU
     if isinstance(devices, cst.Subscript) and model.once(Kinds).is_gpu_list(file, devices.value):
-        return "a machine with two or more GPUs"
-    return None if model.once(Kinds).is_gpu_list(file, devices) else "a machine with a GPU"
+        return _WITH_GPUS
+    return None if model.once(Kinds).is_gpu_list(file, devices) else _WITH_GPU
+
+
+def _is_only_one(model: Model, file: File, call: cst.Call) -> bool:
+    """Whether a program sets a number of threads there only: set again to what it is, it raises nothing."""
+    name = file.name(call.func) or ""
+    files = {file, *model.inference.files_using(name.rpartition(".")[2])}
+    return [other for user in files for other in user.calls(name)] == [call]
 
 
 def _too_late(model: Model, file: File, call: cst.Call, before: Initialiser, machine: str) -> Finding:
-    what = _WHAT[file.name(call.func) or ""]
+    on_every = machine == _EVERY_MACHINE
     return Finding(
         file,
         call,
         f"too late: `{before.name}` has initialised the runtime, so this raises RuntimeError "
-        f"({what} devices cannot be modified after being initialized) on {machine}",
-        Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
-        help="configure the GPUs right after the imports",
+        f"({_RAISED[file.name(call.func) or '']}) on {machine}",
+        Prediction(
+            "crash",
+            () if on_every else ("gpu",),
+            basis="measured with 2.15 and 2.21; only where the call changes a value",
+        ),
+        help=f"configure the {'threads' if on_every else 'GPUs'} right after the imports",
         notes=(Note(before.file, before.node, "the runtime is initialised here"),),
         fix=model.costly_fix(partial(_moved_up, file, call, before)),
     )
 
 
 def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
-    """The statement that configures the GPUs, above the one that initialises the runtime."""
+    """The statement that configures them, above the one that initialises the runtime."""
     statements = in_one_block(file, before.node, call) if before.file is file else None
     if statements is None:
         return None
     first, late = statements
     needed = needed_before(file, late, first)
     edits = moved_statements(file, needed, first) if needed else ()
-    return Fix("Configure the GPUs first", "unsafe", edits) if edits else None
+    what = "threads" if file.name(call.func) in (INTRA_THREADS, INTER_THREADS) else "GPUs"
+    return Fix(f"Configure the {what} first", "unsafe", edits) if edits else None
 
 
 def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:

@@ -200,6 +200,10 @@ class _RowFunction:
         if isinstance(node, cst.Param):
             return self._parameter(origin, node)
         if not self._is_inside(origin):
+            if origin.call is not None and (
+                _is_plain_number(file, origin.call) or (origin.made_by or "").startswith("math.")
+            ):
+                return _NUMBER
             is_number = not origin.access_path and isinstance(node, cst.BaseExpression)
             value = self.constants.of(file, node, context) if isinstance(node, cst.BaseExpression) else UNKNOWN
             return _NUMBER if is_number and isinstance(value, int | float) else _FIXED

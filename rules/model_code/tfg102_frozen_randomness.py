@@ -38,7 +38,8 @@ class FrozenRandomness(Rule):
     with the installed TensorFlow.
 
     Fix: unsafe: the number becomes a float32 tensor, drawn in every step. There is none where Python needs the number
-    itself, nor for clocks.
+    itself (which function comes next, the order of a list), nor for clocks: in a graph nothing makes `tf.timestamp`
+    wait for the operations whose time it would take.
 
     Example:
         import numpy as np

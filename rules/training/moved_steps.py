@@ -16,25 +16,34 @@ if TYPE_CHECKING:
 
 
 def moved_step(model: Model, step: EagerStep) -> Fix | None:
-    """The fix of a step that is in no function of its own; None where it may do something else when it is traced.
+    """The fix of a step among other statements of a loop, or of a function that cannot be traced as a whole; None where
+    it may do something else when it is traced.
 
     What a function of these statements would do is asked of the file as it would be then.
     """
-    file = model.file
-    loop = outermost_loop(step)
-    if step.file is not file or step.loop_file is not file or not file.tree.within(step.tape, loop):
+    file, loop, function = model.file, outermost_loop(step), step.file.tree.function(step.tape)
+    if step.file is not file:
         return None
-    if file.tree.function(step.tape) is not file.tree.function(loop):
+    in_loop = step.loop_file is file and file.tree.within(step.tape, loop) and function is file.tree.function(loop)
+    if in_loop and step.host_reads:
         return None
     try:
-        made = outline(file, loop, step.tape, UPDATES)
+        if in_loop:
+            above: Node = loop
+            made = outline(file, loop, step.tape, UPDATES)
+        elif isinstance(function, cst.FunctionDef):
+            made = outline_of_function(file, function, step.tape, UPDATES, as_method=True)
+            top = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
+            above = function if file.tree.class_of(function) is not None else top
+        else:
+            return None
     except NotMovable:
         return None
-    if f"@{file.names.spelled('tf.function', loop)}\n" not in made.definition:
+    if f"@{file.names.spelled('tf.function', above)}\n" not in made.definition:
         return None
-    if not _may_be_traced(model, loop, made):
+    if not _may_be_traced(model, above, made):
         return None
-    edits = (Edit(loop, made.definition, "above"), Edit(made.first, made.call, last=made.last))
+    edits = (Edit(above, made.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
 
 

@@ -59,8 +59,10 @@ class EagerTrainStep(Rule):
 
     Measured: {evidence} The larger the operations, the smaller the factor.
 
-    Fix: unsafe: Python code in the step runs once. A step among the statements of a loop moves into a function; where
-    something in it would do another thing, the finding says what, and there is no fix.
+    Fix: unsafe: Python code in the step runs once. A step among the statements of a loop, or of a function that cannot
+    be traced as a whole, moves into a function of its own; where something in it would do another thing, the finding
+    says what, and there is no fix. Nor is there one where arrays of NumPy meet tensors in it: traced, they keep their
+    own dtype.
 
     Example:
         import tensorflow as tf
@@ -116,7 +118,7 @@ class EagerTrainStep(Rule):
         for step in model.once(TrainingSteps).eager:
             repair = _found_repair(model, step)
             fix = repair if isinstance(repair, Fix) else None
-            if fix is None and not step.host_reads:
+            if fix is None:
                 fix = model.costly_fix(partial(moved_step, model, step))
             yield Finding(
                 step.file,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import FunctionObjects, makes_functions_again
@@ -24,8 +25,10 @@ class TfFunctionInLoop(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: what runs only while the function is traced (a `print`) runs once. There is none where an iteration
-    changes what traced code may read, where layers are frozen or thawed, and where another function makes the object.
+    Fix: unsafe: what runs only while the function is traced (a `print`) runs once. It is made before the loop; where a
+    method or function makes it in each call, it becomes a method, or a function that is given the model. There is none
+    where something changes what traced code may read, where layers are frozen or thawed, where it needs more of the
+    function around it than that, and where the maker and the loop are in different files.
 
     Example:
         import tensorflow as tf
@@ -70,7 +73,7 @@ class TfFunctionInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the decorators and calls that make a `tf.function` in every iteration of a loop."""
-        from .hoisted_functions import hoisted
+        from .hoisted_functions import made_once
 
         objects = model.once(FunctionObjects)
         for made in objects.short_lived():
@@ -83,7 +86,7 @@ class TfFunctionInLoop(Rule):
                 "every iteration of a loop makes this `tf.function` again, and traces it again",
                 Prediction("slowdown", ("eager",), low=1.5, high=90, basis="a small network; see the rule"),
                 help=_THAWING if thaws else "make it once, before the loop, and pass what changes as tensors",
-                fix=None if thaws else hoisted(made),
+                fix=None if thaws else model.costly_fix(partial(made_once, model, made)),
                 notes=tuple(notes),
             )
 

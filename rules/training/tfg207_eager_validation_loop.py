@@ -45,7 +45,9 @@ class EagerValidationLoop(Rule):
     Measured: {evidence}
 
     Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`;
-    `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author.
+    `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author. There is
+    none where the function might be given several models that get their variables in their first call, which only the
+    first call of a `tf.function` may do.
 
     Example:
         import tensorflow as tf

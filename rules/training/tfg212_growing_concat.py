@@ -26,7 +26,8 @@ class GrowingConcat(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: the list holds the parts themselves, which later code must not change in place.
+    Fix: unsafe: the list holds the parts themselves, which later code must not change in place. There is none where a
+    loop makes several tensors longer, for each would need a list of its own.
 
     Example:
         import tensorflow as tf

@@ -9,10 +9,8 @@ import libcst as cst
 
 from tflint_gpu.rule import (
     Change,
-    Edit,
     Experiment,
     Finding,
-    Fix,
     Note,
     Prediction,
     Rule,
@@ -41,7 +39,8 @@ class HostWeightCopy(Rule):
     only where it is selected by its code.
 
     Fix: unsafe: both models must have the same variables in the same order, which `set_weights` checks and a `zip` does
-    not.
+    not. There is none where the lists of weights are used for more, or something may run between `get_weights` and
+    `set_weights`: a model that gets back what it had before an update needs the copy.
 
     Example:
         import tensorflow as tf
@@ -77,6 +76,7 @@ class HostWeightCopy(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the `set_weights` that every step of training runs."""
+        from .assigned_weights import assigned
         from .weight_copies import WeightCopies
 
         for copy in model.once(WeightCopies).in_steps():
@@ -97,7 +97,7 @@ class HostWeightCopy(Rule):
                 ),
                 help="`assign` each variable from the other's in a function under `@tf.function`",
                 notes=tuple(notes),
-                fix=_fix(copy),
+                fix=assigned(copy),
                 subject=copy,
             )
 
@@ -107,28 +107,19 @@ class HostWeightCopy(Rule):
 
         copy = finding.subject_as(WeightCopy)
         repeated = copy.repeated
-        if copy.source is None or not isinstance(repeated.call.func, cst.Attribute):
+        repair = fix_changes(finding)
+        if copy.source is not None and not repair:
+            repair = (Change(repeated.file, repeated.call, _assignments(copy)),)
+        if not repair:
             yield Experiment(repeated.file, repeated.call, workload=_WORKLOAD, only_workload=True)
             return
         yield Experiment(
             repeated.root_file,
             repeated.loop,
             probes=measured_loop(model, repeated.root_file, repeated.loop),
-            repair=fix_changes(finding) or (Change(repeated.file, repeated.call, _assignments(copy)),),
+            repair=repair,
             workload=_WORKLOAD,
         )
-
-
-def _fix(copy: WeightCopy) -> Fix | None:
-    """A loop of assignments, where the copy is a statement."""
-    file, call = copy.repeated.file, copy.repeated.call
-    if copy.source is None or not isinstance(call.func, cst.Attribute):
-        return None
-    if not isinstance(file.tree.parents[call], cst.Expr) or "mine" in file.tree.uses or "other" in file.tree.uses:
-        return None
-    head = f"for mine, other in zip({file.code(call.func.value)}.weights, {file.code(copy.source)}.weights):"
-    inner = f"{file.indentation(file.tree.statement(call))}    "
-    return Fix("Assign the weights one by one", "unsafe", (Edit(call, f"{head}\n{inner}mine.assign(other)"),))
 
 
 def _assignments(copy: WeightCopy) -> str:

@@ -11,6 +11,7 @@ from checks import codes, findings, fixed, found, notebook
 HEAD = "import tensorflow as tf\n"
 GPUS = HEAD + 'gpus = tf.config.list_physical_devices("GPU")\n'
 GROW = "tf.config.experimental.set_memory_growth"
+THREADS = "tf.config.threading.set_intra_op_parallelism_threads"
 TRAIN = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile(loss='mse')\n"
 
 PROGRAMS = {
@@ -127,12 +128,21 @@ LATE = {
     + "c = tf.constant(1)\ntry:\n    for g in gpus:\n        "
     + GROW
     + "(g, True)\nexcept RuntimeError as e:\n    print(e)\n",
+    "threads of an operation": HEAD + f"c = tf.constant(1)\n{THREADS}(4)\n",
+    "threads between operations": HEAD
+    + f"d = tf.data.Dataset.range(3)\n{THREADS.replace('intra', 'inter')}(num_threads=4)\n",
     "both policies, growth second": GPUS
     + "if gpus:\n    tf.config.set_logical_device_configuration(gpus[0], [c])\n    "
     + GROW
     + "(gpus[0], True)\n",
 }
 IN_TIME = {
+    "threads": HEAD + f"{THREADS}(4)\nc = tf.constant(1)\n",
+    "threads again": HEAD + f"{THREADS}(4)\nc = tf.constant(1)\n{THREADS}(4)\n",
+    "settings that a started runtime takes": HEAD
+    + "c = tf.constant(1)\ntf.config.set_soft_device_placement(False)\ntf.config.optimizer.set_jit(True)\n"
+    + "tf.config.optimizer.set_experimental_options({'remapping': False})\n"
+    + "tf.config.experimental.set_device_policy('warn')\ntf.config.experimental.set_synchronous_execution(False)\n",
     "first": HEAD + "for g in tf.config.list_physical_devices('GPU'):\n    " + GROW + "(g, True)\nc = tf.constant(1)\n",
     "what does not initialise": GPUS
     + "tf.random.set_seed(1)\ni = tf.keras.Input((2,))\nd = tf.keras.layers.Dense(1)\n"
@@ -372,6 +382,22 @@ def test_initialisers_raise_as_the_rule_says() -> None:
         tf.config.set_logical_device_configuration(
             tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
         )
+    for kind in ("intra", "inter"):
+        with pytest.raises(RuntimeError, match=f"{kind.capitalize()} op parallelism cannot be modified after init"):
+            getattr(tf.config.threading, f"set_{kind}_op_parallelism_threads")(3)
+
+
+def test_a_started_runtime_takes_the_other_settings() -> None:
+    """The truth of what TFG402 leaves out, with the installed TensorFlow: they raise nothing, and count."""
+    tf = pytest.importorskip("tensorflow")
+    tf.constant(1)
+    before = tf.config.get_soft_device_placement()
+    tf.config.set_soft_device_placement(not before)
+    assert tf.config.get_soft_device_placement() is not before
+    tf.config.set_soft_device_placement(before)
+    tf.config.optimizer.set_experimental_options({"remapping": False})
+    assert tf.config.optimizer.get_experimental_options()["remapping"] is False
+    tf.config.optimizer.set_experimental_options({"remapping": True})
 
 
 ELSEWHERE = (

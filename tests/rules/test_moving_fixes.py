@@ -70,6 +70,96 @@ result = outputs()
             "        for x, _ in dataset:\n            gathered",
         ],
     ),
+    "a step that a method defines": (
+        "TFG203",
+        MODEL
+        + """
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = tf.keras.optimizers.SGD(0.1)
+        self.seen = 0
+
+    # one epoch
+    def epoch(self, batches):
+        # trains
+        @tf.function
+        def step(x, y):  # one batch
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(self.net(x) - y))
+            variables = self.net.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            return loss
+
+        for x, y in batches:
+            self.seen += int(step(x, y) > 0)  # counted
+
+    def fit(self, batches):
+        for _ in range(30):
+            self.epoch(batches)
+
+
+other = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+trainers = [Trainer(model), Trainer(other)]
+trainers[0].fit(dataset)
+trainers[1].fit(dataset)
+result = [trainers[1].seen, *model.get_weights(), *other.get_weights()]
+""",
+        [
+            "        self.seen = 0\n\n    # trains\n    @tf.function\n    def step(self, x, y):  # one batch\n        with",
+            "    # one epoch\n    def epoch(self, batches):\n        for x, y in batches:",
+            "int(self.step(x, y) > 0)  # counted",
+        ],
+    ),
+    "a forward pass that a function defines": (
+        "TFG203",
+        MODEL
+        + """
+
+def outputs(net, batches):
+    @tf.function
+    def forward(x):
+        return net(x, training=False)
+
+    return [forward(x) for x, _ in batches]
+
+
+result = []
+for _ in range(30):
+    result += outputs(model, dataset)
+""",
+        [
+            "\n\n\n@tf.function\ndef forward(net, x):\n    return net(x, training=False)\n\n\ndef outputs(net, batches):\n",
+            "    return [forward(net, x) for x, _ in batches]",
+        ],
+    ),
+    "steps of a factory": (
+        "TFG203",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD(0.1)
+
+
+def make_step(net):
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(net(x) - y))
+        optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+
+    return step
+
+
+for epoch in range(30):
+    # trains
+    step = make_step(model)
+    for x, y in dataset:
+        step(x, y)
+result = model.get_weights()
+""",
+        ["\n# trains\nstep = make_step(model)\nfor epoch in range(30):\n    for x, y in dataset:"],
+    ),
     "doubles for the gym's arrays": (
         "TFG602",
         """
@@ -190,22 +280,115 @@ print(len(tf.config.list_logical_devices("CPU")), float(scale))
 """
 
 
-def test_devices_are_configured_first(tmp_path: Path) -> None:
-    """Protects TFG402's fix, in processes of their own, for a runtime starts once: it raises, then there are two."""
+THREADS = """\
+import tensorflow as tf
+
+scale = tf.constant(2.0)
+count = 3
+# threads
+tf.config.threading.set_inter_op_parallelism_threads(count)  # of them
+print(tf.config.threading.get_inter_op_parallelism_threads(), float(scale))
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "moved", "first", "error", "printed"),
+    [
+        (LATE, "set_logical_device_configuration(", "# a scale\nscale = ", "Virtual devices cannot be", "2 2.0\n"),
+        (THREADS, "# threads\ntf.config.threading.set_inter_op", "scale = ", "Inter op parallelism cannot", "3 2.0\n"),
+    ],
+    ids=["devices", "threads"],
+)
+def test_what_starts_the_runtime_comes_later(
+    program: str, moved: str, first: str, error: str, printed: str, tmp_path: Path
+) -> None:
+    """Protects TFG402's fix, in processes of their own, for a runtime starts once: it raises, then all is set."""
     pytest.importorskip("tensorflow")
-    after = stable(LATE, tmp_path, "TFG402")
-    assert after.count("#") == LATE.count("#")
-    assert "# two of them\nif cpus:" in after
-    assert after.index("set_logical_device_configuration(") < after.index("# a scale\nscale = ")
+    after = stable(program, tmp_path, "TFG402")
+    assert after.count("#") == program.count("#")
+    assert after.index(moved) < after.index(first)
     before, then = (
         subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
-        for text in (LATE, after)
+        for text in (program, after)
     )
-    assert "Virtual devices cannot be modified" in before.stderr
-    assert then.stdout == "2 2.0\n"
+    assert error in before.stderr
+    assert then.stdout == printed
+
+
+METHOD = """
+
+class Run:
+    def __init__(self, net):
+        self.net, self.rate, self.done = net, 1.0, 0
+
+    def outputs(self, batches, scale=1.0):
+        @tf.function
+        def scaled(x):
+            return self.net(x) * RATE
+
+        return [scaled(x) for x, _ in batches]
+
+    def run(self):
+        for epoch in range(30):
+            self.outputs(dataset)
+
+
+run = Run(model)
+run.run()
+"""
+TWICE = (
+    METHOD.replace("RATE", "2")
+    .replace(
+        "    def run(self):",
+        "    def sums(self, batches):\n        @tf.function\n        def scaled(x):\n            return tf.reduce_sum(self.net(x))\n\n"
+        "        return [scaled(x) for x, _ in batches]\n\n    def run(self):",
+    )
+    .replace("dataset)\n", "dataset)\n            self.sums(dataset)\n")
+)
+
+
+def test_functions_of_one_name_become_methods_of_two(tmp_path: Path) -> None:
+    """Protects classes whose methods each define a `step`: the second would replace the first."""
+    after = stable(HEAD + MODEL + TWICE + "result = [*run.outputs(dataset), *run.sums(dataset)]\n", tmp_path, "TFG203")
+    assert "    def scaled(self, x):\n        return self.net(x) * 2\n" in after
+    assert "    def traced_scaled(self, x):\n        return tf.reduce_sum(self.net(x))\n" in after
 
 
 UNFIXED = {
+    "an attribute that another method sets": (
+        "TFG203",
+        MODEL
+        + METHOD.replace("RATE", "self.rate").replace("dataset)", "dataset)\n            self.slow()")
+        + "\n\ndef slow(self):\n    self.rate /= 2\n\n\nRun.slow = slow\n",
+    ),
+    "what only the method knows": ("TFG203", MODEL + METHOD.replace("RATE", "scale")),
+    "layers that thaw between the loops": (
+        "TFG203",
+        MODEL + METHOD.replace("RATE", "2") + "\nmodel.layers[0].trainable = False\nrun.run()\n",
+    ),
+    "several models for one function": (
+        "TFG203",
+        MODEL
+        + """
+
+def outputs(net, batches):
+    @tf.function
+    def forward(x):
+        return net(x, training=False)
+
+    return [forward(x) for x, _ in batches]
+
+
+def build():
+    return tf.keras.Sequential([tf.keras.layers.Dense(3)])
+
+
+first, second = build(), build()
+for _ in range(30):
+    outputs(first, dataset)
+    outputs(second, dataset)
+""",
+    ),
     "a function of what the loop changes": (
         "TFG203",
         MODEL

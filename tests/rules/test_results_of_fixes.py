@@ -5,13 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import findings
+from checks import findings, fixed
 from fixed_programs import HEAD, assert_same_results, results, stable
 
 MODEL = """\
 model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh"), tf.keras.layers.Dropout(0.5)])
 dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5)
 """
+
+FOLLOWING = (
+    MODEL
+    + """\
+model.build((None, 4))
+target = tf.keras.models.clone_model(model)
+model.compile("sgd", "mse")
+for x, y in dataset:
+    model.train_on_batch(x, y)
+"""
+).rstrip("\n")
 
 # Programs by what they are about: the rule, the program, and what must be in it when it is fixed.
 SAME = {
@@ -221,6 +232,194 @@ for x, y in dataset:
 result = target.get_weights()
 """,
         ["    for mine, other in zip(target.weights, model.weights):\n        mine.assign(other)  # follows\n"],
+    ),
+    "weights that follow in two statements": (
+        "TFG213",
+        FOLLOWING
+        + """
+    latest = model.get_weights()  # latest
+    target.set_weights(latest)  # follows
+result = target.get_weights()
+""",
+        [
+            "    # latest\n    for mine, other in zip(target.weights, model.weights):\n        mine.assign(other)  # follows\n"
+        ],
+    ),
+    "a moving average": (
+        "TFG213",
+        FOLLOWING
+        + """
+    pairs = zip(model.get_weights(), target.get_weights())
+    target.set_weights([0.25 * new + (1 - 0.25) * old for new, old in pairs])  # slowly
+result = target.get_weights()
+""",
+        [
+            "    for new, old in zip(model.weights, target.weights):\n"
+            "        old.assign(0.25 * new + (1 - 0.25) * old)  # slowly\n"
+        ],
+    ),
+    "moving averages of an agent's networks": (
+        "TFG213",
+        MODEL
+        + """
+model.build((None, 4))
+
+
+class Agent:
+    def __init__(self, tau):
+        self.tau = tau
+        self.nets = [model, tf.keras.models.clone_model(model)]
+        self.actor, self.critic = self.nets
+        self.slow_actor, self.slow_critic = [tf.keras.models.clone_model(net) for net in self.nets]
+        self.actor.compile("sgd", "mse")
+        self.critic.compile("sgd", "mse")
+
+    def learn(self, x, y):
+        self.actor.train_on_batch(x, y)
+        self.critic.train_on_batch(x, y)
+        self.follow()
+
+    def follow(self):
+        # of the actor
+        fast = self.actor.get_weights()
+        slow = self.slow_actor.get_weights()
+        ours = self.critic.get_weights()
+        theirs = self.slow_critic.get_weights()
+
+        for i in range(len(fast)):
+            slow[i] = self.tau * fast[i] + (1 - self.tau) * slow[i]  # slowly
+
+        for i, weight in enumerate(ours):
+            theirs[i] = theirs[i] * 0.5 + weight / 2
+
+        self.slow_actor.set_weights(slow)
+        self.slow_critic.set_weights(theirs)
+
+
+agent = Agent(0.1)
+for x, y in dataset:
+    agent.learn(x, y)
+result = [*agent.slow_actor.get_weights(), *agent.slow_critic.get_weights()]
+""",
+        [
+            "        for mine, other in zip(self.slow_actor.weights, self.actor.weights):\n"
+            "            mine.assign(self.tau * other + (1 - self.tau) * mine)  # slowly\n\n",
+            "        for mine, weight in zip(self.slow_critic.weights, self.critic.weights):\n",
+        ],
+    ),
+    "a step that prints and keeps": (
+        "TFG202",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD(0.1)
+square = tf.keras.losses.MeanSquaredError()
+shown = []
+
+
+class Trainer:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+        self.last = 0.0
+
+    def step(self, x, y):
+        x = np.asarray(x) * 2  # twice
+        # forward
+        with tf.GradientTape() as tape:
+            loss = square(y, self.net(x, training=False))  # the loss
+        grads = tape.gradient(loss, self.net.trainable_variables)
+        self.optimizer.apply_gradients(zip(grads, self.net.trainable_variables))
+        shown.append(float(loss))
+        self.last = loss.numpy()
+        return loss
+
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+for trainer in (Trainer(model, optimizer), Trainer(net, tf.keras.optimizers.Adam(0.1))):
+    for x, y in dataset:
+        trainer.step(x, y)
+result = [*shown, trainer.last, *model.get_weights(), *net.get_weights()]
+""",
+        [
+            "    @tf.function\n    def traced_step(self, x, y):",
+            "        loss = self.traced_step(x, y)\n        shown.append",
+        ],
+    ),
+    "a step of batches of arrays": (
+        "TFG202",
+        MODEL
+        + """
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+optimizer = tf.keras.optimizers.SGD(0.1)
+inputs, labels = np.array(data, "float64"), np.arange(24).reshape(24, 1) % 2
+for number in range(100):
+    rows = np.random.randint(0, 24, 8)
+    x, y = inputs[rows], labels[rows]
+    with tf.GradientTape() as tape:
+        loss = tf.keras.losses.sparse_categorical_crossentropy(y_true=y, y_pred=model(x), from_logits=True)
+        loss = tf.reduce_mean(loss)
+        print(number, loss.numpy())
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+result = model.get_weights()
+""",
+        ["def train_step(model, x, y):", "    loss = train_step(model, x, y)\n    print(number, loss.numpy())"],
+    ),
+    "calls of one model with other names": (
+        "TFG207",
+        MODEL
+        + """
+
+def sums(batches):
+    return [tf.reduce_sum(model(images, training=False)) for images, _ in batches]
+
+
+def peaks(batches):
+    peaks = []
+    for x, _ in batches:
+        peaks.append(tf.reduce_max(model(x, training=False)))
+    return peaks
+
+
+result = sums(dataset) + peaks(dataset)
+""",
+        [
+            "reduce_sum(traced_model(model, images, training=False))",
+            "reduce_max(traced_model(model, x, training=False))",
+        ],
+    ),
+    "models of two functions that get their variables when they run": (
+        "TFG207",
+        MODEL.replace("model", "first")
+        + """
+
+def sums(batches):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3, kernel_initializer="ones")])
+    return [tf.reduce_sum(model(x)) for x, _ in batches]
+
+
+def peaks(batches):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3, kernel_initializer="ones")])
+    return [tf.reduce_max(model(x)) for x, _ in batches]
+
+
+result = sums(dataset) + peaks(dataset)
+""",
+        ["reduce_sum(traced_model(model, x))", "reduce_max(call_model(model, x))"],
+    ),
+    "a number of Python's in a function of rows": (
+        "TFG109",
+        """
+import math
+
+
+def distances(values, parts):
+    most = math.log(parts)
+    return tf.map_fn(elems=values, fn=lambda value: -((value - most) ** 2))  # of each
+
+
+result = [distances(tf.constant(data), 7)]
+""",
+        ["    return (-((values - most) ** 2))  # of each\n"],
     ),
     "a cell": (
         "TFG601",
@@ -602,6 +801,23 @@ def test_what_the_fix_promises(rule: str, program: str, part: str, tmp_path: Pat
 
 
 UNFIXED = {
+    "weights that are given back after a step": (
+        "TFG213",
+        FOLLOWING.replace("    model.train", "    before = model.get_weights()\n    model.train")
+        + "\n    model.set_weights(before)\n",
+    ),
+    "a moving average of which more is read": (
+        "TFG213",
+        FOLLOWING
+        + "\n    fast = model.get_weights()\n    slow = target.get_weights()\n    for i in range(len(fast)):\n"
+        "        slow[i] = 0.5 * slow[i] + 0.5 * fast[i]\n    target.set_weights(slow)\n    print(fast[0])\n",
+    ),
+    "a moving average with another weight's": (
+        "TFG213",
+        FOLLOWING
+        + "\n    fast = model.get_weights()\n    slow = target.get_weights()\n    for i in range(len(fast)):\n"
+        "        slow[i] = 0.5 * slow[i] + 0.5 * fast[i] * fast[0].mean()\n    target.set_weights(slow)\n",
+    ),
     "a number that a loop changes": (
         "TFG207",
         MODEL.replace("model =", "inner =")
@@ -684,6 +900,28 @@ print(flipped(tf.constant(data)))
         MODEL + "for row in data:\n    print(model.predict(row[None], callbacks=[tf.keras.callbacks.Callback()]))\n",
     ),
 }
+
+
+def test_one_function_does_for_calls_that_differ_in_names(tmp_path: Path) -> None:
+    """Protects readers from several functions of one text, which each trace the model."""
+    _, program, _ = SAME["calls of one model with other names"]
+    assert stable(HEAD + program, tmp_path, "TFG207").count("@tf.function") == 1
+
+
+def test_another_program_of_the_project_makes_a_model_for_itself(tmp_path: Path) -> None:
+    """Protects fixes of programs that use a part of another program: its `main` does not run in theirs."""
+    (tmp_path / "nets.py").write_text(
+        "import tensorflow as tf\n\n\ndef build():\n    return tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+    )
+    other = "import nets\n\n\ndef load():\n    return 1\n\n\ndef main():\n    nets.build()\n\n\n"
+    (tmp_path / "other.py").write_text(other + "if __name__ == '__main__':\n    main()\n")
+    code = (
+        "import tensorflow as tf\nimport nets\nimport other\nmodel = nets.build()\nother.load()\n"
+        "dataset = tf.data.Dataset.range(99).batch(4)\nfor x in dataset:\n    print(model(x))\n"
+    )
+    assert "def traced_model(" in fixed(code, tmp_path, "TFG207")
+    (tmp_path / "other.py").write_text(f"{other}main()\n")
+    assert fixed(code, tmp_path, "TFG207") == code
 
 
 @pytest.mark.parametrize(("rule", "program"), UNFIXED.values(), ids=UNFIXED.keys())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
     from tflint_gpu.model.networks.shapes.work import Work
-    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around, ways
+    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around, runs_once, ways
     from tflint_gpu.model.python.execution.handed_down import handed_down
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.project import Project
     from tflint_gpu.model.python.project.sources import Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
+    from tflint_gpu.model.python.refactoring.free_names import free
     from tflint_gpu.model.python.refactoring.moves import (
         head,
         in_one_block,
@@ -95,7 +96,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
-    from tflint_gpu.model.tensorflow.effects.host_effects import Blocker
+    from tflint_gpu.model.tensorflow.effects.host_effects import Blocker, HostEffects
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
@@ -150,7 +151,15 @@ if TYPE_CHECKING:
         grows_list_while_traced,
         has_effects_while_traced,
     )
-    from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
+    from tflint_gpu.model.tensorflow.runtime.runtime import (
+        GROWTH,
+        INTER_THREADS,
+        INTRA_THREADS,
+        LOGICAL,
+        VISIBLE,
+        Initialiser,
+        Runtime,
+    )
     from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
     from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import imports_tensorflow_1, is_for_tensorflow_1
     from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
@@ -188,7 +197,7 @@ _NAMES = {
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
     "networks.shapes.work": "Work",
-    "python.execution.callers": "EveryWay RunSite callers loops_around ways",
+    "python.execution.callers": "EveryWay RunSite callers loops_around runs_once ways",
     "python.execution.handed_down": "handed_down",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
@@ -198,6 +207,7 @@ _NAMES = {
     "python.project.project": "Project",
     "python.project.sources": "Sources",
     "python.refactoring.arguments": "without_arguments",
+    "python.refactoring.free_names": "free",
     "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
     "python.refactoring.outlines": "NotMovable Outline outline outline_of_function set_apart",
     "python.refactoring.traced_calls": "call_outline",
@@ -228,7 +238,7 @@ _NAMES = {
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_draws": "graph_draw",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
-    "tensorflow.effects.host_effects": "Blocker",
+    "tensorflow.effects.host_effects": "Blocker HostEffects",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
@@ -260,7 +270,7 @@ _NAMES = {
         "asks_values_while_traced creates_while_traced draws_while_traced gives_numpy_tensors "
         "grows_list_while_traced has_effects_while_traced"
     ),
-    "tensorflow.runtime.runtime": "GROWTH Initialiser LOGICAL Runtime VISIBLE",
+    "tensorflow.runtime.runtime": "GROWTH INTER_THREADS INTRA_THREADS Initialiser LOGICAL Runtime VISIBLE",
     "tensorflow.runtime.strategies": "ScopeSide Strategies",
     "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
     "tensorflow.runtime.visibility": "Visibility",

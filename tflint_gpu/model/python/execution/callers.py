@@ -10,7 +10,7 @@ from tflint_gpu.bounds import CALLERS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, asks_for_main
 from tflint_gpu.model.python.value_flow.inference import Inference
 
 
@@ -70,6 +70,41 @@ def ways(
         if place.function not in seen and goes_on(place):
             seen.add(place.function)
             waiting.extend(callers(inference, place))
+
+
+def runs_once(inference: Inference, site: RunSite) -> bool:
+    """Whether a program certainly runs a place no more than once."""
+    seen = set[Node]()
+    while site.node not in seen:
+        seen.add(site.node)
+        in_comprehension = any(isinstance(node, cst.BaseComp) for node in site.file.tree.ancestors(site.node))
+        if in_comprehension or any(site.loops()):
+            return False
+        function, sites = site.function, list(callers(inference, site))
+        if len(sites) > 1:
+            sites = [caller for caller in sites if _is_of_program(inference, caller, set())]
+        if len(sites) != 1:
+            is_of_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+            return not sites and not is_of_object
+        (site,) = sites
+    return False
+
+
+def _is_of_program(inference: Inference, site: RunSite, seen: set[FunctionNode]) -> bool:
+    """Whether the program that is checked may run a place: not what another file does as a program by itself."""
+    function, is_entry = site.function, site.file is inference.entry
+    if function is None:
+        return is_entry or not is_in_main_block(site.file, site.node)
+    if function in seen:
+        return False
+    seen.add(function)
+    sites = list(callers(inference, site))
+    return any(_is_of_program(inference, caller, seen) for caller in sites) if sites else is_entry
+
+
+def is_in_main_block(file: File, node: Node) -> bool:
+    """Whether a place only runs where its file is the program."""
+    return any(isinstance(ancestor, cst.If) and asks_for_main(ancestor.test) for ancestor in file.tree.ancestors(node))
 
 
 class EveryWay:

@@ -18,11 +18,14 @@ from tflint_gpu.model.python.refactoring.free_names import (
     free,
     free_of_block,
     parameters,
+    roots,
     stored,
 )
 from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.scopes import Scope
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
 
+_FIXED = ("import", "function", "class")
 _STEP = ("train_step", "traced_step", "traced_train_step")
 
 
@@ -64,12 +67,29 @@ def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str],
     """
     if not file.tree.within(file.tree.block(file.tree.statement(tape)), loop):
         raise NotMovable("the tape is in another function than the loop")
-    return _written(
-        file, loop, _region(file, loop, tape, updates), bound_in(file.python_statements(loop)), hoists=hoists
-    )
+    region = _region(file, loop, tape, updates)
+    local = bound_in(file.python_statements(loop)) | _changing(file, loop, region)
+    return _written(file, loop, region, local, hoists=hoists)
 
 
-def outline_of_function(file: File, function: cst.FunctionDef, tape: cst.Call, updates: frozenset[str]) -> Outline:
+def _changing(file: File, loop: Node, region: Sequence[Node]) -> set[str]:
+    """The variables around a loop that get several values: a function that is traced would keep the first."""
+    scope: Scope | None = file.tree.scope(loop)
+    names = free_of_block([statement for line in region for statement in file.python_statements(line)])
+    changing = set[str]()
+    while scope is not None:
+        for name in names & scope.bindings.keys():
+            bindings = scope.bindings[name]
+            if len({binding.node for binding in bindings}) > 1 and all(b.kind not in _FIXED for b in bindings):
+                changing.add(name)
+        names = names - scope.bindings.keys()
+        scope = scope.parent
+    return changing
+
+
+def outline_of_function(
+    file: File, function: cst.FunctionDef, tape: cst.Call, updates: frozenset[str], *, as_method: bool = False
+) -> Outline:
     """The statements from a tape to the update of the weights as a function next to the one that holds them.
 
     It lies among the statements of the module, above the function or the class around it: one that is made whenever a
@@ -79,6 +99,7 @@ def outline_of_function(file: File, function: cst.FunctionDef, tape: cst.Call, u
     Arguments:
         function: the innermost around the tape.
         updates: the methods that update weights.
+        as_method: what is moved out of a method is one itself, above that: each object has a `tf.function` of its own.
 
     Raises:
         NotMovable: they are not in one block, something among them leaves it, or it only works where it is.
@@ -92,9 +113,16 @@ def outline_of_function(file: File, function: cst.FunctionDef, tape: cst.Call, u
         raise NotMovable("only libcst takes the file for Python")
     if outer := declarations(own[0].body) & bound_in(moved):
         raise NotMovable(f"`{min(outer)}` is of another scope")
-    if of_class := {name for name in used if name == "super" or (name.startswith("__") and not name.endswith("__"))}:
+    as_method = as_method and file.tree.class_of(function) is not None
+    if as_method and (function.decorators or not function.params.params):
+        raise NotMovable("it is no plain method")
+    if not as_method and (
+        of_class := {name for name in used if name == "super" or (name.startswith("__") and not name.endswith("__"))}
+    ):
         raise NotMovable(f"`{min(of_class)}` means another thing outside of the class")
     names = {name for node in own for name in parameters(node.args) | bound_in(node.body)} - declarations(own[0].body)
+    if as_method:
+        return _written(file, function, region, names, hoists=True, owner=function.params.params[0].name.value)
     above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
     return _written(file, above, region, names, hoists=True)
 
@@ -135,12 +163,15 @@ def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
     return any(file.tree.within(call, statement) for call in file.method_calls(*methods))
 
 
-def _written(file: File, above: Node, region: Sequence[Node], local: set[str], *, hoists: bool = False) -> Outline:
+def _written(
+    file: File, above: Node, region: Sequence[Node], local: set[str], *, hoists: bool = False, owner: str = ""
+) -> Outline:
     """A region as a function above a statement.
 
     Arguments:
         local: the names that only the code around the region knows: what it reads of them are its arguments.
         hoists: what Python and NumPy make of an argument is one itself.
+        owner: what a method calls its object, if it becomes one above the method.
     """
     tree = file.python_tree
     moved = [statement for line in region for statement in file.python_statements(line)]
@@ -168,11 +199,14 @@ def _written(file: File, above: Node, region: Sequence[Node], local: set[str], *
         body, numbers = _hoisted(file, body, moved, names - bound_in(moved))
         names = free_of_block(ast.parse(f"def _():\n{body}").body[0].body) & local  # type: ignore[attr-defined]
     end = f"\n{inner}return {returned}" if returned else ""
-    name = file.names.free(*_STEP)
-    head = f"def {name}({', '.join([*sorted(names), *numbers])}):"
+    name = file.names.free(*_STEP[bool(owner) :])  # Keras has methods called `train_step`
+    names |= {owner} if owner else set()
+    given = sorted(names, key=lambda name: (name != owner, name))
+    head = f"def {name}({', '.join([*given, *numbers])}):"
     definition = set_apart(file, above, f"{outer}@{spelled}\n{outer}{head}\n{body}{end}\n", outer)
-    arguments = (*sorted(names), *numbers.values())
-    call = f"{f'{returned} = ' if returned else ''}{name}({', '.join(arguments)})"
+    arguments = (*given, *numbers.values())
+    written = f"{owner}.{name}({', '.join(arguments[1:])})" if owner else f"{name}({', '.join(arguments)})"
+    call = f"{f'{returned} = ' if returned else ''}{written}"
     rows = [_rows_of(statement) for statement in printed]
     said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
     call = f"\n{file.indentation(region[0])}".join((call, *said))
@@ -217,12 +251,20 @@ def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
         block = outer.body if isinstance(outer, ast.With) else [outer]
         for number, statement in enumerate(block):
             if _is_print(file, statement):
-                later = {name for rest in (*block[number + 1 :], *region[index + 1 :]) for name in bound(rest)}
+                rest = [*block[number + 1 :], *region[index + 1 :]]
+                later = bound_in(rest) | free(statement) & (_asked(file, [statement]) & _asked(file, rest))
                 if not free(statement) & later:
                     printed.append(statement)
         if isinstance(outer, ast.With) and all(statement in printed for statement in block):
             printed = [statement for statement in printed if statement not in block]
     return printed
+
+
+def _asked(file: File, statements: Iterable[ast.stmt]) -> set[str]:
+    """The names of objects, not modules, that some statements ask or call: a model, an optimizer."""
+    nodes = (node for statement in statements for node in ast.walk(statement))
+    names = {name for node in nodes if isinstance(node, ast.Attribute | ast.Call) for name in roots(node)}
+    return {name for name in names if all(b.kind != "import" for b in file.tree.root.bindings.get(name, ()))}
 
 
 def _is_print(file: File, statement: ast.stmt) -> bool:

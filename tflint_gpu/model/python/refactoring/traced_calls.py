@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
 from keyword import iskeyword
 
@@ -35,7 +35,12 @@ class CallOutline:
 
 
 def call_outline(
-    file: File, called: Expression, arguments: Sequence[cst.Arg], options: str = "", method: str = ""
+    file: File,
+    called: Expression,
+    arguments: Sequence[cst.Arg],
+    options: str = "",
+    method: str = "",
+    may_share: Callable[[str], bool] = lambda name: True,
 ) -> CallOutline | None:
     """A function at the top of a file that calls something with some arguments; None where they cannot be handed on.
 
@@ -44,6 +49,7 @@ def call_outline(
     Arguments:
         options: for `tf.function`: "reduce_retracing=True".
         method: of what is called, where it is not called itself.
+        may_share: whether a function of the file that does the same may be called here, too.
     """
     above = next((statement for statement in file.tree.module.body if file.tree.within(called, statement)), None)
     spelling = None if above is None else file.imports.spelling("tf.function", above)
@@ -52,23 +58,31 @@ def call_outline(
         return None
     own = (dotted_name(called) or "model").rpartition(".")[2]
     own = "model" if own == "self" else own
-    parameters, given = [own], []
+    parameters = [own]
     for arg in arguments:
         named = arg.value.value if isinstance(arg.value, cst.Name) else ""
         named = "inputs" if not named or iskeyword(named) else named  # to libcst `None` is a name
-        parameter = _unlike(arg.keyword.value if arg.keyword is not None else named, parameters)
-        parameters.append(parameter)
-        given.append(parameter if arg.keyword is None else f"{arg.keyword.value}={parameter}")
+        parameters.append(_unlike(arg.keyword.value if arg.keyword is not None else named, parameters))
+    keywords = [arg.keyword.value if arg.keyword is not None else "" for arg in arguments]
     decorator = f"@{spelling.text}({options})" if options else f"@{spelling.text}"
-    body = f"    return {own}{method and f'.{method}'}({', '.join(given)})"
     for name in _names(own):
-        text = f"{decorator}\ndef {name}({', '.join(parameters)}):\n{body}\n"
         if name not in file.tree.uses:
-            definition = set_apart(file, above, text, "")
-            return CallOutline(above, definition, name, file.code(called), spelling)
-        if _is_there(file, name, text.strip(), above):
+            text = f"{decorator}\n{_definition(name, parameters, keywords, method)}\n"
+            return CallOutline(above, set_apart(file, above, text, ""), name, file.code(called), spelling)
+        if _is_there(file, name, decorator, keywords, method, above) and may_share(name):
             return CallOutline(above, "", name, file.code(called), spelling)
     return None
+
+
+def _definition(name: str, parameters: Sequence[str], keywords: Sequence[str], method: str) -> str:
+    """A function that hands its parameters on to the first one.
+
+    Arguments:
+        keywords: of the others, by which they are handed on; empty for those that come by position.
+    """
+    given = (f"{keyword}={p}" if keyword else p for keyword, p in zip(keywords, parameters[1:], strict=True))
+    called = f"{parameters[0]}{method and f'.{method}'}"
+    return f"def {name}({', '.join(parameters)}):\n    return {called}({', '.join(given)})"
 
 
 def _names(called: str) -> Iterator[str]:
@@ -77,14 +91,19 @@ def _names(called: str) -> Iterator[str]:
     return chain((f"traced_{own}", f"call_{own}"), (f"traced_{own}_{number}" for number in count(2)))
 
 
-def _is_there(file: File, name: str, text: str, above: Node) -> bool:
-    """Whether the file has a function of this text before a statement of the module, and no other of its name."""
+def _is_there(file: File, name: str, decorator: str, keywords: Sequence[str], method: str, above: Node) -> bool:
+    """Whether the file has a function that does the same before a statement of the module, and no other of its name.
+
+    What comes by position may have another name in it.
+    """
     bindings = file.tree.root.bindings.get(name, ())
-    order = file.tree.order
-    return len(bindings) == 1 and all(
-        isinstance(b.node, cst.FunctionDef) and file.code(b.node) == text and order[b.node] < order[above]
-        for b in bindings
-    )
+    node = bindings[0].node if len(bindings) == 1 else None
+    if not isinstance(node, cst.FunctionDef) or file.tree.order[node] >= file.tree.order[above]:
+        return False
+    own = [parameter.name.value for parameter in node.params.params]
+    is_alike = len(own) == len(keywords) + 1 and all(k in ("", p) for k, p in zip(keywords, own[1:], strict=True))
+    decorators = [f"@{file.code(used.decorator)}" for used in node.decorators]
+    return is_alike and decorators == [decorator] and file.code(node) == _definition(name, own, keywords, method)
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ _LIBRARIES = frozenset("tf keras tensorflow_addons tensorflow_probability sonnet
 _HOST_PARTS = (
     "tf.summary.", "tf.io.gfile.", "tf.train.", "tf.saved_model.", "tf.data.", "tf.config.", "tf.profiler.",
     "tf.random.set_seed", "tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.", "tf.Variable",
-    "tf.print", "tf.distribute.", "keras.preprocessing.", "keras.utils.", "keras.backend.get_value",
+    "tf.distribute.", "keras.preprocessing.", "keras.utils.", "keras.backend.get_value",
     "keras.backend.set_value", "keras.callbacks.",
 )  # fmt: skip
 # Modules that know nothing of tensors that are traced: of what other modules do nothing is known.
@@ -88,6 +88,19 @@ class HostEffects(Analysis):
                 self.inference.meet(EFFECT_FUNCTIONS)
                 yield Blocker(reached.file, reached.node)
                 return
+
+    def frozen(self, function: Function) -> Iterator[Blocker]:
+        """The names and attributes that a function, and all that it calls, reads and that may get another value."""
+        queue, seen = [function], {function.node}
+        for reached in queue[: EFFECT_FUNCTIONS.limit]:
+            for node in walk(reached.node.body):
+                if isinstance(node, cst.Name):
+                    yield from self._of_name(reached, node)
+                elif isinstance(node, cst.Attribute):
+                    yield from self._of_attribute(reached, node)
+            called = [other for other in self._called(reached) if other.node not in seen]
+            seen.update(other.node for other in called)
+            queue.extend(called)
 
     def _called(self, function: Function) -> Iterator[Function]:
         """The functions of the project that it calls, those of its models and layers too."""
@@ -154,7 +167,8 @@ class HostEffects(Analysis):
         file, func = function.file, call.func
         name = file.name(func)
         if name is not None and name.partition(".")[0] in _LIBRARIES:
-            if name.startswith(_HOST_PARTS):
+            texts = (arg.value for arg in call.args) if name == "tf.print" else ()
+            if name.startswith(_HOST_PARTS) or any(map(_is_made_text, texts)):
                 yield Blocker(file, func, _only_while_traced(file.code(func)))
             return
         if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
@@ -283,6 +297,13 @@ def _calls(function: Function) -> Iterator[cst.Call]:
 
 def _only_while_traced(what: str) -> str:
     return f"`{what}` in it would run only while it is traced"
+
+
+def _is_made_text(expr: Expression) -> bool:
+    """Whether a text is made of values: of those that are there while it is traced."""
+    if isinstance(expr, cst.BinaryOperation):
+        return isinstance(expr.operator, cst.Modulo) and isinstance(expr.left, cst.BaseString)
+    return isinstance(expr, cst.FormattedString) or (isinstance(expr, cst.Call) and method_name(expr) == "format")
 
 
 def _is_in(file: File, node: Node, function: Function) -> bool:

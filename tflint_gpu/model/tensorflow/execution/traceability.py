@@ -8,10 +8,12 @@ import libcst as cst
 
 from tflint_gpu.bounds import TRACED_ARGUMENT_SITES
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around, runs_once, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
 from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
@@ -44,6 +46,7 @@ class Traceability(Analysis):
         self.data = model.once(LoopData)
         self.numbers = model.once(LoopNumbers)
         self.effects = model.once(HostEffects)
+        self.arrays = model.once(ArrayArguments)
         self.model = model
         self.converts = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
 
@@ -119,7 +122,12 @@ class Traceability(Analysis):
                 if number is not None and number.changed_by:
                     text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
                     yield Blocker(file, value, text)
-                elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)):
+                elif self.arrays.is_array(file, value):
+                    if not (self.arrays.is_single(file, value) or self.arrays.is_cast(function, parameter)):
+                        yield Blocker(file, value)
+                elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)) or (
+                    function.owner is None and any(map(self._is_renewed, self.inference.of(file, value)))
+                ):
                     yield Blocker(file, value)
 
     def _stays(self, file: File, call: cst.Call, value: Expression) -> bool:
@@ -128,9 +136,9 @@ class Traceability(Analysis):
             return True
         origins = self.inference.of(file, value)
         kinds = [self.kinds.of(origin) for origin in origins]
-        if origins and all(kind in ("tensor", "array") for kind in kinds):
+        if origins and all(kind == "tensor" for kind in kinds):
             return True
-        if not isinstance(value, cst.Name | cst.Attribute) or len({origin.node for origin in origins}) != 1:
+        if not isinstance(value, cst.Name | cst.Attribute) or not origins:
             return False
         if any(kind is not None and kind not in _KEPT for kind in kinds):
             return False
@@ -139,7 +147,17 @@ class Traceability(Analysis):
             root = root.value
         loops = list(loops_around(file, call))
         bindings = file.flow.lookup(root.value, root) if isinstance(root, cst.Name) else []
-        return bool(bindings) and not any(file.tree.within(b.node, loop) for b in bindings for loop in loops)
+        if not bindings or any(file.tree.within(b.node, loop) for b in bindings for loop in loops):
+            return False
+        if any(binding.kind == "parameter" for binding in bindings):
+            return len({origin.node for origin in origins}) == 1 and (None not in kinds or _is_self(file, value, call))
+        return len({origin.node for origin in origins}) == 1 or None not in kinds
+
+    def _is_renewed(self, origin: Origin) -> bool:
+        """Whether a program may make several of what gets variables in a traced function, which takes those of one."""
+        is_stateful = self.kinds.of(origin) in ("model", "layer", "optimizer", "module")
+        is_stateful = is_stateful or self.inference.instance_class(origin) is not None
+        return is_stateful and not runs_once(self.inference, RunSite(origin.file, origin.node))
 
     def _is_data(self, file: File, call: cst.Call, value: Expression) -> bool:
         """Whether an argument is what a loop gets from a dataset."""
@@ -148,3 +166,13 @@ class Traceability(Analysis):
             batches is not None and batches.is_certain and not batches.sources and self.data.holds(file, batches, value)
             for batches in of_loops
         )
+
+
+def _is_self(file: File, value: Expression, call: cst.Call) -> bool:
+    """Whether a value is the object whose method makes a call, or an attribute of it."""
+    method = next((node for node in file.tree.ancestors(call) if isinstance(node, cst.FunctionDef)), None)
+    while isinstance(value, cst.Attribute):
+        value = value.value
+    if method is None or file.tree.class_of(method) is None or not method.params.params:
+        return False
+    return isinstance(value, cst.Name) and value.value == method.params.params[0].name.value

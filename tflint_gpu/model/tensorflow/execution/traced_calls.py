@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite, callers
+from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, call_outline
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
@@ -39,7 +41,7 @@ class TracedCalls(Analysis):
             return None
         origins = self.inference.of(file, called)
         unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
-        if len(unbuilt) > 1 or not all(map(self._is_made_once, unbuilt.values())):
+        if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
         for origin in origins:
             cls = self.inference.instance_class(origin)
@@ -47,7 +49,17 @@ class TracedCalls(Analysis):
             if method is not None and self.traceability.effect_of(method) is not None:
                 return None
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
-        return call_outline(file, called, call.args, self._relaxed() if sizes_change else "", own)
+        options = self._relaxed() if sizes_change else ""
+        return call_outline(file, called, call.args, options, own, partial(self._may_share, file, {*unbuilt}))
+
+    def _may_share(self, file: File, unbuilt: set[Node], name: str) -> bool:
+        """Whether a function that other calls use is given no other model that gets its variables there."""
+        for call in file.tree.calls:
+            if isinstance(call.func, cst.Name) and call.func.value == name and call.args:
+                origins = self.inference.of(file, call.args[0].value)
+                if not {origin.node for origin in origins if self._is_unbuilt(origin)} <= unbuilt:
+                    return False
+        return True
 
     def _is_unbuilt(self, origin: Origin) -> bool:
         """Whether a model may get its variables when it is called for the first time."""
@@ -56,21 +68,6 @@ class TracedCalls(Analysis):
             return True
         is_sequential = (origin.made_by or "").rpartition(".")[2] == "Sequential"
         return is_sequential and call is not None and not any(text in origin.file.code(call) for text in _BUILT)
-
-    def _is_made_once(self, origin: Origin) -> bool:
-        """Whether a program certainly makes no second model where it makes this one."""
-        site, seen = RunSite(origin.file, origin.node), set[Node]()
-        while site.node not in seen:
-            seen.add(site.node)
-            in_comprehension = any(isinstance(node, cst.BaseComp) for node in site.file.tree.ancestors(site.node))
-            if in_comprehension or any(site.loops()):
-                return False
-            function, sites = site.function, list(callers(self.inference, site))
-            if len(sites) != 1:
-                is_of_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
-                return not sites and not is_of_object
-            (site,) = sites
-        return False
 
     def _relaxed(self) -> str:
         name = "reduce_retracing" if self.target.tensorflow >= _NAMED_SINCE else "experimental_relax_shapes"

@@ -11,11 +11,11 @@ from tflint_gpu.bounds import INITIALISER_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite, callers
+from tflint_gpu.model.python.execution.callers import RunSite, callers, is_in_main_block
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.devices import parse_device
@@ -32,6 +32,9 @@ LOGICAL = frozenset(
     ]
 )
 VISIBLE = frozenset(["tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"])
+INTRA_THREADS = "tf.config.threading.set_intra_op_parallelism_threads"
+INTER_THREADS = "tf.config.threading.set_inter_op_parallelism_threads"
+"""With the three above all setters of `tf.config` that raise later: the others reach a runtime that has started."""
 _INITIALISERS = frozenset(
     [
         "tf.Variable",
@@ -199,9 +202,9 @@ class Runtime(Analysis):
             if device is not None:
                 yield call, device
 
-    def device_settings(self) -> Iterator[tuple[File, cst.Call]]:
-        """The calls that set devices up: in this file, and in functions of other files of the program."""
-        names = sorted(GROWTH | LOGICAL | VISIBLE)
+    def startup_settings(self) -> Iterator[tuple[File, cst.Call]]:
+        """The calls that set devices or threads up: in this file, and in functions of other files of the program."""
+        names = sorted({*GROWTH, *LOGICAL, *VISIBLE, INTRA_THREADS, INTER_THREADS})
         words = dict.fromkeys(name.rpartition(".")[2] for name in names)
         for file in dict.fromkeys(file for word in words for file in self.inference.seen.using(word)):
             for call in file.calls(*names):
@@ -234,7 +237,7 @@ class Runtime(Analysis):
         """
         sites = list(callers(self.inference, site))
         if any(caller.file is not site.file for caller in sites):
-            sites = [c for c in sites if c.file is not site.file or not _is_in_main_block(c.file, c.node)]
+            sites = [c for c in sites if c.file is not site.file or not is_in_main_block(c.file, c.node)]
         initialiser = None
         for caller in sites:
             initialiser = self._initialiser(caller)
@@ -347,10 +350,6 @@ class Runtime(Analysis):
             a.keyword is not None and a.keyword.value in ("input_shape", "input_dim", "batch_input_shape")
             for a in first.args
         )
-
-
-def _is_in_main_block(file: File, node: Node) -> bool:
-    return any(isinstance(ancestor, cst.If) and asks_for_main(ancestor.test) for ancestor in file.tree.ancestors(node))
 
 
 def _is_of(name: str, names: frozenset[str]) -> bool:

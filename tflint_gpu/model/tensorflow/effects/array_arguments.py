@@ -1,0 +1,142 @@
+"""NumPy arrays as arguments of a traced function: they become tensors of their own dtype there.
+
+Where code runs eagerly, an array takes the dtype of the tensor that it is combined with; a tensor does not, and
+`float32` minus `float64` raises. So an array may only be handed to what casts: layers, models, losses and metrics of
+Keras.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
+_CASTING = frozenset(["tf.cast", "tf.one_hot", "tf.shape", "tf.size", "tf.rank", "tf.zeros_like", "tf.ones_like"])
+_CASTING_FOLDERS = ("keras.losses.", "keras.metrics.", "keras.layers.")
+_HANDING_ON = frozenset(
+    (
+        "tf.stop_gradient tf.identity tf.convert_to_tensor tf.constant tf.reshape tf.squeeze tf.expand_dims "
+        "tf.transpose tf.gather tf.tile tf.stack"
+    ).split()
+)
+
+
+class ArrayArguments(Analysis):
+    """Analysis of what is an array, and of where a function lets its arguments go."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+
+    def is_array(self, file: File, value: Expression, context: Context | None = None) -> bool:
+        """Whether a value is certainly an array, or one of its elements."""
+        return self._is_array(file, value, context, frozenset())
+
+    def _is_array(self, file: File, value: Expression, context: Context | None, inside: frozenset[Origin]) -> bool:
+        origins = self.inference.of(file, value, context)
+        return bool(origins) and all(self._is_origin_array(origin, inside) for origin in origins)
+
+    def _is_origin_array(self, origin: Origin, inside: frozenset[Origin]) -> bool:
+        """The same of where a value comes from.
+
+        Arguments:
+            inside: the computations that it is a part of; one that depends on itself only is none.
+        """
+        node, file, context = origin.node, origin.file, origin.context
+        if origin in inside or any(part.kind == "attribute" for part in origin.access_path):
+            return False
+        inside |= {origin}
+        if isinstance(node, cst.Call):
+            name = file.name(node.func) or ""
+            if name.startswith("keras.datasets."):
+                return len(origin.access_path) > 1
+            if name.startswith("numpy."):
+                return True
+            if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _METHODS:
+                return False
+            return self._is_array(file, node.func.value, context, inside)
+        if isinstance(node, cst.BinaryOperation):
+            sides = [self._is_array(file, side, context, inside) for side in (node.left, node.right)]
+            numbers = [self.constants.of(file, side, context) for side in (node.left, node.right)]
+            return any(sides) and all(
+                is_array or isinstance(n, int | float) for is_array, n in zip(sides, numbers, strict=True)
+            )
+        return isinstance(node, cst.Subscript) and self._is_array(file, node.value, context, inside)
+
+    def is_single(self, file: File, value: Expression, context: Context | None = None) -> bool:
+        """Whether an array certainly has the dtype of tensors, float32."""
+        return self.inference.must_be(file, value, self._is_origin_single, context)
+
+    def _is_origin_single(self, origin: Origin) -> bool:
+        node, file, context = origin.node, origin.file, origin.context
+        if isinstance(node, cst.Subscript):
+            return self.is_single(file, node.value, context)
+        if not isinstance(node, cst.Call):
+            return False
+        name = file.name(node.func) or ""
+        is_cast = method_name(node) == "astype" and not name
+        dtype = argument(node, 0 if is_cast else -1, "dtype")
+        if dtype is not None or name:
+            given = None if dtype is None else self.constants.of(file, dtype, context)
+            return "numpy.float32" in (name, file.name(dtype)) or given == "float32" or file.name(dtype) == "tf.float32"
+        if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _METHODS:
+            return False
+        return self.is_single(file, node.func.value, context)
+
+    def is_cast(self, function: Function, parameter: cst.Param) -> bool:
+        """Whether a function hands a parameter only to what casts it, or asks for what it is without its values."""
+        return self._are_cast(function, parameter.name.value, set())
+
+    def _are_cast(self, function: Function, name: str, seen: set[tuple[Node, str]]) -> bool:
+        if (function.node, name) in seen:
+            return True
+        seen.add((function.node, name))
+        tree = function.file.tree
+        uses = [use for use in tree.uses.get(name, ()) if tree.within(use, function.node.body)]
+        return all(self._goes_to_cast(function, use, seen) for use in uses if use in tree.order)
+
+    def _goes_to_cast(self, function: Function, value: Node, seen: set[tuple[Node, str]]) -> bool:
+        file, parents = function.file, function.file.tree.parents
+        parent = parents[value]
+        if isinstance(parent, cst.Attribute):
+            return parent.value is not value or parent.attr.value in STATIC_ATTRIBUTES
+        if isinstance(parent, cst.AssignTarget):
+            return True  # the name gets another value, whose uses are looked at with its own
+        if isinstance(parent, cst.Assign) and isinstance(parent.targets[0].target, cst.Name):
+            return self._are_cast(function, parent.targets[0].target.value, seen)
+        if isinstance(parent, cst.Element):
+            return self._goes_to_cast(function, parents[parent], seen)
+        call = parents[parent] if isinstance(parent, cst.Arg) else None
+        if not isinstance(call, cst.Call) or not isinstance(parent, cst.Arg):
+            return False
+        if parent.keyword is value:
+            return True
+        name = file.name(call.func) or ""
+        if name in _CASTING or name.startswith(_CASTING_FOLDERS) or argument(call, -1, "dtype") is not None:
+            return True
+        if name in _HANDING_ON:
+            return self._goes_to_cast(function, call, seen)
+        if method_name(call) in ("update_state", "watch") or self._is_of_keras(file, call.func):
+            return True
+        callees = self.inference.callees(file, call)
+        passed = [
+            (c.function, p)
+            for c in callees
+            for p, given in self.inference.definitions.passed(file, call, c.function)
+            if given is parent.value
+        ]
+        return (
+            bool(passed)
+            and len(passed) == len(callees)
+            and all(self._are_cast(f, p.name.value, seen) for f, p in passed)
+        )
+
+    def _is_of_keras(self, file: File, func: Expression) -> bool:
+        return self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss")
