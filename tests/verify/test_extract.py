@@ -194,6 +194,20 @@ LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {
         "7",
         {"pkg__init__": "", "pkg__train": "from pkg.lib import X\nplace(X)", "pkg__lib": "X = 7"},
     ),
+    "a module called like its folder": (
+        "7",
+        {"main": "from net.more import Y\nplace(Y)", "net__net": "X = 3", "net__more": "from net.net import X\nY = X + 4"},
+    ),
+    "a package that loads its modules by their names": (
+        "7",
+        {
+            "main": "import kit as k\nplace(k.words.pad(7))",
+            "kit__init__": "import importlib\nMODULES = ['words', 'store']\ndef load(name):\n    if name not in MODULES:\n"
+            "        raise AttributeError(name)\n    return importlib.import_module('.' + name, __name__)\n__getattr__ = load",
+            "kit__words": "def pad(x): return x",
+            "kit__store": "import nothing_that_is_there",
+        },
+    ),
     "a src folder": (
         "7",
         {"src__pkg__init__": "", "src__pkg__lib": "X = 7", "scripts__train": "import pkg.lib\nplace(pkg.lib.X)"},
