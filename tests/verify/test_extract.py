@@ -604,9 +604,9 @@ def test_many_files_make_one_program(tmp_path: Path) -> None:
 
 def test_what_keeps_a_record_elsewhere_is_stood_for(tmp_path: Path) -> None:
     pair = Files(tmp_path, main="import wandb\nplace(wandb.run)").extract("main")
-    assert "tflint_environment.record_nothing('wandb')" in pair.before.files["main.py"]
+    assert "tflint_modules.record_nothing('wandb')" in pair.before.files["main.py"]
 
 
 def test_bars_of_notebooks_are_plain_ones(tmp_path: Path) -> None:
     pair = Files(tmp_path, main="from tqdm.notebook import trange\nfor x in trange(3):\n    place(x)").extract("main")
-    assert "tflint_environment.plain_bars()" in pair.before.files["main.py"]
+    assert "tflint_modules.plain_bars()" in pair.before.files["main.py"]

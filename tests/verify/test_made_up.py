@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import gzip
 import importlib
@@ -28,8 +29,10 @@ HARNESS_FOLDER = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
 class Beside:
     """The modules as a program sees them."""
 
-    def __init__(self, files: Any, environment: Any, told: list[str]) -> None:
-        self.files, self.environment, self.told = files, environment, told
+    def __init__(self, told: list[str]) -> None:
+        names = ("tflint_files", "tflint_environment", "tflint_modules")
+        self.files, self.environment, self.modules = map(importlib.import_module, names)
+        self.told = told
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     told: list[str] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(HARNESS_FOLDER)
-    measure = types.SimpleNamespace(note_early=lambda made_up: told.__setitem__(slice(None), made_up))
+    outcome = types.SimpleNamespace(tell=lambda text: None if text in told else told.append(text))
     unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
     png = types.SimpleNamespace(numpy=lambda: b"an image")
     tensorflow = types.SimpleNamespace(
@@ -47,11 +50,12 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
         constant=lambda value: value,
         init_scope=contextlib.nullcontext,
     )
-    monkeypatch.setitem(sys.modules, "tflint_measure", measure)
+    monkeypatch.setattr(builtins, "__import__", builtins.__import__)
+    monkeypatch.setitem(sys.modules, "tflint_outcome", outcome)
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
-    yield Beside(importlib.import_module("tflint_files"), importlib.import_module("tflint_environment"), told)
+    yield Beside(told)
     for name in MODULES:
         sys.modules.pop(name, None)
 
@@ -178,7 +182,7 @@ def test_actions_that_are_amounts(beside: Beside) -> None:
 def test_nothing_is_recorded_elsewhere(beside: Beside, monkeypatch: Any) -> None:
     """Protects loops that log to a service which was never started, and the service."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    beside.environment.record_nothing("diary")
+    beside.modules.record_nothing("diary")
     import diary  # type: ignore[import-not-found]
     from diary.for_keras.callbacks import Callback  # type: ignore[import-not-found]
 
@@ -187,6 +191,56 @@ def test_nothing_is_recorded_elsewhere(beside: Beside, monkeypatch: Any) -> None
     diary.config["a"] = 1
     assert diary.written(len) is not len and diary.written(fail) is fail
     assert list(Callback(monitor="x")) == [] and "`diary`, which records nothing" in beside.told
+
+
+IMPORTED = """
+import no_such_engine.layers as layers
+from no_such_engine.kinds import Kind
+from string import digits, faded
+try:
+    from string import printed
+except ImportError:
+    from string import printable as printed
+
+class Net(layers.Base):
+    start = layers.constant(1)
+
+    def run(self, x: Kind[int] | None) -> Kind:
+        return x if isinstance(x, Kind) else digits
+
+@layers.fast
+def slow():
+    return 7
+"""
+
+
+def test_a_module_or_name_that_is_not_there_may_be_imported(beside: Beside, tmp_path: Path, monkeypatch: Any) -> None:
+    """Protects files that import more than what is flagged needs; what uses it fails as the import would have."""
+    (tmp_path / "nets.py").write_text(IMPORTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/here/")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("nets")  # of a library, which asks what there is
+    monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/")
+    nets = importlib.import_module("nets")
+    assert nets.Net().run(1) == "0123456789" and nets.printed[:3] == "012"
+    assert beside.told == [
+        "the module no_such_engine, which is not there: nothing of it was used",
+        "faded of string, which is not there: nothing of it was used",
+    ]
+    for use in (nets.slow, lambda: nets.layers.constant(1), lambda: nets.Kind[0]):
+        with pytest.raises(
+            ModuleNotFoundError, match="No module named 'no_such_engine', and the program uses `no_such"
+        ):
+            use()
+    with pytest.raises(ImportError, match="cannot import name 'faded' from 'string', and the program uses"):
+        nets.faded()
+
+
+def test_what_measures_imports_as_python_does(beside: Beside) -> None:
+    assert "tflint" in builtins.__import__.__module__
+    beside.modules.measure()
+    assert builtins.__import__.__module__ == "builtins"
 
 
 def test_what_the_way_asks_of_the_command_line(beside: Beside) -> None:
@@ -398,7 +452,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_files, tflint_records, tflint_values
+import tflint_files, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -432,10 +486,10 @@ assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0]
 features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64),
             "box": tf.io.FixedLenFeature([4], tf.float32)}
 def parse(record):
-    one = tflint_records.parsed(tf.io.parse_single_example)(record, features)
+    one = tflint_values.parsed(tf.io.parse_single_example)(record, features)
     return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
 tflint_files.IMAGE = (5, 7, 3)
-records = tflint_records.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
+records = tflint_values.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
 image, label, box = next(iter(records))
 assert image.shape == (5, 7, 3) and box.shape == (4,) and int(label) < 3
 tflint_measure.finish()

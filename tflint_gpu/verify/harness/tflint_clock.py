@@ -11,6 +11,7 @@ from tflint_outcome import MEASURED, QUESTIONS, NeverRun, ask, finish, keep_weig
 
 # isort: split
 import tensorflow as tf
+import tflint_modules
 
 WARM_UP, FEWEST_WARM = 5, 2  # the second where steps take so long that caches and branches do not matter
 LEAST_FALL = 0.95  # of the steps before: as long as steps become faster than that, the program warms up
@@ -33,6 +34,7 @@ class Clock:
     running: list[Clock] = []
 
     def __init__(self, samples: int = 1, least: int = 0) -> None:
+        tflint_modules.measure()
         self.samples, self.least = samples, least
         self.running.append(self)
         self.alternates = 1  # steps until the same shapes come again

@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 import tensorflow as tf
 import tflint_archives
-import tflint_measure
+from tflint_outcome import tell as tell
 
 FOLDERS: tuple[str, ...] = ()
 """Where files are looked for that are not in the working directory."""
@@ -55,14 +55,6 @@ _WORDS = (
 _WORDS += [first + second + third for first in _PARTS for second in _PARTS for third in _PARTS]
 
 draw = numpy.random.default_rng(1)
-_told: list[str] = []
-
-
-def tell(text: str) -> None:
-    """Remember that something was made up."""
-    if text not in _told:
-        _told.append(text)
-        tflint_measure.note_early(made_up=_told)
 
 
 def existing(path: Any) -> str | None:

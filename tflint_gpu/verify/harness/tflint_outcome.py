@@ -156,6 +156,16 @@ def note_early(**notes: Any) -> None:
             json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": notes}, file)
 
 
+_told: list[str] = []
+
+
+def tell(text: str) -> None:
+    """Remember that something was made up."""
+    if text not in _told:
+        _told.append(text)
+        note_early(made_up=_told)
+
+
 def synchronize() -> None:
     """Wait until the device has done its work: fetching a number waits for all that was started before it."""
     for device in tf.config.list_logical_devices("GPU"):

@@ -32,7 +32,7 @@ from tflint_gpu.verify.slicing.imports import (
     relative,
 )
 from tflint_gpu.verify.slicing.inputs import InputError
-from tflint_gpu.verify.slicing.old_keras import old_names_of_numpy, signs_of_keras_2
+from tflint_gpu.verify.slicing.old_keras import first_sign_of_keras_2, old_names_of_numpy
 from tflint_gpu.verify.slicing.parts import NotExtractable as NotExtractable
 from tflint_gpu.verify.slicing.parts import Part, check_sources
 from tflint_gpu.verify.slicing.parts import Readings as Readings
@@ -50,28 +50,23 @@ from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.stubs.readers import BARS, ENVIRONMENT, FILES, MODULES, RECORDERS
+from tflint_gpu.verify.stubs.readers import ABSENT, BARS, ENVIRONMENT, FILES, MODULES, RECORDERS
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
 _MOVED = "the repair moves the step into a function of its own, which gets the program's numbers as tensors"
 _MAX_FILES = 400
-_MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine")
+_MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine", ABSENT)
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The files of one program by their paths, and the one that is run.
-
-    Arguments:
-        whole: the files that came with all that they have, of which much may never be called.
-    """
+    """The files of one program by their paths, and the one that is run."""
 
     entry: str
     files: Mapping[str, str]
-    whole: frozenset[str] = frozenset()
 
     def write(self, folder: Path) -> Path:
         """Write the files below a folder and return the path of the one to run.
@@ -185,7 +180,9 @@ class _Cut:
         reads = any(reader.reads for part in self.files.values() for reader in part.readers)
         for part in self.files.values():
             check_sources(part, is_answered=reads)
-        self.old_keras = old_keras or self._sign_of_old_keras()
+        prediction = experiment.prediction
+        is_about_keras_3 = prediction is not None and prediction.kind == "crash" and entry.target.keras >= 3
+        self.old_keras = old_keras or ("" if is_about_keras_3 else first_sign_of_keras_2(self.files.values()))
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
@@ -251,21 +248,6 @@ class _Cut:
             place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
 
-    def _sign_of_old_keras(self) -> str:
-        """The first place that only Keras 2 understands; empty where it does not matter or there is none.
-
-        What is predicted to crash with Keras 3 is not tried with another Keras.
-        """
-        prediction = self.experiment.prediction
-        if prediction is not None and prediction.kind == "crash" and self.entry.target.keras >= 3:
-            return ""
-        for part in self.files.values():
-            for node, what in signs_of_keras_2(part.file):
-                if part.holds(node):
-                    place = part.file.source.locate(part.file.span(node)[0])
-                    return f"`{what}` in {part.file.source.name}:{place}"
-        return ""
-
     @cached_property
     def _makes_up(self) -> bool:
         """Whether something of the program may have to be made up."""
@@ -309,10 +291,9 @@ class _Cut:
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
         self._add_packages(texts)
         entry = self._name(self.entry.source.path)
-        whole = frozenset(self._name(path) for path, part in self.files.items() if part.is_whole)
         if self._is_module:
-            return self._run_as_module(texts, whole)
-        return Program(entry, texts, whole)
+            return self._run_as_module(texts)
+        return Program(entry, texts)
 
     def _add_packages(self, texts: dict[str, str]) -> None:
         """Folders that are packages stay packages: an installed one of the same name would come first."""
@@ -321,12 +302,12 @@ class _Cut:
                 if folder != self.root and self.root in folder.parents and (folder / "__init__.py").is_file():
                     texts.setdefault(self._name(folder / "__init__.py"), "")
 
-    def _run_as_module(self, texts: dict[str, str], whole: frozenset[str]) -> Program:
+    def _run_as_module(self, texts: dict[str, str]) -> Program:
         folder = package_root(self.entry.source.path)
         module = ".".join(self.entry.source.path.relative_to(folder).with_suffix("").parts)
         runner = self._name(folder / f"{_RUNNER}.py")
         texts[runner] = f'import runpy\n\nrunpy.run_module("{module}", run_name="__main__")\n'
-        return Program(runner, texts, whole)
+        return Program(runner, texts)
 
     def _opening(self, file: File, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""
@@ -361,9 +342,9 @@ class _Cut:
         lines += hints_of(self.entry, files).settings()
         asked = dict(asked_settings(self.route))
         lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
-        lines += [f"{ENVIRONMENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
+        lines += [f"{ABSENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
         names = ", ".join(map(repr, self._recorders))
-        return [*lines, f"{ENVIRONMENT}.record_nothing({names})"] if names else lines
+        return [*lines, f"{ABSENT}.record_nothing({names})"] if names else lines
 
     def _told(self, part: Part) -> list[int]:
         """The numbers of the flagged statements of a file, which tells when they ran."""

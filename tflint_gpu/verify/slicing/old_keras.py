@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from libcst import Arg
 
 from tflint_gpu.model.python.names.names import canonical
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.verify.slicing.parts import Part
 
 # Keras 3 raises for each of them. From its own source: `Argument(s) not recognized`, `Unrecognized keyword arguments`,
 # `unexpected keyword argument`, or the name is not there.
@@ -96,6 +97,15 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
                 yield binding.node, name
     for call in file.calls(*_NAMES):
         yield call, file.code(call.func)
+
+
+def first_sign_of_keras_2(parts: Iterable[Part]) -> str:
+    """The first place that only Keras 2 understands; empty where there is none."""
+    for part in parts:
+        for node, what in signs_of_keras_2(part.file):
+            if part.holds(node):
+                return f"`{what}` in {part.file.source.name}:{part.file.source.locate(part.file.span(node)[0])}"
+    return ""
 
 
 def _given(arguments: Sequence[Arg], names: frozenset[str]) -> Iterator[tuple[Node, str]]:

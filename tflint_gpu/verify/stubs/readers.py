@@ -1,6 +1,6 @@
 """Calls that read data from elsewhere, and what is put around them or in their place.
 
-The functions that are put there live in `tflint_files`, `tflint_records`, `tflint_environment` and `tflint_values`,
+The functions that are put there live in `tflint_files`, `tflint_environment`, `tflint_modules` and `tflint_values`,
 which are laid next to the program. They read what is there, and make up what is not.
 """
 
@@ -15,8 +15,8 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
-FILES, VALUES, ENVIRONMENT, RECORDS = "tflint_files", "tflint_values", "tflint_environment", "tflint_records"
-MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS, "tflint_archives")
+FILES, VALUES, ENVIRONMENT, ABSENT = "tflint_files", "tflint_values", "tflint_environment", "tflint_modules"
+MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, "tflint_archives")
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
@@ -66,8 +66,7 @@ _METHODS_AROUND = {
 }
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
-    (RECORDS, ("records", "parsed")),
-    (VALUES, ("known_table", "old_array")),
+    (VALUES, ("known_table", "old_array", "records", "parsed")),
     (
         ENVIRONMENT,
         (
