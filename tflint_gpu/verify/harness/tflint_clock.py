@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from typing import Any
@@ -49,6 +50,8 @@ class Clock:
         self.is_remote = bool(tf.config.list_logical_devices("GPU"))
         self.singles = FEWEST_STEPS if self.is_remote else 0
         self.last: float | None = None
+        self.is_hurried = False  # the time would not do for more steps to warm up
+        _ask_for_time()
 
     def resume(self, least: int) -> None:
         """The loop begins, again or for the first time; what was done since counts for no step."""
@@ -110,6 +113,9 @@ class Clock:
             if sum(self.warm) > MOST_SECONDS_OF_SHAPES:
                 raise NeverRun(f"the loop's first {self.iterations} iterations do not run the flagged code")
             return False
+        if self.warm and time.monotonic() > _TIME["until"]:
+            self.is_hurried = True
+            return True
         spent, seen = sum(self.warm) + sum(self.dropped), len(self.warm)
         window = max(WARM_UP if spent < MOST_SECONDS_OF_WARM_UP else FEWEST_WARM, self.alternates)
         if seen + len(self.dropped) < max(self.least, window) or self.since_new < window:
@@ -138,13 +144,24 @@ class Clock:
 
     def finish(self, **notes: Any) -> None:
         """End the program with the times of its blocks."""
-        finish(self.times, blocks=self.blocks, once=self.once, **notes)
+        hurried = {"hurried": len(self.warm)} if self.is_hurried else {}
+        finish(self.times, blocks=self.blocks, once=self.once, **hurried, **notes)
 
     @property
     def once(self) -> float:
         """Seconds that the steps before took longer than later ones: tracing, compiling, looking for kernels."""
         usual = self.samples * statistics.median(self.times) if self.times else statistics.median(self.warm or [0.0])
         return sum(max(0.0, seconds - usual) for seconds in (*self.warm, *self.dropped))
+
+
+_TIME: dict[str, float] = {}
+
+
+def _ask_for_time() -> None:
+    """Until when steps may warm up; `verify` says so when the first clock starts."""
+    if "until" not in _TIME:
+        seconds = float(ask("loop").partition(" ")[2]) if QUESTIONS else math.inf
+        _TIME["until"] = time.monotonic() + seconds
 
 
 _AWAITED: set[int] = set()
