@@ -453,6 +453,16 @@ def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
     assert "for step in range(7):" in text
 
 
+def test_loops_that_ask_whether_to_go_on_are_short(tmp_path: Path) -> None:
+    """Protects the user's time where agents learn in a method, until an episode is over."""
+    code = (
+        "class Agent:\n    def learn(self, w):\n        return opt.apply_gradients(w)\n"
+        "agent, w = Agent(), [1]\nfor day in range(600):\n    while len(w) < 9:\n        w = agent.learn(w)\nplace(w)\n"
+    )
+    text = Files(tmp_path, main=f"opt = load(0)\n{code}").extract().before.files["main.py"]
+    assert f"for day in {HARNESS}.few(range(600)):" in text and f"while {HARNESS}.again(len(w) < 9):" in text
+
+
 def test_loops_that_call_what_trains_are_short(tmp_path: Path) -> None:
     """Protects the user's time where an earlier agent fills the memory that a later one reads."""
     code = (

@@ -193,6 +193,21 @@ def test_the_devices_of_a_block_are_seen(measure: Measure) -> None:
     assert outcome.result.devices == ("/device:CPU:0",)
 
 
+def test_a_block_that_goes_on_for_ever_is_left(measure: Measure) -> None:
+    """Protects the time of a finding on a device around a whole training: the first operations show where they run."""
+    outcome = measure(
+        "import tflint_devices\ntflint_devices._MOST_SECONDS = 0.5\ntflint_measure.log_devices()\n"
+        "with tflint_measure.placed(tf.device)('/CPU:0'):\n    x = tf.ones(3)\n    while True:\n        x = x + 1\n"
+    )
+    assert outcome.result is not None, outcome.stderr
+    assert outcome.result.devices == ("/device:CPU:0",) and outcome.result.notes["asked"] == "/CPU:0"
+
+
+def test_loops_on_the_way_are_left_after_some_iterations(measure: Measure) -> None:
+    code = "count = 0\nfor turn in tflint_measure.few(range(9)):\n    while tflint_measure.again(True):\n        count += 1\n"
+    assert told(measure(f"{code}tflint_measure.finish(count=count)"))["count"] == 100
+
+
 def test_a_device_that_is_not_there_becomes_the_cpu(measure: Measure) -> None:
     outcome = measure(
         "tflint_measure.finish(a=tflint_measure.available('/gpu:0'), b=tflint_measure.available('CPU:0'))\n"

@@ -13,7 +13,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.verify.stubs.readers import FILES, VALUES
+from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, VALUES, last_row_of
 
 _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
@@ -62,6 +62,7 @@ class Hints:
         numbers: which of them are whole numbers.
         lines: how many a text has.
         batch: rows of the largest batch.
+        last_row: at which the code takes data apart.
         has_folders: folders hold one for each class, which the program asks for.
         has_amounts: actions of environments are numbers of any size, not one of several.
     """
@@ -78,6 +79,7 @@ class Hints:
     numbers: tuple[int, ...] = ()
     lines: int = 0
     batch: int = 0
+    last_row: int = 0
     has_folders: bool = False
     has_amounts: bool = False
 
@@ -93,6 +95,7 @@ class Hints:
             (FILES, "NUMBERS", self.numbers),
             (FILES, "LINES", self.lines),
             (FILES, "BATCH", self.batch),
+            (ARCHIVES, "LAST_ROW", self.last_row),
             (FILES, "HAS_FOLDERS", self.has_folders),
             (FILES, "ENDING", self.ending),
             (FILES, "HAS_AMOUNTS_AS_ACTIONS", self.has_amounts),
@@ -128,6 +131,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         numbers=numbers,
         lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
+        last_row=max(map(last_row_of, files), default=0),
         has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
         has_amounts=any(_AMOUNTS.search(file.source.code) for file in files)
         and not any("action_space.n" in file.source.code for file in files),

@@ -16,7 +16,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
 FILES, VALUES, ENVIRONMENT, ABSENT = "tflint_files", "tflint_values", "tflint_environment", "tflint_modules"
-MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, "tflint_archives")
+ARCHIVES = "tflint_archives"
+MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, ARCHIVES)
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
@@ -75,7 +76,7 @@ _MODULE_OF = (
     ),
 )
 # `x[5000:]`, `x[:-5000]`, `x.reshape(60000, 784)`, `data.skip(5000)`
-_CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|\.(?:reshape|take|skip)\(\s*\(?\s*(\d+)\b")
+_CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|(?:\.(?:reshape|take|skip)|\brange)\(\s*\(?\s*(\d+)\b")
 _LATE = 500
 _READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer old_array".split())
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
@@ -222,8 +223,13 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
 
 def cut_of(file: File) -> str:
     """The argument of what stands for a data set that says at which row the code takes data apart; none: nowhere."""
-    numbers = [int(number) for match in _CUTS.finditer(file.source.code) for number in match.groups() if number]
-    return f", cut={max(numbers)}" if numbers and max(numbers) >= _LATE else ""
+    row = last_row_of(file)
+    return f", cut={row}" if row >= _LATE else ""
+
+
+def last_row_of(file: File) -> int:
+    """The last row at which the code takes data apart; 0 where it does not."""
+    return max((int(n) for match in _CUTS.finditer(file.source.code) for n in match.groups() if n), default=0)
 
 
 def _may_be_known(call: cst.Call) -> bool:
