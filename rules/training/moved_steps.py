@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,7 +11,7 @@ from tflint_gpu.model import UPDATES, NotMovable, loops_around, outline, outline
 from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, LoopNode, Model, Node, Outline
+    from tflint_gpu.model import EagerStep, File, LoopNode, Model, Node, Outline
 
 
 def moved_step(model: Model, step: EagerStep) -> Fix | None:
@@ -32,7 +31,7 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if f"@{file.names.spelled('tf.function', loop)}\n" not in made.definition:
         return None
-    if not _may_be_traced(model, loop, made):
+    if _numpy_operands(file, loop, made) or not _may_be_traced(model, loop, made):
         return None
     edits = (Edit(loop, made.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
@@ -67,7 +66,7 @@ def moved_from_loop(step: EagerStep) -> tuple[Change, ...]:
     file, loop = step.loop_file, outermost_loop(step)
     made = outline(file, loop, step.tape, UPDATES)
     prepared = outline(file, loop, step.tape, UPDATES, hoists=True)
-    if prepared.arguments == made.arguments:
+    if prepared.arguments == made.arguments and not _numpy_operands(file, loop, made):
         return Change(file, loop, made.definition, "above"), Change(file, made.first, made.call, last=made.last)
     call = _handing(prepared)
     return Change(file, loop, prepared.definition, "above"), Change(file, prepared.first, call, last=prepared.last)
@@ -83,10 +82,30 @@ def _handing(made: Outline) -> str:
 
 def _operands(made: Outline) -> set[str]:
     """The names with which a function only calculates: what is no number of the others' type becomes one there."""
-    nodes = list(ast.walk(ast.parse(dedent(made.definition))))
+    definition = made.definition.lstrip("\r\n")  # in a block of its own, as lines in brackets may begin anywhere
+    nodes = list(ast.walk(ast.parse(f"if True:\n{definition}" if definition[:1].isspace() else definition)))
     operands = {id(side) for node in nodes if isinstance(node, ast.BinOp) for side in (node.left, node.right)}
     reads = [node for node in nodes if isinstance(node, ast.Name)]
     return {node.id for node in reads} - {node.id for node in reads if id(node) not in operands}
+
+
+def _numpy_operands(file: File, loop: LoopNode, made: Outline) -> set[str]:
+    """The arguments that NumPy makes in the loop and a function only calculates with.
+
+    Eagerly such an array takes the type of the tensor that it meets; a traced function gets it with its own, which may
+    be another one, and raises.
+    """
+    names: set[str] = set()
+    for call in file.calls("numpy.*"):
+        assigned = next((n for n in file.tree.ancestors(call) if isinstance(n, cst.Assign)), None)
+        if assigned is not None and file.tree.within(assigned, loop):
+            names |= {
+                node.id
+                for target in assigned.targets
+                for node in ast.walk(ast.parse(file.code(target.target)))
+                if isinstance(node, ast.Name)
+            }
+    return names & _operands(made)
 
 
 def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = False) -> bool:

@@ -129,3 +129,27 @@ def test_what_numpy_makes_of_the_data_stays_outside(tmp_path: Path, forks: Forke
     flagged, repaired = (finished(forks.outcome(path)) for path in paths)
     assert flagged.result is not None and repaired.result is not None
     np.testing.assert_allclose(flagged.result.outputs, repaired.result.outputs, rtol=1e-3, atol=1e-5)
+
+
+RETURNS = """
+import numpy as np
+
+for day in range(4000):
+    rows = np.random.rand(8, 4)
+    worth = np.cumsum(np.ones(8))
+    with tf.GradientTape() as tape:
+        error = tf.reduce_mean(worth * tf.reduce_sum(model(rows), axis=1))
+    slopes = tape.gradient(error, model.trainable_variables)
+    optimizer.apply_gradients(zip(slopes, model.trainable_variables))
+"""
+
+
+def test_an_array_that_a_step_calculates_with_gets_the_type_of_the_others(
+    tmp_path: Path, forks: ForkedPrograms
+) -> None:
+    """Protects steps that weigh by returns of NumPy's: eagerly it fits itself to a tensor, in a traced function not."""
+    _, after, paths = planned(RETURNS, tmp_path)
+    assert "handed(" in after
+    flagged, repaired = (forks.outcome(path) for path in paths)
+    assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
+    assert np.allclose(flagged.outputs, repaired.outputs, rtol=1e-4)
