@@ -579,7 +579,7 @@ def test_what_makes_a_call_too_late_comes_along(code: str, tmp_path: Path) -> No
     assert "uncaught" not in case.pair.after.files[case.pair.after.entry]
 
 
-def test_what_a_whole_file_might_start_is_refused_when_it_does(tmp_path: Path) -> None:
+def test_what_an_imported_file_might_start_is_refused_when_it_does(tmp_path: Path) -> None:
     """Protects programs that import a library with all it has, of which they use one function."""
     project = Files(
         tmp_path,
@@ -593,9 +593,13 @@ def test_what_a_whole_file_might_start_is_refused_when_it_does(tmp_path: Path) -
     pair = project.extract("main")
     assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
     (tmp_path / "b").mkdir()
-    called = "import subprocess\ndef board(): return subprocess.Popen(['board'])"
+    some = "import subprocess\nclass Board:\n    x = 7\n    def show(self): return subprocess.Popen(['board'])"
+    pair = Files(tmp_path / "b", main="import tools\nplace(tools.Board.x)", tools=some).extract("main")
+    assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
+    (tmp_path / "c").mkdir()
+    started = "import subprocess\nboard = subprocess.Popen(['board'])"
     with pytest.raises(NotExtractable, match="starts another program"):
-        Files(tmp_path / "b", main="import tools\nplace(tools.board())", tools=called).extract("main")
+        Files(tmp_path / "c", main="import tools\nplace(tools.board)", tools=started).extract("main")
 
 
 def test_many_files_make_one_program(tmp_path: Path) -> None:

@@ -115,6 +115,20 @@ def test_lines_have_the_fields_that_are_taken_apart(beside: Beside) -> None:
     assert {len(line.split(" ")) for line in lines} == {2}
 
 
+def test_lines_name_images_and_the_boxes_in_them(beside: Beside) -> None:
+    """Protects detectors: the images are there, the boxes lie in them, and the classes are few."""
+    beside.files.HAS_BOXES, beside.files.IMAGE, beside.files.CLASSES = True, (64, 48, 3), 3
+    lines = beside.files.reading(open)("train.txt").read().splitlines()
+    assert len(lines) == 601
+    for name, *boxes in map(str.split, lines[:12]):
+        assert Path(name).is_file() and boxes
+        for left, top, right, bottom, kind in (map(int, box.split(",")) for box in boxes):
+            assert 0 <= left < right <= 48 and 0 <= top < bottom <= 48 and kind < 3
+    assert len(beside.files.reading(open)("coco.names").read().splitlines()) == 20
+    anchors = beside.files.reading(open)("made_up_anchors_path").readline()
+    assert len([float(side) for side in anchors.split(",")]) == 18
+
+
 class Pair:
     """An environment of gym 0.26."""
 
@@ -394,7 +408,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
         run(lambda rest: None, ["program"])
     finally:
         flags.FLAGS = known
-    assert (values.made_name, values.made_count, values.made_kind) == ("made_up", 1, "small")
+    assert (values.made_name, values.made_count, values.made_kind) == ("made_up_made_name", 1, "small")
     assert values.made_optional is None and "the flag --made_kind as small" in beside.told
 
 
@@ -406,7 +420,7 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--optional")
     given = beside.environment.arguments(parser.parse_args)()
-    assert (given.path, given.count, given.optional) == ("made_up", 1, None)
+    assert (given.path, given.count, given.optional) == ("made_up_path", 1, None)
 
 
 def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -466,6 +480,8 @@ for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbe
     tflint_values.loss()(y, tflint_values.model()(x))
 
 train, info = tflint_values.catalogued("mnist", split="train", as_supervised=True, with_info=True)
+tflint_files.BATCH = 50
+assert len(list(tflint_values.catalogued("cycle_gan", split="trainA").batch(50))) == 1
 image, label = next(iter(train.batch(4)))
 assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
 known = tflint_values.builder("penguins")

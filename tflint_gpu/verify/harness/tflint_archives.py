@@ -54,6 +54,8 @@ _OF_BERT = {
     "bert_config.json": json.dumps(_BERT),
     "vocab.txt": "".join(f"{token}\n" for token in [*_TOKENS, *(f"##{number}" for number in range(901))]),
 }
+# Widths and heights of boxes, as https://github.com/pjreddie/darknet/blob/master/cfg/yolov3.cfg has them.
+_ANCHORS = "10,13,  16,30,  33,23,  30,61,  62,45,  59,119,  116,90,  156,198,  373,326\n"
 
 
 def written(place: str) -> str:
@@ -75,6 +77,10 @@ def written(place: str) -> str:
         with open(place, "wb") as known:
             pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), known)
         return f"{_TEXTS} texts of word numbers, and labels (imdb.pkl)"
+    if "anchors" in name and os.path.splitext(name)[1] in ("", ".txt"):
+        with open(place, "w") as text:
+            text.write(_ANCHORS)
+        return f"the nine anchors of YOLOv3 ({name})"
     if name in _OF_BERT:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])

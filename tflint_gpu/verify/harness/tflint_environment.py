@@ -297,9 +297,7 @@ def _asked(parsed: Any) -> Any:
 def _argument(action: Any) -> str:
     if action.choices:
         return str(next(iter(action.choices)))
-    if action.type in (int, float):
-        return "1"
-    return "made_up"
+    return "1" if action.type in (int, float) else f"made_up_{action.dest}"
 
 
 def flags(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -324,4 +322,4 @@ def _of_flag(flag: Any) -> str:
     choices = getattr(flag.parser, "enum_values", None)
     if choices:
         return str(choices[0])
-    return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), "made_up")
+    return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), f"made_up_{flag.name}")

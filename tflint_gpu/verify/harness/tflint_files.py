@@ -35,15 +35,16 @@ NUMBERS: tuple[int, ...] = ()
 
 LINES = 600
 BATCH = 0
-HAS_FOLDERS = False
+HAS_FOLDERS = HAS_BOXES = False
+"""Images are in folders of their classes; lines name an image and the boxes in it, `a.jpg 10,20,90,80,0`."""
+
 ENDING = ".png"
-HAS_AMOUNTS_AS_ACTIONS = False
-"""Actions of environments are numbers of any size, not one of several."""
+HAS_AMOUNTS_AS_ACTIONS = False  # they are numbers of any size, not one of several
 
 _HERE = os.getcwd()
 _ROWS = 256
 _FILES, _MOST_PIXELS = 12, 10_000_000
-_DIFFERENT = 600
+_DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
 _TABLES = (".csv", ".data", ".tab")
@@ -200,15 +201,27 @@ def _write_image(place: str, ending: str) -> None:
         file.write(encode(tf.constant(image)).numpy())
 
 
-def _sentence() -> str:
-    return " ".join(draw.choice(_WORDS, 8))
-
-
 def _write_text(place: str) -> None:
+    name = os.path.basename(place)
+    count = _CLASSES if "class" in name or name.endswith(".names") else LINES + 1
+    if HAS_BOXES and count > LINES:
+        lines = [_line_of_boxes(os.path.dirname(place), row) for row in range(_FILES)]
+    else:
+        texts = [[" ".join(draw.choice(_WORDS, 8)) for _ in range(FIELDS or 3)] for _ in range(min(LINES, _DIFFERENT))]
+        lines = [_line(text, row) for row, text in enumerate(texts)]
+        lines.insert(0, _line([string.printable[:95]] * (FIELDS or 2), 0))
     with open(place, "w") as file:
-        file.write(_line([string.printable[:95]] * (FIELDS or 2), 0))
-        lines = [_line([_sentence() for _ in range(FIELDS or 3)], row) for row in range(min(LINES, _DIFFERENT))]
-        file.writelines(lines[row % len(lines)] for row in range(LINES))
+        file.writelines(lines[row % len(lines)] for row in range(count))
+
+
+def _line_of_boxes(folder: str, row: int) -> str:
+    """An image, which is made up, and two boxes in it, each with the number of its class."""
+    name = os.path.join(folder, f"boxes_{row:03d}{ENDING}")
+    _write_image(name, ENDING)
+    corners = draw.integers(0, min(IMAGE[:2]) // 2, (2, 2))
+    sides = draw.integers(min(IMAGE[:2]) // 8, min(IMAGE[:2]) // 2, (2, 2))
+    boxes = [[*corner, *(corner + side), row % max(CLASSES, 1)] for corner, side in zip(corners, sides)]
+    return " ".join([name, *(",".join(map(str, box)) for box in boxes)]) + "\n"
 
 
 def _line(fields: Sequence[str], row: int) -> str:

@@ -71,7 +71,7 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         raise FileNotFoundError(f"the data set {name} of TensorFlow Datasets is not here, and its shape is not known")
     shape, classes = _CATALOGUE[known]
     tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
-    rows = 1024 if numpy.prod(shape) < 4000 else 64
+    rows = _whole_batches(1024 if numpy.prod(shape) < 4000 else 64)
 
     def read(_: Any) -> Any:
         data: Any = numpy.array(["a made up text"] * rows)
@@ -105,6 +105,12 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         features={"label": label, "image": image},
         splits=_Splits(lambda _: SimpleNamespace(num_examples=rows)),
     )
+
+
+def _whole_batches(rows: int) -> int:
+    """About as many rows, so that no batch is smaller than those of a program, which mostly are whole."""
+    batch = min(tflint_files.BATCH or 1, 2 * rows)
+    return max(rows // batch, 1) * batch
 
 
 class _Splits(dict):  # type: ignore[type-arg]  # Python 3.7 knows no `dict[str, Any]`

@@ -233,7 +233,8 @@ class _Cut:
                 names |= set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
         keeps = [file.source.row(file.span(node)[0]) for node in experiment.keeps if file is experiment.file]
-        return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced)
+        is_passed = bool(ways) or file is self.entry.file
+        return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced, is_passed=is_passed)
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.file.span(stop.node)

@@ -26,6 +26,7 @@ _BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECAS
 # `w = tf.shape(picture)[1]`, `half = w // 2`, `picture[:, :half]`, `picture[:, half:]`
 _WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[1\]")
 _HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
+_BOXES = re.compile(r"map\(\s*int\s*,\s*(\w+)\.split\(\s*['\"],['\"]\s*\)[\s)]*for\s+\1\s+in\b")
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
 _LABELS = {
     "categorical_crossentropy": "one-hot",
@@ -63,6 +64,7 @@ class Hints:
         lines: how many a text has.
         batch: rows of the largest batch.
         last_row: at which the code takes data apart.
+        has_boxes: lines name an image and the boxes in it.
         has_folders: folders hold one for each class, which the program asks for.
         has_amounts: actions of environments are numbers of any size, not one of several.
     """
@@ -80,6 +82,7 @@ class Hints:
     lines: int = 0
     batch: int = 0
     last_row: int = 0
+    has_boxes: bool = False
     has_folders: bool = False
     has_amounts: bool = False
 
@@ -96,6 +99,7 @@ class Hints:
             (FILES, "LINES", self.lines),
             (FILES, "BATCH", self.batch),
             (ARCHIVES, "LAST_ROW", self.last_row),
+            (FILES, "HAS_BOXES", self.has_boxes),
             (FILES, "HAS_FOLDERS", self.has_folders),
             (FILES, "ENDING", self.ending),
             (FILES, "HAS_AMOUNTS_AS_ACTIONS", self.has_amounts),
@@ -132,6 +136,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
         last_row=max(map(last_row_of, files), default=0),
+        has_boxes=any(_BOXES.search(file.source.code) for file in files),
         has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
         has_amounts=any(_AMOUNTS.search(file.source.code) for file in files)
         and not any("action_space.n" in file.source.code for file in files),
