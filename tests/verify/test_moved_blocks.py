@@ -153,3 +153,35 @@ def test_an_array_that_a_step_calculates_with_gets_the_type_of_the_others(
     flagged, repaired = (forks.outcome(path) for path in paths)
     assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
     assert np.allclose(flagged.outputs, repaired.outputs, rtol=1e-4)
+
+
+READS = """
+def learn(day):
+    for step, (x, y) in enumerate(data):
+        with tf.GradientTape() as tape:
+            error = tf.reduce_mean(tf.square(model(x, training=True) - y))
+        slopes = tape.gradient(error, model.trainable_variables)
+        optimizer.apply_gradients(zip(slopes, model.trainable_variables))
+        best = min(day, error.numpy())
+        if best < 0.001:
+            print(day, best)
+
+for day in range(30):
+    learn(day)
+"""
+
+
+def test_what_is_read_next_to_the_block_stays_outside(tmp_path: Path, forks: ForkedPrograms) -> None:
+    """Protects steps that look at their loss: the tape and the update can be traced, the rest goes on as it was."""
+    before, after, paths = planned(READS, tmp_path)
+    assert "few(" not in before + after, "the loop that is measured runs both the same number of times"
+    assert "@tf.function" in after and "error.numpy()" in after.partition("for step")[2]
+    flagged, repaired = (forks.outcome(path) for path in paths)
+    assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
+    assert np.allclose(flagged.outputs, repaired.outputs, rtol=1e-4)
+    inside = READS.replace(
+        "        slopes = ", "        if error.numpy() < 0:\n            continue\n        slopes = "
+    )
+    (tmp_path / "learn.py").write_text(MODEL_AND_DATA + inside)
+    (case,) = [case for case in cases_of(tmp_path / "learn.py") if case.diagnostic.code == "TFG202"]
+    assert case.pair is None and "reads values on the host" in case.reason

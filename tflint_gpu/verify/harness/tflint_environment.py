@@ -7,6 +7,7 @@ calls that do. What was made up is reported in the result.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -297,7 +298,10 @@ def _asked(parsed: Any) -> Any:
 def _argument(action: Any) -> str:
     if action.choices:
         return str(next(iter(action.choices)))
-    return "1" if action.type in (int, float) else f"made_up_{action.dest}"
+    if action.type in (int, float):
+        return "1"
+    is_model = re.search("(?:model|weights?)_?(?:path|file)", action.dest)
+    return f"made_up_{action.dest}" + (".h5" if is_model else "")
 
 
 def flags(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -180,15 +180,14 @@ def _made(path: Any) -> str | None:
         _write_table(place)
         tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
     elif ending in _TEXTS or (ending in _TABLES and FIELDS):
-        _write_text(place)
-        tell(f"a text of {LINES} lines ({os.path.basename(place)})")
+        tell(f"a text of {_write_text(place)} lines ({os.path.basename(place)})")
     elif ending == ".npy":
         numpy.save(place, _array(os.path.basename(place)))
     elif ending == ".zip":
-        _write_text(place + ".txt")
+        count = _write_text(place + ".txt")
         with zipfile.ZipFile(place, "w") as archive:
             archive.write(place + ".txt", os.path.basename(place)[:-4])
-        tell(f"a text of {LINES} lines ({os.path.basename(place)})")
+        tell(f"a text of {count} lines ({os.path.basename(place)})")
     else:
         return None
     return place
@@ -201,17 +200,19 @@ def _write_image(place: str, ending: str) -> None:
         file.write(encode(tf.constant(image)).numpy())
 
 
-def _write_text(place: str) -> None:
+def _write_text(place: str) -> int:
+    """Write lines, and return how many there are."""
     name = os.path.basename(place)
-    count = _CLASSES if "class" in name or name.endswith(".names") else LINES + 1
-    if HAS_BOXES and count > LINES:
+    count = _CLASSES if "class" in name or name.endswith(".names") else LINES
+    if HAS_BOXES and count == LINES:
         lines = [_line_of_boxes(os.path.dirname(place), row) for row in range(_FILES)]
     else:
         texts = [[" ".join(draw.choice(_WORDS, 8)) for _ in range(FIELDS or 3)] for _ in range(min(LINES, _DIFFERENT))]
         lines = [_line(text, row) for row, text in enumerate(texts)]
-        lines.insert(0, _line([string.printable[:95]] * (FIELDS or 2), 0))
+        lines[0] = _line([string.printable[:95]] * (FIELDS or 2), 0)
     with open(place, "w") as file:
         file.writelines(lines[row % len(lines)] for row in range(count))
+    return count
 
 
 def _line_of_boxes(folder: str, row: int) -> str:

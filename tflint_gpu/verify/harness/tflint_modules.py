@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
+import numpy
 import tensorflow as tf
 from tflint_outcome import tell
 
@@ -172,6 +173,8 @@ def _import_what_is_there(
         whole = name.partition(".")[0]
         tell(f"the module {whole}, which is not there: nothing of it was used")
         return _Absent(name if fromlist else whole, error)
+    if "scipy.misc" in (name, *(f"{name}.{each}" for each in fromlist or ())) and not is_from_elsewhere:
+        _bring_back(sys.modules["scipy.misc"])
     missing = [each for each in fromlist or () if each != "*" and not hasattr(module, each)]
     if not missing or is_from_elsewhere or _is_guarded(sys._getframe(1)):
         return module
@@ -202,6 +205,37 @@ def _is_guarded(frame: FrameType) -> bool:
 def _suppresses(block: ast.With) -> bool:
     called = [node.func for item in block.items for node in ast.walk(item) if isinstance(node, ast.Call)]
     return any("suppress" in (getattr(function, "attr", ""), getattr(function, "id", "")) for function in called)
+
+
+def _bring_back(misc: Any) -> None:
+    """Give `scipy.misc` its functions on pictures again, made with Pillow: much code shows with them what it made."""
+    for function in (toimage, imsave, imresize):
+        if not hasattr(misc, function.__name__):
+            setattr(misc, function.__name__, function)
+
+
+def toimage(picture: Any, **options: Any) -> Any:
+    """An image of numbers, whose least becomes black and whose largest white."""
+    from PIL import Image
+
+    tell("toimage of scipy.misc (before SciPy 1.3)")
+    numbers = numpy.asarray(picture)
+    if numbers.dtype != numpy.uint8:
+        numbers = ((numbers - numbers.min()) / max(float(numbers.max() - numbers.min()), 1e-9) * 255).astype("uint8")
+    return Image.fromarray(numbers)
+
+
+def imsave(path: str, picture: Any, *args: Any) -> None:
+    """Write an image."""
+    toimage(picture).save(path)
+
+
+def imresize(picture: Any, size: Any, *args: Any, **options: Any) -> Any:
+    """An image of another size: a factor, or height and width."""
+    tell("imresize of scipy.misc (before SciPy 1.3)")
+    image = toimage(picture)
+    height, width = size if isinstance(size, tuple) else (round(size * image.height), round(size * image.width))
+    return numpy.asarray(image.resize((width, height)))
 
 
 def measure() -> None:

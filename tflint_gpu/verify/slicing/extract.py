@@ -356,9 +356,11 @@ class _Cut:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
         pieces = [replacing(stand.start, stand.end, stand.text) for stand in part.stands]
-        changed = {change.node for change in (*experiment.probes, *edits)}
+        # Both programs are shortened alike.
+        changed = {change.node for change in (*experiment.probes, *experiment.flaw, *experiment.repair)}
         pieces += shortened_fits(self.entry, file, changed)
-        places = {*changed, *experiment.keeps, *(stop.node for stop in self.route)}
+        flagged = (node for _, node in experiment.flagged)
+        places = {*changed, *experiment.keeps, *flagged, *(stop.node for stop in self.route)}
         pieces += shortened_loops(file, places, experiment.node)
         for reader in part.readers:
             pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")

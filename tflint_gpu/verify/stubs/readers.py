@@ -28,7 +28,7 @@ _AROUND = {
     "reading": ("io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile"),
     "picture": (
         "cv2.imread PIL.Image.open keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread "
-        "imageio.imread imageio.v2.imread matplotlib.image.imread matplotlib.pyplot.imread"
+        "imageio.imread imageio.v2.imread scipy.misc.imread matplotlib.image.imread matplotlib.pyplot.imread"
     ),
     "archive": "h5py.File",
     "read_bytes": "tf.io.read_file",
