@@ -108,6 +108,37 @@ def test_a_function_is_called_with_stand_ins() -> None:
         call_of(tree, 7)
 
 
+PREPARED = """
+class Writer:
+    def __init__(self, path):
+        self.net, self.path = None, path
+        self.net = None
+        self.words = None
+
+    def open(self):
+        self.net = read(self.path)
+
+    def learn(self, data):
+        self.words = words_of(data)
+
+    def close(self):
+        self.file = None
+
+    def write(self, text):
+        return self.net(self.words, text)
+"""
+
+
+def test_an_object_is_prepared_before_its_method_is_called() -> None:
+    """Protects methods that read what another one has loaded: it comes first, where nothing must be given to it."""
+    _, call = call_of(ast.parse(PREPARED), 17)
+    assert call.lines == (
+        'made_up = Writer(path="made_up")',
+        "made_up.open()",
+        'made_up.write(text="made up")',
+    )
+
+
 def test_names_that_nothing_defines() -> None:
     """Protects snippets as people paste them, and names that are defined somewhere from being hidden."""
     tree = ast.parse("import os\nmodel.fit(x_train, y_train, batch_size=1, epochs=n)\nk = len(os.sep)\nprint(unused)\n")

@@ -122,7 +122,35 @@ def _call_of_method(owner: ast.ClassDef, method: _Function) -> Supplement:
     name = "" if method.name in ("call", "__call__") else f".{method.name}"
     is_static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in method.decorator_list)
     arguments, more = _arguments(method, is_method=not is_static)
-    return Supplement((f"{made}{name}({arguments})",), (*made_up, *more))
+    made_up += more
+    if constructor is None or not (prepared := list(_preparing(owner, constructor, method))):
+        return Supplement((f"{made}{name}({arguments})",), tuple(made_up))
+    lines = (f"made_up = {made}", *(f"made_up.{each}()" for each in prepared), f"made_up{name}({arguments})")
+    return Supplement(lines, tuple(made_up))
+
+
+def _preparing(owner: ast.ClassDef, constructor: _Function, method: _Function) -> Iterator[str]:
+    """The methods that give a value to what a method reads and the constructor leaves open: `self.model = None`."""
+    missing = _attributes(method, ast.Load) & {
+        target.attr
+        for node in ast.walk(constructor)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    }
+    for other in owner.body:
+        if isinstance(other, ast.FunctionDef) and other not in (constructor, method) and not other.decorator_list:
+            parameters = [*other.args.posonlyargs, *other.args.args]
+            takes_nothing = len(parameters) - len(other.args.defaults) == 1 and None not in other.args.kw_defaults
+            if takes_nothing and missing & _attributes(other, ast.Store):
+                missing -= _attributes(other, ast.Store)
+                yield other.name
+
+
+def _attributes(function: _Function, context: type[ast.expr_context]) -> set[str]:
+    """The attributes of `self` that a method reads, or sets."""
+    nodes = (node for node in ast.walk(function) if isinstance(node, ast.Attribute) and isinstance(node.ctx, context))
+    return {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "self"}
 
 
 def _arguments(function: _Function, *, is_method: bool = False) -> tuple[str, list[str]]:
