@@ -276,11 +276,12 @@ def test_what_measures_imports_as_python_does(beside: Beside) -> None:
 
 def test_what_the_way_asks_of_the_command_line(beside: Beside) -> None:
     """Protects scripts whose training stands under `if args.train:`."""
-    beside.environment.ASKED = {"train": True, "mode": "fit", "cards": True, "start": True, "unknown": True}
-    given = types.SimpleNamespace(train=False, mode="show", cards=2, start=None)
+    asked = {"train": True, "mode": "fit", "cards": True, "start": True, "unknown": True, "after": 100, "soon": 100}
+    beside.environment.ASKED = asked
+    given = types.SimpleNamespace(train=False, mode="show", cards=2, start=None, after=2000, soon=7)
     parsed = beside.environment.arguments(lambda: given)()
-    assert vars(parsed) == {"train": True, "mode": "fit", "cards": 2, "start": None}
-    assert beside.told == ["the argument --train", "the argument --mode as fit"]
+    assert vars(parsed) == {"train": True, "mode": "fit", "cards": 2, "start": None, "after": 100, "soon": 7}
+    assert beside.told == ["the argument --train", "the argument --mode as fit", "the argument --after as 100"]
 
 
 def test_what_would_start_a_program_says_so_when_it_is_called(beside: Beside) -> None:

@@ -288,8 +288,12 @@ def _asked(parsed: Any) -> Any:
     """What was given on the command line, and what the way to the flagged code asks of it."""
     for name, value in ASKED.items():
         given = getattr(parsed, name, None)
-        is_off = isinstance(given, int) and not given  # what is a path or a text cannot be turned on
-        if is_off if value is True else hasattr(parsed, name) and given != value:
+        is_wrong = hasattr(parsed, name) and given != value
+        if value is True:
+            is_wrong = isinstance(given, int) and not given  # what is a path or a text cannot be turned on
+        elif isinstance(value, int):
+            is_wrong = isinstance(given, (int, float)) and given > value
+        if is_wrong:
             setattr(parsed, name, value)
             tell(f"the argument --{name}" + ("" if value is True else f" as {value}"))
     return parsed

@@ -13,9 +13,11 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
+from tflint_gpu.verify.stubs.readers import STARTS
 
 _LONGEST = 12
 _MOST = 16
+FEWEST_TO_START = 100  # what an agent has seen when it begins to learn
 _COMMAND_LINES = frozenset("args arguments opt opts options flags FLAGS hparams parsed".split())
 
 
@@ -169,7 +171,10 @@ def _functions_given(call: cst.Call) -> Iterator[cst.Name | cst.Attribute]:
 
 
 def asked_settings(route: Route) -> Iterator[tuple[str, object]]:
-    """What the conditions on a way ask of the command line: `train` as True for `if args.train:`."""
+    """What the conditions on a way ask of the command line: `train` as True for `if args.train:`.
+
+    A number says how large something is at most: how much an agent must have seen before it learns.
+    """
     for stop in route:
         inner: Node = stop.node
         for parent in stop.file.tree.ancestors(stop.node):
@@ -190,3 +195,12 @@ def _asked(test: cst.BaseExpression) -> Iterator[tuple[str, object]]:
             comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.SimpleString() as value)],
         ) if owner in _COMMAND_LINES:
             yield name, value.evaluated_value
+        case cst.Comparison(
+            comparisons=[
+                cst.ComparisonTarget(
+                    operator=cst.GreaterThan() | cst.GreaterThanEqual(),
+                    comparator=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)),
+                )
+            ]
+        ) if owner in _COMMAND_LINES and STARTS.search(name):
+            yield name, FEWEST_TO_START

@@ -65,6 +65,9 @@ _METHODS_AROUND = {
     "image_folder": ("flow_from_directory",),
     "reading_itself": ("read_text", "read_bytes"),
 }
+STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
+"""Names of settings that say from when on an agent learns."""
+
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
     (VALUES, ("known_table", "old_array", "records", "parsed")),
@@ -203,9 +206,10 @@ def _must_be_given(call: cst.Call) -> bool:
 
 
 def _may_be_asked(call: cst.Call) -> bool:
-    """Whether an argument turns something on, or chooses among a few things."""
+    """Whether an argument turns something on, chooses among a few things, or says when something begins."""
     action, choices = argument(call, 9, "action"), argument(call, 9, "choices")
-    return choices is not None or (isinstance(action, cst.SimpleString) and action.evaluated_value == "store_true")
+    is_switch = isinstance(action, cst.SimpleString) and action.evaluated_value == "store_true"
+    return choices is not None or is_switch or any(STARTS.search(_literal(arg.value) or "") for arg in call.args)
 
 
 def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
