@@ -180,6 +180,26 @@ f = frame[COUNTS], c[PLACES]
     assert "tflint_files.CLASSES = 7" in list(hints.settings())
 
 
+def test_columns_that_a_table_is_read_with(tmp_path: Path) -> None:
+    """Protects readers that count the fields of each line: what the code uses later is only some of them."""
+    code = "import tensorflow as tf\nNAMES = ['wide', 'long', 'kind']\na = tf.data.experimental.make_csv_dataset("
+    model = model_of(
+        f"{code}path, 32, column_names=NAMES, label_name='kind')\nb = features['wide'], c['more']", tmp_path
+    )
+    assert hints_of(model, [model.file]).columns == ("wide", "long", "kind")
+
+
+def test_a_tpu_that_the_program_insists_on(tmp_path: Path) -> None:
+    """Protects notebooks for a TPU; where code looks for one and goes on without, it is left to that."""
+    found = "    t = tf.distribute.cluster_resolver.TPUClusterResolver()\n    tf.config.experimental_connect_to_cluster(t)\n"
+    taken = "    s = tf.distribute.TPUStrategy(t)\n"
+    insists = model_of(f"import tensorflow as tf\nif 1:\n{found}{taken}", tmp_path)
+    texts = [text.partition(".")[2] for _, text in replaced_functions(insists.file)]
+    assert texts == ["no_cluster", "no_cluster", "default_strategy"]
+    looks = f"import tensorflow as tf\ntry:\n{found}except ValueError:\n    t = None\n"
+    assert list(replaced_functions(model_of(looks, tmp_path).file)) == []
+
+
 PAIRS = """
 import tensorflow as tf
 def load(name):

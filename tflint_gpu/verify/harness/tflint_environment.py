@@ -181,6 +181,17 @@ def old_optimizer(function: Any) -> Any:
     return old if hasattr(old, "get_config") else function  # in Keras 3 it only tells that it is gone
 
 
+def no_cluster(*args: Any, **kwargs: Any) -> Any:
+    """Stand for what finds, connects and initializes a TPU, of which there is none."""
+    return SimpleNamespace(master=lambda: "", cluster_spec=lambda: SimpleNamespace(as_dict=dict))
+
+
+def default_strategy(*args: Any, **kwargs: Any) -> Any:
+    """Stand for the strategy of a TPU: the one that a program has without any."""
+    tell("the default strategy, for that of a TPU")
+    return tf.distribute.get_strategy()
+
+
 def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that starts other programs or loads weights: nothing happens."""
     return lambda *args, **kwargs: 0

@@ -125,7 +125,8 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         inputs=inputs,
         image=image,
         classes=dense[-1] if dense else 0,
-        columns=tuple(dict.fromkeys(name for file in files for name in _columns(file))),
+        columns=next((names for file in files for names in reader.columns(file)), ())
+        or tuple(dict.fromkeys(name for file in files for name in _columns(file))),
         labels=next((label for file in files for label in reader.labels(file)), ""),
         vocabulary=vocabulary[0] if vocabulary else 0,
         ending=_ending(files),
@@ -194,6 +195,15 @@ class _Reader:
             sides = tuple(8 if side is None else side for side in value)
             if all(isinstance(side, int) and 0 < side <= _LARGEST_SIDE for side in sides):
                 yield sides
+
+    def columns(self, file: File) -> Iterator[tuple[str, ...]]:
+        """The names that a table is read with, all of them: `column_names=NAMES`."""
+        for call in file.calls("tf.data.experimental.make_csv_dataset", "pandas.read_csv", "pandas.read_table"):
+            for arg in call.args:
+                if arg.keyword is not None and arg.keyword.value in ("column_names", "names"):
+                    names = self._value(file, arg.value)
+                    if isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names):
+                        yield tuple(names)
 
     def labels(self, file: File) -> Iterator[str]:
         """What the losses take that are named in calls of `compile` or made."""

@@ -85,6 +85,13 @@ _READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer o
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
+_OF_TPUS = {
+    "tf.distribute.cluster_resolver.TPUClusterResolver": "no_cluster",
+    "tf.config.experimental_connect_to_cluster": "no_cluster",
+    "tf.tpu.experimental.initialize_tpu_system": "no_cluster",
+    "tf.distribute.TPUStrategy": "default_strategy",
+    "tf.distribute.experimental.TPUStrategy": "default_strategy",
+}
 _KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
 CATALOGUE = frozenset(
     (
@@ -219,6 +226,10 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
             yield call, f'{VALUES}.keras_numbers("{name}"{cut_of(file)})'
     for call in file.calls(*_RECORDERS):
         yield call, f"{ENVIRONMENT}.unrecorded"
+    for name, stand_in in _OF_TPUS.items():
+        for call in file.calls(name):
+            if not any(isinstance(parent, cst.Try) for parent in file.tree.ancestors(call)):  # else it says what to do
+                yield call, f"{ENVIRONMENT}.{stand_in}"
     for name, stand_in in (("load", "catalogued"), ("builder", "builder")):
         calls = list(file.calls(f"tensorflow_datasets.{name}"))
         if any(_may_be_known(call) for call in calls):  # which is reached, and with which name, shows when it runs
