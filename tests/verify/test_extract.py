@@ -453,6 +453,20 @@ def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
     assert "for step in range(7):" in text
 
 
+def test_the_command_line_is_asked_for_what_is_measured(tmp_path: Path) -> None:
+    """Protects findings in methods of objects that are made whatever was asked, and used where something was."""
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--train', action='store_true')\n"
+        "args = parser.parse_args()\nclass Agent:\n    def act(self):\n        place(7)\nagent = Agent()\n"
+        "if args.train:\n    for day in range(9):\n        agent.act()\n"
+    )
+    project = Files(tmp_path, main=code)
+    file, call = project.call("range(9)")
+    probes = (Change(file, call, f"{HARNESS}.steps(range(9))"),)
+    text = project.extract(probes=probes).before.files["main.py"]
+    assert "tflint_environment.ASKED = {'train': True}" in text
+
+
 def test_loops_that_ask_whether_to_go_on_are_short(tmp_path: Path) -> None:
     """Protects the user's time where agents learn in a method, until an episode is over."""
     code = (

@@ -341,7 +341,8 @@ class _Cut:
         folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
         lines = [f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}"]
         lines += hints_of(self.entry, files).settings()
-        asked = dict(asked_settings(self.route))
+        measured = (Stop(probe.file, probe.node) for probe in self.experiment.probes if not probe.optional)
+        asked = dict(asked_settings((*self.route, *measured)))
         lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
         lines += [f"{ABSENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
         names = ", ".join(map(repr, self._recorders))
