@@ -193,6 +193,14 @@ def test_the_devices_of_a_block_are_seen(measure: Measure) -> None:
     assert outcome.result.devices == ("/device:CPU:0",)
 
 
+@pytest.mark.parametrize("given", ["'/CPU:0'", "device='/CPU:0'"])
+def test_the_device_of_a_strategy_is_seen(given: str, measure: Measure) -> None:
+    code = f"tflint_measure.log_devices()\ntflint_measure.placed_strategy(tf.distribute.OneDeviceStrategy)({given})\n"
+    outcome = measure(code)
+    assert outcome.result is not None, outcome.stderr
+    assert outcome.result.notes["asked"] == "/CPU:0" and "/device:CPU:0" in outcome.result.devices
+
+
 def test_a_block_that_goes_on_for_ever_is_left(measure: Measure) -> None:
     """Protects the time of a finding on a device around a whole training: the first operations show where they run."""
     outcome = measure(

@@ -52,11 +52,11 @@ def placed(scope: Callable[[str], Any]) -> type:
 def placed_strategy(strategy: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `tf.distribute.OneDeviceStrategy`: tell where it runs an operation."""
 
-    def measured_strategy(name: str, *args: Any, **kwargs: Any) -> None:
-        made = strategy(name, *args, **kwargs)
+    def measured_strategy(*args: Any, **kwargs: Any) -> None:
+        made = strategy(*args, **kwargs)
         _log_placement()
         made.run(lambda: tf.ones(()) + 1.0)
-        finish(devices=_logged_placement(), asked=name)
+        finish(devices=_logged_placement(), asked=args[0] if args else kwargs["device"])
 
     return measured_strategy
 

@@ -202,7 +202,7 @@ class _Cut:
         except UnknownName as error:
             text = f"nothing in the checked files runs `{name}`, and nothing tells what its parameter `{error}` is"
             raise NotExtractable(f"{text}: add a call with a value for it, such as `{name}({error}=...)`") from error
-        return {called}, call
+        return called, call
 
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
