@@ -467,6 +467,18 @@ def test_the_command_line_is_asked_for_what_is_measured(tmp_path: Path) -> None:
     assert "tflint_environment.ASKED = {'train': True}" in text
 
 
+def test_an_agent_learns_soon(tmp_path: Path) -> None:
+    """Protects the user's time where an agent collects for long before it learns, wherever that is decided."""
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--train_start', type=int, default=2000)\n"
+        "args = parser.parse_args()\nclass Agent:\n    def __init__(self):\n        self.seen = []\n"
+        "    def learn(self):\n        place(7)\n    def live(self):\n        while True:\n"
+        "            if len(self.seen) > args.train_start:\n                self.learn()\nAgent().live()\n"
+    )
+    text = Files(tmp_path, main=code).extract().before.files["main.py"]
+    assert "tflint_environment.ASKED = {'train_start': 100}" in text
+
+
 def test_loops_that_ask_whether_to_go_on_are_short(tmp_path: Path) -> None:
     """Protects the user's time where agents learn in a method, until an episode is over."""
     code = (

@@ -149,9 +149,30 @@ def test_times_are_per_sample(measure: Measure) -> None:
 def test_a_while_loop_over_an_iterator_is_timed(measure: Measure) -> None:
     outcome = measure(
         "it = iter(tflint_measure.endless(tf.data.Dataset.range(3)))\n"
-        "while tflint_measure.iterates(1):\n    time.sleep(0.01 + 0 * int(next(it)))\n"
+        "while tflint_measure.iterates(samples=1):\n    time.sleep(0.01 + 0 * int(next(it)))\n"
     )
     assert outcome.status == "finished" and len(outcome.steps) >= 10, outcome.stderr
+
+
+EPISODES = """
+for day in range({days}):
+    past = []
+    while tflint_measure.iterates(len(past) < 5, samples=1):
+        time.sleep(0.002)
+        past.append(day)
+        if len(past) == 5:
+            past = tuple(past)
+            time.sleep(0.05)
+    past.count(day)
+"""
+
+
+@pytest.mark.parametrize("days", [12, 10**6])
+def test_a_while_loop_is_left_and_run_again(days: int, measure: Measure) -> None:
+    """Protects episodes: what begins them is not skipped, and what only ends them counts for each of their steps."""
+    outcome = measure(EPISODES.format(days=days))
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.result is not None and min(outcome.result.blocks) > 0.009, "a fifth of an episode, in each block"
 
 
 def test_an_empty_loop_is_no_measurement(measure: Measure) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import statistics
 import time
@@ -42,6 +43,7 @@ class Clock:
         self.warm: list[float] = []
         self.dropped: list[float] = []
         self.since_new = 0  # steps since a shape came that had not been seen
+        self.began = 0  # iterations before the loop was run for the last time
         self.iterations = self.flagged = 0  # all, and those since the flagged code ran for the first time
         self.times: list[float] = []
         self.blocks: list[float] = []
@@ -59,6 +61,14 @@ class Clock:
         if self.last is not None:
             synchronize()
             self.last = None
+
+    def leave(self) -> bool:
+        """The loop's last step is over, and it will be run again: what comes in between counts for no step."""
+        is_over = self.tick()
+        self.alternates = max(self.alternates, self.iterations - self.began - 1)
+        self.began = self.iterations
+        self.resume(0)
+        return is_over
 
     def tick(self, counts: bool = True, cut: bool = False) -> bool:
         """A step is over; return whether there were enough.
@@ -160,8 +170,16 @@ _TIME: dict[str, float] = {}
 def _ask_for_time() -> None:
     """Until when steps may warm up; `verify` says so when the first clock starts."""
     if "until" not in _TIME:
+        atexit.register(_finish_with_what_there_is)
         seconds = float(ask("loop").partition(" ")[2]) if QUESTIONS else math.inf
         _TIME["until"] = time.monotonic() + seconds
+
+
+def _finish_with_what_there_is() -> None:
+    """The program ends by itself: its loop was left and not run again."""
+    for clock in Clock.running:
+        if clock.blocks:
+            clock.finish()
 
 
 _AWAITED: set[int] = set()

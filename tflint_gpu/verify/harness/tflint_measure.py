@@ -106,12 +106,20 @@ def _until_all_shapes(elements: Iterable[Any]) -> int:
     return 1 + max(map(shapes.index, shapes))
 
 
-def iterates(samples: int = 1) -> bool:
-    """The condition of a `while` loop whose iterations are timed."""
-    clock = _WHILE[samples] = _WHILE.get(samples) or Clock(samples)
-    if clock.tick():
+def iterates(goes_on: Any = True, samples: int = 1) -> bool:
+    """The condition of a `while` loop whose iterations are timed.
+
+    Arguments:
+        goes_on: what the program says; a loop that is left is counted on when it is run again, in blocks that hold
+            all that happens from one time to the next.
+        samples: as for `steps`.
+    """
+    if samples not in _WHILE:
+        _WHILE[samples] = Clock(samples)
+    clock = _WHILE[samples]
+    if clock.tick() if goes_on else clock.leave():
         clock.finish()
-    return True
+    return bool(goes_on)
 
 
 _WHILE: dict[int, Clock] = {}

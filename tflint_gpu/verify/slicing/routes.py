@@ -170,6 +170,23 @@ def _functions_given(call: cst.Call) -> Iterator[cst.Name | cst.Attribute]:
         yield from (value for value in listed if isinstance(value, cst.Name | cst.Attribute))
 
 
+def asked_of_callers(entry: Model, stops: Sequence[Stop]) -> Iterator[tuple[str, object]]:
+    """How much at most the conditions around the calls that lead to some places ask for, wherever they are.
+
+    What they turn on is not among it: one call may stand where things are learnt, another where they are tried.
+    """
+    queue, seen = list(stops), {stop.node for stop in stops}
+    while queue:
+        stop = queue.pop(0)
+        yield from ((name, value) for name, value in asked_settings((stop,)) if value is FEWEST_TO_START)
+        function = stop.file.tree.function(stop.node)
+        calls = _calls(entry, stop.file, function) if isinstance(function, cst.FunctionDef) else ()
+        for file, call in calls:
+            if call not in seen and len(seen) < _MOST:
+                seen.add(call)
+                queue.append(Stop(file, call))
+
+
 def asked_settings(route: Route) -> Iterator[tuple[str, object]]:
     """What the conditions on a way ask of the command line: `train` as True for `if args.train:`.
 

@@ -198,7 +198,7 @@ class _Reader:
 
     def columns(self, file: File) -> Iterator[tuple[str, ...]]:
         """The names that a table is read with, all of them: `column_names=NAMES`."""
-        for call in file.calls("tf.data.experimental.make_csv_dataset", "pandas.read_csv", "pandas.read_table"):
+        for call in file.method_calls("make_csv_dataset", "read_csv", "read_table"):
             for arg in call.args:
                 if arg.keyword is not None and arg.keyword.value in ("column_names", "names"):
                     names = self._value(file, arg.value)
