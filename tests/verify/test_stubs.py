@@ -395,6 +395,7 @@ OLD = {
     "m.fit_generator(g)": "fit_generator()",
     "c.get_initial_state(batch_size=3, dtype=d)": "dtype=",
     "import keras\nl = keras.layers.LSTM(3, batch_input_shape=(1, 2, 3))": "batch_input_shape=",
+    "import tensorflow as tf\nloss = tf.keras.losses.mean_squared_error": "tf.keras.losses.mean_squared_error",
 }
 
 

@@ -161,8 +161,10 @@ def measured_loop(
         return (*wrap(file, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
     function = file.tree.function(loop)
     around = [node for node in file.tree.ancestors(loop) if isinstance(node, cst.For | cst.While)]
-    if any(file.tree.function(node) is function for node in around):  # it begins again, as episodes do
-        return (*wrap(file, loop.test, "iterates", f"samples={samples}"), *endless)
+    around = [node for node in around if file.tree.function(node) is function]
+    if around:  # it begins again, as episodes do
+        lasting = wrap(file, around[0].iter, "lasting") if isinstance(around[0], cst.For) else ()
+        return (*wrap(file, loop.test, "iterates", f"samples={samples}"), *lasting, *endless)
     return (Change(file, loop.test, f"{HARNESS}.iterates(samples={samples})"), *endless)
 
 

@@ -125,6 +125,16 @@ def iterates(goes_on: Any = True, samples: int = 1) -> bool:
 _WHILE: dict[int, Clock] = {}
 
 
+def lasting(iterable: Iterable[Any]) -> Iterator[Any]:
+    """What the loop around a measured one goes over, from the beginning again when it is over."""
+    while True:
+        index = -1
+        for index, element in enumerate(iterable):
+            yield element
+        if index < 0:
+            return
+
+
 def endless(iterable: Any) -> Any:
     """What an iterator reads, again and again."""
     return iterable.repeat() if hasattr(iterable, "repeat") else itertools.cycle(iterable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from libcst import Arg
+from libcst import Arg, Attribute
 
 from tflint_gpu.model.python.names.names import canonical
 from tflint_gpu.model.python.project.file import File
@@ -57,6 +57,11 @@ _NAMES = (
 )
 
 
+# Keras 3 has them in `keras.losses`, and not in `tf.keras.losses`.
+_LOSSES = re.compile(
+    r"\btf\.keras\.(?:losses|metrics)\.(?:kl_divergence|log_cosh|"
+    r"mean_(?:squared|absolute)(?:_percentage|_logarithmic)?_error)\b"
+)
 _RESHAPE = "(lambda new: lambda array, *shape, newshape=None, **more: new(array, *(shape or [newshape]), **more))"
 _NAMES_OF_NUMPY = {"float": "float", "int": "int", "bool": "bool", "object": "object", "str": "str"}
 
@@ -97,6 +102,10 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
                 yield binding.node, name
     for call in file.calls(*_NAMES):
         yield call, file.code(call.func)
+    if _LOSSES.search(file.source.code):
+        for node in file.tree.nodes(Attribute):
+            if _LOSSES.fullmatch(file.code(node)):
+                yield node, file.code(node)
 
 
 def first_sign_of_keras_2(parts: Iterable[Part]) -> str:
