@@ -127,12 +127,12 @@ _WHILE: dict[int, Clock] = {}
 
 def lasting(iterable: Iterable[Any]) -> Iterator[Any]:
     """What the loop around a measured one goes over, from the beginning again when it is over."""
-    while True:
-        index = -1
-        for index, element in enumerate(iterable):
+    has_elements = True
+    while has_elements:
+        has_elements = False
+        for element in iterable:
+            has_elements = True
             yield element
-        if index < 0:
-            return
 
 
 def endless(iterable: Any) -> Any:
