@@ -96,15 +96,12 @@ def _numpy_operands(file: File, loop: LoopNode, made: Outline) -> set[str]:
     be another one, and raises.
     """
     names: set[str] = set()
-    for call in file.calls("numpy.*"):
-        assigned = next((n for n in file.tree.ancestors(call) if isinstance(n, cst.Assign)), None)
-        if assigned is not None and file.tree.within(assigned, loop):
-            names |= {
-                node.id
-                for target in assigned.targets
-                for node in ast.walk(ast.parse(file.code(target.target)))
-                if isinstance(node, ast.Name)
-            }
+    for node in file.tree.nodes(cst.Attribute):  # `np.zeros(8)`, and `map(np.array, rows)`
+        if (file.name(node) or "").startswith("numpy."):
+            assigned = next((around for around in file.tree.ancestors(node) if isinstance(around, cst.Assign)), None)
+            if assigned is not None and file.tree.within(assigned, loop):
+                targets = [ast.parse(file.code(target.target)) for target in assigned.targets]
+                names |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
     return names & _operands(made)
 
 

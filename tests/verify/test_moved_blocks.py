@@ -136,19 +136,26 @@ import numpy as np
 
 for day in range(4000):
     rows = np.random.rand(8, 4)
-    worth = np.cumsum(np.ones(8))
+    worth, over = {made}
     with tf.GradientTape() as tape:
-        error = tf.reduce_mean(worth * tf.reduce_sum(model(rows), axis=1))
+        error = tf.reduce_mean(worth * (1 - over) * tf.reduce_sum(model(rows), axis=1))
     slopes = tape.gradient(error, model.trainable_variables)
     optimizer.apply_gradients(zip(slopes, model.trainable_variables))
 """
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "np.cumsum(np.ones(8)), np.arange(8) > 5",
+        "map(np.array, ([0.5 * n for n in range(8)], [n > 5 for n in range(8)]))",
+    ],
+)
 def test_an_array_that_a_step_calculates_with_gets_the_type_of_the_others(
-    tmp_path: Path, forks: ForkedPrograms
+    made: str, tmp_path: Path, forks: ForkedPrograms
 ) -> None:
     """Protects steps that weigh by returns of NumPy's: eagerly it fits itself to a tensor, in a traced function not."""
-    _, after, paths = planned(RETURNS, tmp_path)
+    _, after, paths = planned(RETURNS.replace("{made}", made), tmp_path)
     assert "handed(" in after
     flagged, repaired = (forks.outcome(path) for path in paths)
     assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
