@@ -115,6 +115,18 @@ def test_lines_have_the_fields_that_are_taken_apart(beside: Beside) -> None:
     assert {len(line.split(" ")) for line in lines} == {2}
 
 
+def test_annotations_of_coco(beside: Beside) -> None:
+    """Protects detectors that are tried on COCO: images, categories, and boxes that lie in the images."""
+    with beside.files.reading(open)("coco/annotations/instances_val2017.json") as file:
+        known = json.load(file)
+    images = {image["id"]: image for image in known["images"]}
+    kinds = {kind["id"] for kind in known["categories"]}
+    for each in known["annotations"]:
+        left, top, width, height = each["bbox"]
+        image = images[each["image_id"]]
+        assert left + width <= image["width"] and top + height <= image["height"] and each["category_id"] in kinds
+
+
 def test_lines_name_images_and_the_boxes_in_them(beside: Beside) -> None:
     """Protects detectors: the images are there, the boxes lie in them, and the classes are few."""
     beside.files.HAS_BOXES, beside.files.IMAGE, beside.files.CLASSES = True, (64, 48, 3), 3
@@ -249,6 +261,24 @@ def test_a_module_or_name_that_is_not_there_may_be_imported(beside: Beside, tmp_
             use()
     with pytest.raises(ImportError, match="cannot import name 'faded' from 'string', and the program uses"):
         nets.faded()
+
+
+def test_a_library_that_breaks_when_it_is_imported(beside: Beside, tmp_path: Path, monkeypatch: Any) -> None:
+    """Protects files that import a library which does not go with the others; with another Keras it may."""
+    monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/program/")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "program")
+    (tmp_path / "program").mkdir()
+    (tmp_path / "worn.py").write_text("import os\nos.gone_for_long\n")
+    (tmp_path / "newer.py").write_text("raise AttributeError('keras has no layers')\n")
+    (tmp_path / "program" / "one.py").write_text("import worn\nx = 7\n")
+    (tmp_path / "program" / "two.py").write_text("import newer\n")
+    one = importlib.import_module("one")
+    assert one.x == 7 and "worn, which cannot be imported (AttributeError: module 'os'" in beside.told[0]
+    with pytest.raises(ImportError, match=r"worn cannot be imported .*, and the program uses `worn.read`"):
+        one.worn.read()
+    with pytest.raises(AttributeError, match="keras"):
+        importlib.import_module("two")
 
 
 def test_pictures_of_old_scipy(beside: Beside, tmp_path: Path, monkeypatch: Any) -> None:

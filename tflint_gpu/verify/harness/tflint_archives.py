@@ -21,7 +21,7 @@ LAST_ROW = 0
 """At which the code takes data apart: there are more rows than that."""
 
 _ROWS = 1000
-_TEXTS, _WORDS = 1024, 10_000
+_TEXTS, _WORDS, _IMAGES = 1024, 10_000, 50
 _draw = numpy.random.default_rng(1)
 
 # The folder in each archive, its files, and the names and numbers of classes of its labels, as
@@ -81,11 +81,35 @@ def written(place: str) -> str:
         with open(place, "w") as text:
             text.write(_ANCHORS)
         return f"the nine anchors of YOLOv3 ({name})"
+    if name.startswith("instances_") and name.endswith(".json"):
+        with open(place, "w") as text:
+            json.dump(_coco(), text)
+        return f"{name} of COCO's format, with {_IMAGES} images and {2 * _IMAGES} boxes"
     if name in _OF_BERT:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])
         return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
+
+
+def _coco() -> Mapping[str, Any]:
+    """Annotations as https://cocodataset.org/#format-data describes them."""
+    images = [{"id": n, "file_name": f"{n:012d}.jpg", "height": 480, "width": 640} for n in range(1, _IMAGES + 1)]
+    boxes = _draw.integers(10, 200, (2 * _IMAGES, 4)).tolist()
+    annotations = [
+        {
+            "id": number + 1,
+            "image_id": number // 2 + 1,
+            "category_id": number % 80 + 1,
+            "bbox": box,
+            "area": box[2] * box[3],
+            "iscrowd": 0,
+            "segmentation": [[box[0], box[1], box[0] + box[2], box[1], box[0] + box[2], box[1] + box[3]]],
+        }
+        for number, box in enumerate(boxes)
+    ]
+    categories = [{"id": number, "name": f"class {number}", "supercategory": "thing"} for number in range(1, 81)]
+    return {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
 
 
 def _idx(place: str) -> str:

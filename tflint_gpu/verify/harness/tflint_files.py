@@ -42,6 +42,7 @@ ENDING = ".png"
 HAS_AMOUNTS_AS_ACTIONS = False  # they are numbers of any size, not one of several
 
 _HERE = os.getcwd()
+_GIVEN = ("filename", "file", "fname", "path", "filepath", "name", "annotation_file")
 _ROWS = 256
 _FILES, _MOST_PIXELS = 12, 10_000_000
 _DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes
@@ -94,7 +95,7 @@ def reading(function: Callable[..., Any], made: Callable[[Any], str | None] | No
 
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
-        names = [name for name in ("filename", "file", "fname", "path", "filepath", "name") if name in kwargs]
+        names = [name for name in _GIVEN if name in kwargs]
         given = args[0] if args else kwargs[names[0]] if names else None
         mode = str(kwargs.get("mode", args[1] if len(args) > 1 and isinstance(args[1], str) else "r"))
         if not is_path(given):

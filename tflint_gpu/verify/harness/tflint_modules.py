@@ -166,19 +166,34 @@ def _import_what_is_there(
     is_from_elsewhere = level or not str((globals or {}).get("__file__", "")).startswith(_PROGRAM) or _is_own(name)
     try:
         module = _import(name, globals, locals, fromlist or (), level)
-    except ImportError as error:
-        is_needed = (error.name or "").partition(".")[0] in _NEEDED
-        if is_from_elsewhere or is_needed or _is_guarded(sys._getframe(1)):
+    except Exception as error:
+        if is_from_elsewhere or _is_about_keras(error) or _is_guarded(sys._getframe(1)):
             raise
         whole = name.partition(".")[0]
-        tell(f"the module {whole}, which is not there: nothing of it was used")
-        return _Absent(name if fromlist else whole, error)
+        tell(f"the module {whole}, which {_cannot(error)}: nothing of it was used")
+        refused = error if isinstance(error, ImportError) else ImportError(f"{name} {_cannot(error)}", name=name)
+        return _Absent(name if fromlist else whole, refused)
     if "scipy.misc" in (name, *(f"{name}.{each}" for each in fromlist or ())) and not is_from_elsewhere:
         _bring_back(sys.modules["scipy.misc"])
     missing = [each for each in fromlist or () if each != "*" and not hasattr(module, each)]
     if not missing or is_from_elsewhere or _is_guarded(sys._getframe(1)):
         return module
     return _Partly(module)
+
+
+def _cannot(error: Exception) -> str:
+    is_missing = isinstance(error, ImportError)
+    return "is not there" if is_missing else f"cannot be imported ({type(error).__name__}: {error})"
+
+
+def _is_about_keras(error: Exception) -> bool:
+    """Whether a library cannot be imported because of the Keras that there is: with another one it may be."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    last = trace.tb_frame.f_code.co_filename if trace is not None else ""
+    named = (getattr(error, "name", None) or "").partition(".")[0] in _NEEDED
+    return named or "keras" in str(error) or any(f"{os.sep}{package}{os.sep}" in last for package in _NEEDED)
 
 
 def _is_own(name: str) -> bool:

@@ -25,7 +25,9 @@ BARS = re.compile(r"\btqdm(?:\.notebook\b|_notebook\b)|\btnrange\b")
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
-    "reading": ("io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile"),
+    "reading": (
+        "io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile pycocotools.coco.COCO"
+    ),
     "picture": (
         "cv2.imread PIL.Image.open keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread "
         "imageio.imread imageio.v2.imread scipy.misc.imread matplotlib.image.imread matplotlib.pyplot.imread"
