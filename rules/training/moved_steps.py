@@ -48,7 +48,7 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
     if file is not model.file or not isinstance(function, cst.FunctionDef):
         return ()
     try:
-        made = outline_of_function(file, function, step.tape, UPDATES)
+        made = outline_of_function(file, function, step.tape, _ends(step))
     except NotMovable:
         return ()
     above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
@@ -63,13 +63,21 @@ def moved_from_loop(step: EagerStep) -> tuple[Change, ...]:
     Raises:
         NotMovable: it cannot be moved.
     """
-    file, loop = step.loop_file, outermost_loop(step)
-    made = outline(file, loop, step.tape, UPDATES)
-    prepared = outline(file, loop, step.tape, UPDATES, hoists=True)
+    file, loop, ends = step.loop_file, outermost_loop(step), _ends(step)
+    made = outline(file, loop, step.tape, ends)
+    prepared = outline(file, loop, step.tape, ends, hoists=True)
     if prepared.arguments == made.arguments and not _numpy_operands(file, loop, made):
         return Change(file, loop, made.definition, "above"), Change(file, made.first, made.call, last=made.last)
     call = _handing(prepared)
     return Change(file, loop, prepared.definition, "above"), Change(file, prepared.first, call, last=prepared.last)
+
+
+def _ends(step: EagerStep) -> frozenset[str]:
+    """The methods with which a step ends: those that update weights; the gradient where the program uses it itself."""
+    file, tape = step.file, step.tape
+    block = file.tree.block(file.tree.statement(tape))
+    calls = file.method_calls(*UPDATES)
+    return UPDATES if any(file.tree.within(call, block) for call in calls) else frozenset(("gradient",))
 
 
 def _handing(made: Outline) -> str:

@@ -192,3 +192,24 @@ def test_what_is_read_next_to_the_block_stays_outside(tmp_path: Path, forks: For
     (tmp_path / "learn.py").write_text(MODEL_AND_DATA + inside)
     (case,) = [case for case in cases_of(tmp_path / "learn.py") if case.diagnostic.code == "TFG202"]
     assert case.pair is None and "reads values on the host" in case.reason
+
+
+DESCENT = """
+place = tf.constant([4.0, 0.0])
+for step in range(200):
+    with tf.GradientTape() as tape:
+        tape.watch([place])
+        height = place[0] ** 2 + tf.sin(place[1])
+    slope = tape.gradient(height, [place])[0]
+    place -= 0.01 * slope
+    if step % 20 == 0:
+        print(step, place.numpy(), height.numpy())
+"""
+
+
+def test_a_step_that_the_program_updates_itself(tmp_path: Path, forks: ForkedPrograms) -> None:
+    """Protects descents without an optimizer: the tape and its gradient are traced, the rest goes on as it was."""
+    _, after, paths = planned(DESCENT, tmp_path)
+    assert "@tf.function" in after and "height.numpy()" in after.partition("for step")[2]
+    outcomes = [forks.outcome(path) for path in paths]
+    assert [outcome.status for outcome in outcomes] == ["finished"] * 2, outcomes[1].stderr

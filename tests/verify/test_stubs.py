@@ -469,3 +469,16 @@ def test_names_that_numpy_has_no_more(tmp_path: Path) -> None:
         {"order": "F"},
     )
     assert list(old_names_of_numpy(model_of("import numpy as np\nnp.reshape(a, (2, 3))\n", tmp_path).file)) == []
+
+
+def test_a_table_that_numpy_takes_apart(tmp_path: Path) -> None:
+    """Protects tutorials for NumPy before 2, which gave tables back; arrays are taken apart as ever."""
+    code = "import numpy as np\ntrain, test = np.split(table.sample(frac=1), [int(0.8 * len(table))])\n"
+    (line,) = old_names_of_numpy(model_of(code, tmp_path).file)
+    split = eval(line.removeprefix("numpy.split = "), {"numpy": types.SimpleNamespace(split=lambda *given: given)})
+
+    class Table(list[int]):
+        iloc = list(range(10))
+
+    assert split(Table(range(10)), [6, 8]) == [[0, 1, 2, 3, 4, 5], [6, 7], [8, 9]]
+    assert split([1, 2, 3], [2]) == ([1, 2, 3], [2], 0) and split(Table(range(4)), 2) == ([0, 1, 2, 3], 2, 0)

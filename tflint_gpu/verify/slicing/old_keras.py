@@ -63,6 +63,11 @@ _LOSSES = re.compile(
     r"mean_(?:squared|absolute)(?:_percentage|_logarithmic)?_error)\b"
 )
 _RESHAPE = "(lambda new: lambda array, *shape, newshape=None, **more: new(array, *(shape or [newshape]), **more))"
+# A table in parts, as before NumPy 2: `train, test = np.split(table.sample(frac=1), [int(0.8 * len(table))])`.
+_SPLIT = (
+    "(lambda split: lambda rows, at, axis=0: [rows.iloc[a:b] for a, b in zip([0, *at], [*at, len(rows)])] "
+    "if hasattr(rows, 'iloc') and not isinstance(at, int) else split(rows, at, axis))"
+)
 _NAMES_OF_NUMPY = {"float": "float", "int": "int", "bool": "bool", "object": "object", "str": "str"}
 
 
@@ -73,6 +78,8 @@ def old_names_of_numpy(file: File) -> Iterator[str]:
             yield f"numpy.{old} = {now}"
     if re.search(r"\b(?:np|numpy)\.reshape\([^\n]*\bnewshape=", file.source.code):
         yield f"numpy.reshape = {_RESHAPE}(numpy.reshape)"  # NumPy 2.4 calls it `shape`
+    if re.search(r"\b(?:np|numpy)\.split\(\s*\w+\.sample\(", file.source.code):
+        yield f"numpy.split = {_SPLIT}(numpy.split)"
     if any(binding.target == "gym" for binding in file.tree.root.bindings.get("gym", ())):
         yield "numpy.bool8 = numpy.bool_"  # the last gym asks for it, and NumPy 2 has it no more
 
