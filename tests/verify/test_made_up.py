@@ -237,6 +237,9 @@ class Net(layers.Base):
 @layers.fast
 def slow():
     return 7
+
+def chosen(kind):
+    return 1 if kind == layers.KIND else 2
 """
 
 
@@ -251,10 +254,11 @@ def test_a_module_or_name_that_is_not_there_may_be_imported(beside: Beside, tmp_
     nets = importlib.import_module("nets")
     assert nets.Net().run(1) == "0123456789" and nets.printed[:3] == "012"
     assert beside.told == [
-        "the module no_such_engine, which is not there: nothing of it was used",
-        "faded of string, which is not there: nothing of it was used",
+        "the module no_such_engine, which is not there",
+        "faded of string, which is not there",
     ]
-    for use in (nets.slow, lambda: nets.layers.constant(1), lambda: nets.Kind[0]):
+    assert {nets.Kind: 1}[nets.Kind] == 1
+    for use in (nets.slow, lambda: nets.layers.constant(1), lambda: nets.Kind[0], lambda: nets.chosen(3)):
         with pytest.raises(
             ModuleNotFoundError, match="No module named 'no_such_engine', and the program uses `no_such"
         ):

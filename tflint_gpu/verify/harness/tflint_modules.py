@@ -114,6 +114,14 @@ class _Absent(ModuleType):
     def __getitem__(self, name: Any) -> Any:
         return self if _is_being_imported(sys._getframe(1)) else self._refuse()
 
+    def __bool__(self) -> bool:
+        return not _is_asked_by_the_program(sys._getframe(1)) or self._refuse()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (_is_asked_by_the_program(sys._getframe(1)) and self._refuse())
+
+    __hash__ = ModuleType.__hash__
+
     def __or__(self, other: Any) -> Any:
         return self  # `absent.Kind | None`, of annotations
 
@@ -139,6 +147,11 @@ def _is_being_imported(frame: FrameType) -> bool:
     return not is_function and frame.f_globals.get("__name__") != "__main__"
 
 
+def _is_asked_by_the_program(frame: FrameType) -> bool:
+    """Whether a frame runs code of the program, which decides by what it asks; Python's own compares annotations."""
+    return frame.f_code.co_filename.startswith(_PROGRAM) and not _is_being_imported(frame)
+
+
 class _Partly:
     """A module from which a program imports names, one of which is not there."""
 
@@ -149,7 +162,7 @@ class _Partly:
         if hasattr(self._module, name):
             return getattr(self._module, name)
         module = self._module.__name__
-        tell(f"{name} of {module}, which is not there: nothing of it was used")
+        tell(f"{name} of {module}, which is not there")
         return _Absent(f"{module}.{name}", ImportError(f"cannot import name '{name}' from '{module}'", name=module))
 
 
@@ -170,7 +183,7 @@ def _import_what_is_there(
         if is_from_elsewhere or _is_about_keras(error) or _is_guarded(sys._getframe(1)):
             raise
         whole = name.partition(".")[0]
-        tell(f"the module {whole}, which {_cannot(error)}: nothing of it was used")
+        tell(f"the module {whole}, which {_cannot(error)}")
         refused = error if isinstance(error, ImportError) else ImportError(f"{name} {_cannot(error)}", name=name)
         return _Absent(name if fromlist else whole, refused)
     if "scipy.misc" in (name, *(f"{name}.{each}" for each in fromlist or ())) and not is_from_elsewhere:
