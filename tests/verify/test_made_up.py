@@ -252,13 +252,13 @@ def test_a_module_or_name_that_is_not_there_may_be_imported(beside: Beside, tmp_
         importlib.import_module("nets")  # of a library, which asks what there is
     monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/")
     nets = importlib.import_module("nets")
-    assert nets.Net().run(1) == "0123456789" and nets.printed[:3] == "012"
+    assert nets.Net.run(None, 1) == "0123456789" and nets.printed[:3] == "012"
     assert beside.told == [
         "the module no_such_engine, which is not there",
         "faded of string, which is not there",
     ]
     assert {nets.Kind: 1}[nets.Kind] == 1
-    for use in (nets.slow, lambda: nets.layers.constant(1), lambda: nets.Kind[0], lambda: nets.chosen(3)):
+    for use in (nets.slow, lambda: nets.layers.constant(1), lambda: nets.Kind[0], nets.Net, lambda: nets.chosen(3)):
         with pytest.raises(
             ModuleNotFoundError, match="No module named 'no_such_engine', and the program uses `no_such"
         ):

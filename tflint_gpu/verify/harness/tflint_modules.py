@@ -128,7 +128,7 @@ class _Absent(ModuleType):
     __ror__ = __or__
 
     def __mro_entries__(self, bases: object) -> tuple[type, ...]:
-        return ()
+        return (type("Absent", (), {"__init__": lambda *args, **kwargs: self._refuse()}),)
 
     def __instancecheck__(self, instance: object) -> bool:
         return False
