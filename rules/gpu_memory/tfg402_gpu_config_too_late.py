@@ -164,7 +164,7 @@ def _machine(model: Model, file: File, call: cst.Call) -> str | None:
 def _is_only_one(model: Model, file: File, call: cst.Call) -> bool:
     """Whether a program sets a number of threads there only: set again to what it is, it raises nothing."""
     name = file.name(call.func) or ""
-    files = {file, *model.inference.files_using(name.rpartition(".")[2])}
+    files = {file, *model.inference.seen.using(name.rpartition(".")[2])}
     return [other for user in files for other in user.calls(name)] == [call]
 
 

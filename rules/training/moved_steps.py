@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,7 +11,7 @@ from tflint_gpu.model import UPDATES, NotMovable, loops_around, outline, outline
 from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, LoopNode, Model, Node, Outline
+    from tflint_gpu.model import EagerStep, File, LoopNode, Model, Node, Outline
 
 
 def moved_step(model: Model, step: EagerStep) -> Fix | None:
@@ -41,7 +40,7 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if f"@{file.names.spelled('tf.function', above)}\n" not in made.definition:
         return None
-    if not _may_be_traced(model, above, made):
+    if (in_loop and _numpy_operands(file, loop, made)) or not _may_be_traced(model, above, made):
         return None
     edits = (Edit(above, made.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
@@ -58,7 +57,7 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
     if file is not model.file or not isinstance(function, cst.FunctionDef):
         return ()
     try:
-        made = outline_of_function(file, function, step.tape, UPDATES)
+        made = outline_of_function(file, function, step.tape, _ends(step))
     except NotMovable:
         return ()
     above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
@@ -73,13 +72,21 @@ def moved_from_loop(step: EagerStep) -> tuple[Change, ...]:
     Raises:
         NotMovable: it cannot be moved.
     """
-    file, loop = step.loop_file, outermost_loop(step)
-    made = outline(file, loop, step.tape, UPDATES)
-    prepared = outline(file, loop, step.tape, UPDATES, hoists=True)
-    if prepared.arguments == made.arguments:
+    file, loop, ends = step.loop_file, outermost_loop(step), _ends(step)
+    made = outline(file, loop, step.tape, ends)
+    prepared = outline(file, loop, step.tape, ends, hoists=True)
+    if prepared.arguments == made.arguments and not _numpy_operands(file, loop, made):
         return Change(file, loop, made.definition, "above"), Change(file, made.first, made.call, last=made.last)
     call = _handing(prepared)
     return Change(file, loop, prepared.definition, "above"), Change(file, prepared.first, call, last=prepared.last)
+
+
+def _ends(step: EagerStep) -> frozenset[str]:
+    """The methods with which a step ends: those that update weights; the gradient where the program uses it itself."""
+    file, tape = step.file, step.tape
+    block = file.tree.block(file.tree.statement(tape))
+    calls = file.method_calls(*UPDATES)
+    return UPDATES if any(file.tree.within(call, block) for call in calls) else frozenset(("gradient",))
 
 
 def _handing(made: Outline) -> str:
@@ -92,10 +99,27 @@ def _handing(made: Outline) -> str:
 
 def _operands(made: Outline) -> set[str]:
     """The names with which a function only calculates: what is no number of the others' type becomes one there."""
-    nodes = list(ast.walk(ast.parse(dedent(made.definition))))
+    definition = made.definition.lstrip("\r\n")  # in a block of its own, as lines in brackets may begin anywhere
+    nodes = list(ast.walk(ast.parse(f"if True:\n{definition}" if definition[:1].isspace() else definition)))
     operands = {id(side) for node in nodes if isinstance(node, ast.BinOp) for side in (node.left, node.right)}
     reads = [node for node in nodes if isinstance(node, ast.Name)]
     return {node.id for node in reads} - {node.id for node in reads if id(node) not in operands}
+
+
+def _numpy_operands(file: File, loop: LoopNode, made: Outline) -> set[str]:
+    """The arguments that NumPy makes in the loop and a function only calculates with.
+
+    Eagerly such an array takes the type of the tensor that it meets; a traced function gets it with its own, which may
+    be another one, and raises.
+    """
+    names: set[str] = set()
+    for node in file.tree.nodes(cst.Attribute):  # `np.zeros(8)`, and `map(np.array, rows)`
+        if (file.name(node) or "").startswith("numpy."):
+            assigned = next((around for around in file.tree.ancestors(node) if isinstance(around, cst.Assign)), None)
+            if assigned is not None and file.tree.within(assigned, loop):
+                targets = [ast.parse(file.code(target.target)) for target in assigned.targets]
+                names |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return names & _operands(made)
 
 
 def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = False) -> bool:

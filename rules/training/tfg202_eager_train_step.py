@@ -140,9 +140,7 @@ class EagerTrainStep(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: with the step as it is, and under `tf.function`."""
         step = finding.subject_as(EagerStep)
-        if step.host_reads:
-            raise NoExperiment("the step reads values on the host, which must go before it can be traced")
-        own = fix_changes(finding) or _repair(model, step)
+        own = _repair_next_to_reads(model, step) if step.host_reads else fix_changes(finding) or _repair(model, step)
         probes = measured_loop(model, step.loop_file, step.loop)
         # What keeps a function from being decorated may not show in what is measured.
         is_moved = own[0].where == "above" and step.file.tree.within(step.tape, step.loop)
@@ -183,6 +181,25 @@ def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
 def _blocker_note(step: EagerStep, repair: Fix | Blocker | None) -> Iterator[Note]:
     if repair is not None and not isinstance(repair, Fix) and repair.text:
         yield Note(repair.file, repair.node, "this prevents `@tf.function`")
+
+
+def _repair_next_to_reads(model: Model, step: EagerStep) -> tuple[Change, ...]:
+    """What moves the tape and the update of the weights into a function, where values are read before or after them."""
+    file, reads = step.file, step.host_reads
+    try:
+        is_in_loop = file.tree.within(step.tape, step.loop) if step.loop_file is file else False
+        moved = moved_from_loop(step) if is_in_loop else moved_block(model, step)
+    except NotMovable:
+        moved = ()
+    start, end = moved[1].span if moved else (0, 0)
+    function = file.tree.function(step.tape)
+    are_outside = all(
+        node in file.tree.parents and file.tree.function(node) is function and not start <= file.span(node)[0] < end
+        for node in reads
+    )
+    if not moved or not are_outside:
+        raise NoExperiment("the step reads values on the host, which must go before it can be traced")
+    return moved
 
 
 def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:

@@ -35,7 +35,7 @@ from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
 from tflint_gpu.verify.experiments.bench import verify
-from tflint_gpu.verify.experiments.planning import plan, without_missing_modules
+from tflint_gpu.verify.experiments.planning import plan
 from tflint_gpu.verify.experiments.verification import Case, Setup
 
 NOT_FOR_A_CPU = ("a GPU", "two GPUs")
@@ -55,7 +55,7 @@ def main() -> None:
             continue
         if missed is not None and not any(finding.startswith(f"{name} ") for finding in missed):
             continue
-        planned = with_large_stack(lambda folder=folder, name=name: _cases(folder, name, arguments.python, missed))
+        planned = with_large_stack(lambda folder=folder, name=name: _cases(folder, name, missed))
         for case in sample.of(name, planned) if missed is None else planned:
             key = _key(name, case)
             if missed is not None or key not in records:
@@ -81,14 +81,14 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _cases(folder: Path, repository: str, python: str, only: Collection[str] | None) -> list[Case]:
+def _cases(folder: Path, repository: str, only: Collection[str] | None) -> list[Case]:
     """All experiments on the findings of one repository, or on some of them."""
     resolver = SettingsResolver(Options(), None, True, folder)
     files = Discovery(resolver, folder).find(["."])
     flagged, others = findings(resolver, files, folder, ["."])
     if only is not None:
         flagged = [finding for finding in flagged if _finding(repository, finding[2]) in only]
-    return without_missing_modules(list(plan(flagged, others)), python)
+    return list(plan(flagged, others))
 
 
 def _missed(records: Sequence[dict[str, Any]]) -> set[str]:

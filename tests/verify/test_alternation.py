@@ -46,6 +46,7 @@ def finish():
     os._exit(0)
 """
 BLOCKS = """
+ask("loop")
 say(f"{NAME} warms up")
 while ask("block") == "go":
     say(f"{NAME} begins")
@@ -96,6 +97,37 @@ def test_only_one_computes_and_the_order_swaps(alternating: Callable[..., Iterat
     swapped = {"before": "after", "after": "before"}
     assert second == [f"{swapped[line.split()[0]]} {line.partition(' ')[2]}" for line in first]
     assert log.read_text().count("starts") == 2, "one import for both rounds"
+
+
+def test_what_comes_before_the_loop_is_done_at_the_same_time(
+    alternating: Callable[..., Iterator[Round]], log: Path
+) -> None:
+    """Protects the budget: data and models of both programs are made together, and what is timed is not disturbed."""
+    meets = """
+    say(f"{NAME} makes data")
+    while open(LOG).read().count("makes data") < 2:
+        time.sleep(0.001)
+    """
+    (found,) = alternating(textwrap.dedent(meets) + BLOCKS, textwrap.dedent(meets) + BLOCKS)
+    assert found.before is not None and found.before.status == "finished"
+    lines = log.read_text().splitlines()
+    assert lines[4:8] == ["before warms up", "after warms up", "before begins", "before ends"]
+
+
+def test_slow_steps_are_measured_in_the_time_that_there_is(alternating: Callable[..., Iterator[Round]]) -> None:
+    """Protects a verdict on steps of many seconds: each program hears how long it may warm up, and none starts in vain."""
+    slow = """
+    until = time.monotonic() + float(ask("loop").split()[1])
+    while time.monotonic() < until:
+        time.sleep(0.01)
+    while ask("block") == "go":
+        time.sleep(1.5)
+        blocks.append(1.5)
+    finish()
+    """
+    (found,) = alternating(textwrap.dedent(slow), textwrap.dedent(slow), seconds=16.0)
+    results = [outcome.result for outcome in (found.before, found.after) if outcome is not None]
+    assert not found.budget_spent and all(result is not None and result.blocks for result in results)
 
 
 def test_who_waits_is_stopped(alternating: Callable[..., Iterator[Round]], log: Path) -> None:

@@ -194,6 +194,20 @@ LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {
         "7",
         {"pkg__init__": "", "pkg__train": "from pkg.lib import X\nplace(X)", "pkg__lib": "X = 7"},
     ),
+    "a module called like its folder": (
+        "7",
+        {"main": "from net.more import Y\nplace(Y)", "net__net": "X = 3", "net__more": "from net.net import X\nY = X + 4"},
+    ),
+    "a package that loads its modules by their names": (
+        "7",
+        {
+            "main": "import kit as k\nplace(k.words.pad(7))",
+            "kit__init__": "import importlib\nMODULES = ['words', 'store']\ndef load(name):\n    if name not in MODULES:\n"
+            "        raise AttributeError(name)\n    return importlib.import_module('.' + name, __name__)\n__getattr__ = load",
+            "kit__words": "def pad(x): return x",
+            "kit__store": "import nothing_that_is_there",
+        },
+    ),
     "a src folder": (
         "7",
         {"src__pkg__init__": "", "src__pkg__lib": "X = 7", "scripts__train": "import pkg.lib\nplace(pkg.lib.X)"},
@@ -439,6 +453,42 @@ def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
     assert "for step in range(7):" in text
 
 
+def test_the_command_line_is_asked_for_what_is_measured(tmp_path: Path) -> None:
+    """Protects findings in methods of objects that are made whatever was asked, and used where something was."""
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--train', action='store_true')\n"
+        "args = parser.parse_args()\nclass Agent:\n    def act(self):\n        place(7)\nagent = Agent()\n"
+        "if args.train:\n    for day in range(9):\n        agent.act()\n"
+    )
+    project = Files(tmp_path, main=code)
+    file, call = project.call("range(9)")
+    probes = (Change(file, call, f"{HARNESS}.steps(range(9))"),)
+    text = project.extract(probes=probes).before.files["main.py"]
+    assert "tflint_environment.ASKED = {'train': True}" in text
+
+
+def test_an_agent_learns_soon(tmp_path: Path) -> None:
+    """Protects the user's time where an agent collects for long before it learns, wherever that is decided."""
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--train_start', type=int, default=2000)\n"
+        "args = parser.parse_args()\nclass Agent:\n    def __init__(self):\n        self.seen = []\n"
+        "    def learn(self):\n        place(7)\n    def live(self):\n        while True:\n"
+        "            if len(self.seen) > args.train_start:\n                self.learn()\nAgent().live()\n"
+    )
+    text = Files(tmp_path, main=code).extract().before.files["main.py"]
+    assert "tflint_environment.ASKED = {'train_start': 100}" in text
+
+
+def test_loops_that_ask_whether_to_go_on_are_short(tmp_path: Path) -> None:
+    """Protects the user's time where agents learn in a method, until an episode is over."""
+    code = (
+        "class Agent:\n    def learn(self, w):\n        return opt.apply_gradients(w)\n"
+        "agent, w = Agent(), [1]\nfor day in range(600):\n    while len(w) < 9:\n        w = agent.learn(w)\nplace(w)\n"
+    )
+    text = Files(tmp_path, main=f"opt = load(0)\n{code}").extract().before.files["main.py"]
+    assert f"for day in {HARNESS}.few(range(600)):" in text and f"while {HARNESS}.again(len(w) < 9):" in text
+
+
 def test_loops_that_call_what_trains_are_short(tmp_path: Path) -> None:
     """Protects the user's time where an earlier agent fills the memory that a later one reads."""
     code = (
@@ -555,7 +605,7 @@ def test_what_makes_a_call_too_late_comes_along(code: str, tmp_path: Path) -> No
     assert "uncaught" not in case.pair.after.files[case.pair.after.entry]
 
 
-def test_what_a_whole_file_might_start_is_refused_when_it_does(tmp_path: Path) -> None:
+def test_what_an_imported_file_might_start_is_refused_when_it_does(tmp_path: Path) -> None:
     """Protects programs that import a library with all it has, of which they use one function."""
     project = Files(
         tmp_path,
@@ -569,9 +619,13 @@ def test_what_a_whole_file_might_start_is_refused_when_it_does(tmp_path: Path) -
     pair = project.extract("main")
     assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
     (tmp_path / "b").mkdir()
-    called = "import subprocess\ndef board(): return subprocess.Popen(['board'])"
+    some = "import subprocess\nclass Board:\n    x = 7\n    def show(self): return subprocess.Popen(['board'])"
+    pair = Files(tmp_path / "b", main="import tools\nplace(tools.Board.x)", tools=some).extract("main")
+    assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
+    (tmp_path / "c").mkdir()
+    started = "import subprocess\nboard = subprocess.Popen(['board'])"
     with pytest.raises(NotExtractable, match="starts another program"):
-        Files(tmp_path / "b", main="import tools\nplace(tools.board())", tools=called).extract("main")
+        Files(tmp_path / "c", main="import tools\nplace(tools.board)", tools=started).extract("main")
 
 
 def test_many_files_make_one_program(tmp_path: Path) -> None:
@@ -590,9 +644,9 @@ def test_many_files_make_one_program(tmp_path: Path) -> None:
 
 def test_what_keeps_a_record_elsewhere_is_stood_for(tmp_path: Path) -> None:
     pair = Files(tmp_path, main="import wandb\nplace(wandb.run)").extract("main")
-    assert "tflint_environment.record_nothing('wandb')" in pair.before.files["main.py"]
+    assert "tflint_modules.record_nothing('wandb')" in pair.before.files["main.py"]
 
 
 def test_bars_of_notebooks_are_plain_ones(tmp_path: Path) -> None:
     pair = Files(tmp_path, main="from tqdm.notebook import trange\nfor x in trange(3):\n    place(x)").extract("main")
-    assert "tflint_environment.plain_bars()" in pair.before.files["main.py"]
+    assert "tflint_modules.plain_bars()" in pair.before.files["main.py"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import gzip
 import importlib
@@ -28,8 +29,10 @@ HARNESS_FOLDER = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
 class Beside:
     """The modules as a program sees them."""
 
-    def __init__(self, files: Any, environment: Any, told: list[str]) -> None:
-        self.files, self.environment, self.told = files, environment, told
+    def __init__(self, told: list[str]) -> None:
+        names = ("tflint_files", "tflint_environment", "tflint_modules")
+        self.files, self.environment, self.modules = map(importlib.import_module, names)
+        self.told = told
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     told: list[str] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(HARNESS_FOLDER)
-    measure = types.SimpleNamespace(note_early=lambda made_up: told.__setitem__(slice(None), made_up))
+    outcome = types.SimpleNamespace(tell=lambda text: None if text in told else told.append(text))
     unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
     png = types.SimpleNamespace(numpy=lambda: b"an image")
     tensorflow = types.SimpleNamespace(
@@ -47,11 +50,12 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
         constant=lambda value: value,
         init_scope=contextlib.nullcontext,
     )
-    monkeypatch.setitem(sys.modules, "tflint_measure", measure)
+    monkeypatch.setattr(builtins, "__import__", builtins.__import__)
+    monkeypatch.setitem(sys.modules, "tflint_outcome", outcome)
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
-    yield Beside(importlib.import_module("tflint_files"), importlib.import_module("tflint_environment"), told)
+    yield Beside(told)
     for name in MODULES:
         sys.modules.pop(name, None)
 
@@ -109,6 +113,32 @@ def test_lines_have_the_fields_that_are_taken_apart(beside: Beside) -> None:
     beside.files.SEPARATOR, beside.files.FIELDS = " ", 2
     lines = beside.files.reading(open)("pairs.txt").read().splitlines()
     assert {len(line.split(" ")) for line in lines} == {2}
+
+
+def test_annotations_of_coco(beside: Beside) -> None:
+    """Protects detectors that are tried on COCO: images, categories, and boxes that lie in the images."""
+    with beside.files.reading(open)("coco/annotations/instances_val2017.json") as file:
+        known = json.load(file)
+    images = {image["id"]: image for image in known["images"]}
+    kinds = {kind["id"] for kind in known["categories"]}
+    for each in known["annotations"]:
+        left, top, width, height = each["bbox"]
+        image = images[each["image_id"]]
+        assert left + width <= image["width"] and top + height <= image["height"] and each["category_id"] in kinds
+
+
+def test_lines_name_images_and_the_boxes_in_them(beside: Beside) -> None:
+    """Protects detectors: the images are there, the boxes lie in them, and the classes are few."""
+    beside.files.HAS_BOXES, beside.files.IMAGE, beside.files.CLASSES = True, (64, 48, 3), 3
+    lines = beside.files.reading(open)("train.txt").read().splitlines()
+    assert len(lines) == 600
+    for name, *boxes in map(str.split, lines[:12]):
+        assert Path(name).is_file() and boxes
+        for left, top, right, bottom, kind in (map(int, box.split(",")) for box in boxes):
+            assert 0 <= left < right <= 48 and 0 <= top < bottom <= 48 and kind < 3
+    assert len(beside.files.reading(open)("coco.names").read().splitlines()) == 20
+    anchors = beside.files.reading(open)("made_up_anchors_path").readline()
+    assert len([float(side) for side in anchors.split(",")]) == 18
 
 
 class Pair:
@@ -178,7 +208,7 @@ def test_actions_that_are_amounts(beside: Beside) -> None:
 def test_nothing_is_recorded_elsewhere(beside: Beside, monkeypatch: Any) -> None:
     """Protects loops that log to a service which was never started, and the service."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    beside.environment.record_nothing("diary")
+    beside.modules.record_nothing("diary")
     import diary  # type: ignore[import-not-found]
     from diary.for_keras.callbacks import Callback  # type: ignore[import-not-found]
 
@@ -189,13 +219,103 @@ def test_nothing_is_recorded_elsewhere(beside: Beside, monkeypatch: Any) -> None
     assert list(Callback(monitor="x")) == [] and "`diary`, which records nothing" in beside.told
 
 
+IMPORTED = """
+import no_such_engine.layers as layers
+from no_such_engine.kinds import Kind
+from string import digits, faded
+try:
+    from string import printed
+except ImportError:
+    from string import printable as printed
+
+class Net(layers.Base):
+    start = layers.constant(1)
+
+    def run(self, x: Kind[int] | None) -> Kind:
+        return x if isinstance(x, Kind) else digits
+
+@layers.fast
+def slow():
+    return 7
+
+def chosen(kind):
+    return 1 if kind == layers.KIND else 2
+"""
+
+
+def test_a_module_or_name_that_is_not_there_may_be_imported(beside: Beside, tmp_path: Path, monkeypatch: Any) -> None:
+    """Protects files that import more than what is flagged needs; what uses it fails as the import would have."""
+    (tmp_path / "nets.py").write_text(IMPORTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/here/")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("nets")  # of a library, which asks what there is
+    monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/")
+    nets = importlib.import_module("nets")
+    assert nets.Net.run(None, 1) == "0123456789" and nets.printed[:3] == "012"
+    assert beside.told == [
+        "the module no_such_engine, which is not there",
+        "faded of string, which is not there",
+    ]
+    assert {nets.Kind: 1}[nets.Kind] == 1
+    for use in (nets.slow, lambda: nets.layers.constant(1), lambda: nets.Kind[0], nets.Net, lambda: nets.chosen(3)):
+        with pytest.raises(
+            ModuleNotFoundError, match="No module named 'no_such_engine', and the program uses `no_such"
+        ):
+            use()
+    with pytest.raises(ImportError, match="cannot import name 'faded' from 'string', and the program uses"):
+        nets.faded()
+
+
+def test_a_library_that_breaks_when_it_is_imported(beside: Beside, tmp_path: Path, monkeypatch: Any) -> None:
+    """Protects files that import a library which does not go with the others; with another Keras it may."""
+    monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/program/")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "program")
+    (tmp_path / "program").mkdir()
+    (tmp_path / "worn.py").write_text("import os\nos.gone_for_long\n")
+    (tmp_path / "newer.py").write_text("raise AttributeError('keras has no layers')\n")
+    (tmp_path / "program" / "one.py").write_text("import worn\nx = 7\n")
+    (tmp_path / "program" / "two.py").write_text("import newer\n")
+    one = importlib.import_module("one")
+    assert one.x == 7 and "worn, which cannot be imported (AttributeError: module 'os'" in beside.told[0]
+    with pytest.raises(ImportError, match=r"worn cannot be imported .*, and the program uses `worn.read`"):
+        one.worn.read()
+    with pytest.raises(AttributeError, match="keras"):
+        importlib.import_module("two")
+
+
+def test_pictures_of_old_scipy(beside: Beside, tmp_path: Path, monkeypatch: Any) -> None:
+    """Protects code that shows what it makes with functions that SciPy gave up in 1.2 and 1.3."""
+    code = "import scipy.misc\nfrom scipy.misc import toimage as shown, imresize\nsave = scipy.misc.imsave\n"
+    (tmp_path / "painter.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(beside.modules, "_PROGRAM", f"{tmp_path}/")
+    misc = types.SimpleNamespace(__name__="scipy.misc")
+    monkeypatch.setitem(sys.modules, "scipy", types.SimpleNamespace(__name__="scipy", __path__=[], misc=misc))
+    monkeypatch.setitem(sys.modules, "scipy.misc", misc)
+    painter = importlib.import_module("painter")
+    picture = np.linspace(-1, 1, 12 * 10 * 3).reshape(12, 10, 3)
+    painter.save("a.png", picture)
+    assert painter.shown(picture).size == (10, 12) and (tmp_path / "a.png").is_file()
+    assert painter.imresize(picture, (6, 5)).shape == (6, 5, 3) and painter.imresize(picture, 0.5).shape == (6, 5, 3)
+    assert "imresize of scipy.misc (before SciPy 1.3)" in beside.told
+
+
+def test_what_measures_imports_as_python_does(beside: Beside) -> None:
+    assert "tflint" in builtins.__import__.__module__
+    beside.modules.measure()
+    assert builtins.__import__.__module__ == "builtins"
+
+
 def test_what_the_way_asks_of_the_command_line(beside: Beside) -> None:
     """Protects scripts whose training stands under `if args.train:`."""
-    beside.environment.ASKED = {"train": True, "mode": "fit", "cards": True, "start": True, "unknown": True}
-    given = types.SimpleNamespace(train=False, mode="show", cards=2, start=None)
+    asked = {"train": True, "mode": "fit", "cards": True, "start": True, "unknown": True, "after": 100, "soon": 100}
+    beside.environment.ASKED = asked
+    given = types.SimpleNamespace(train=False, mode="show", cards=2, start=None, after=2000, soon=7)
     parsed = beside.environment.arguments(lambda: given)()
-    assert vars(parsed) == {"train": True, "mode": "fit", "cards": 2, "start": None}
-    assert beside.told == ["the argument --train", "the argument --mode as fit"]
+    assert vars(parsed) == {"train": True, "mode": "fit", "cards": 2, "start": None, "after": 100, "soon": 7}
+    assert beside.told == ["the argument --train", "the argument --mode as fit", "the argument --after as 100"]
 
 
 def test_what_would_start_a_program_says_so_when_it_is_called(beside: Beside) -> None:
@@ -220,12 +340,16 @@ def test_a_film_that_is_not_here(beside: Beside, tmp_path: Path) -> None:
 
 
 def test_files_of_the_format_of_mnist(beside: Beside) -> None:
-    """Protects loaders that read the packed files themselves: `numpy.frombuffer(file.read(), offset=16)`."""
+    """Protects loaders that read the packed files themselves, and the time of those that go through all rows."""
+    beside.files.tflint_archives.LAST_ROW = 5050
     with beside.files.reading(gzip.open)("data/train-images-idx3-ubyte.gz") as file:
         images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 28, 28)
     with beside.files.reading(gzip.open)("data/train-labels-idx1-ubyte.gz") as file:
         labels = np.frombuffer(file.read(), np.uint8, offset=8)
-    assert len(images) == len(labels) == 60_000 and labels.max() < 10
+    assert len(images) == len(labels) == 7000 and labels.max() < 10
+    beside.files.tflint_archives.LAST_ROW = 60_000
+    with beside.files.reading(gzip.open)("all/train-labels-idx1-ubyte.gz") as file:
+        assert len(file.read()) == 60_008
 
 
 @pytest.mark.parametrize(("encoding", "key"), [("latin-1", "labels"), ("bytes", b"labels")])
@@ -277,7 +401,7 @@ def test_a_path_reads_itself(beside: Beside, tmp_path: Path) -> None:
     beside.files.SEPARATOR, beside.files.FIELDS, beside.files.LINES = "\t", 2, 2100
     text = beside.files.reading_itself(Path("words/pairs.txt").read_text)()
     left, right = zip(*(line.split("\t") for line in text.splitlines()), strict=True)
-    assert len(left) > 2100 and len({word for line in right for word in line.split()}) > 800
+    assert len(left) == 2100 and len({word for line in right for word in line.split()}) > 800
     (tmp_path / "mine.txt").write_text("mine")
     assert beside.files.reading_itself(Path("mine.txt").read_text)() == "mine"
     assert beside.files.reading_itself("no path".upper)() == "NO PATH"
@@ -336,7 +460,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
         run(lambda rest: None, ["program"])
     finally:
         flags.FLAGS = known
-    assert (values.made_name, values.made_count, values.made_kind) == ("made_up", 1, "small")
+    assert (values.made_name, values.made_count, values.made_kind) == ("made_up_made_name", 1, "small")
     assert values.made_optional is None and "the flag --made_kind as small" in beside.told
 
 
@@ -348,7 +472,7 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--optional")
     given = beside.environment.arguments(parser.parse_args)()
-    assert (given.path, given.count, given.optional) == ("made_up", 1, None)
+    assert (given.path, given.count, given.optional) == ("made_up_path", 1, None)
 
 
 def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +522,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_files, tflint_records, tflint_values
+import tflint_files, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -408,6 +532,8 @@ for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbe
     tflint_values.loss()(y, tflint_values.model()(x))
 
 train, info = tflint_values.catalogued("mnist", split="train", as_supervised=True, with_info=True)
+tflint_files.BATCH = 50
+assert len(list(tflint_values.catalogued("cycle_gan", split="trainA").batch(50))) == 1
 image, label = next(iter(train.batch(4)))
 assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
 known = tflint_values.builder("penguins")
@@ -432,10 +558,10 @@ assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0]
 features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64),
             "box": tf.io.FixedLenFeature([4], tf.float32)}
 def parse(record):
-    one = tflint_records.parsed(tf.io.parse_single_example)(record, features)
+    one = tflint_values.parsed(tf.io.parse_single_example)(record, features)
     return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
 tflint_files.IMAGE = (5, 7, 3)
-records = tflint_records.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
+records = tflint_values.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
 image, label, box = next(iter(records))
 assert image.shape == (5, 7, 3) and box.shape == (4,) and int(label) < 3
 tflint_measure.finish()

@@ -149,9 +149,30 @@ def test_times_are_per_sample(measure: Measure) -> None:
 def test_a_while_loop_over_an_iterator_is_timed(measure: Measure) -> None:
     outcome = measure(
         "it = iter(tflint_measure.endless(tf.data.Dataset.range(3)))\n"
-        "while tflint_measure.iterates(1):\n    time.sleep(0.01 + 0 * int(next(it)))\n"
+        "while tflint_measure.iterates(samples=1):\n    time.sleep(0.01 + 0 * int(next(it)))\n"
     )
     assert outcome.status == "finished" and len(outcome.steps) >= 10, outcome.stderr
+
+
+EPISODES = """
+for day in {days}:
+    past = []
+    while tflint_measure.iterates(len(past) < 5, samples=1):
+        time.sleep(0.002)
+        past.append(day)
+        if len(past) == 5:
+            past = tuple(past)
+            time.sleep(0.05)
+    past.count(day)
+"""
+
+
+@pytest.mark.parametrize("days", ["range(12)", "tflint_measure.lasting(range(3))"])
+def test_a_while_loop_is_left_and_run_again(days: str, measure: Measure) -> None:
+    """Protects episodes: what begins them is not skipped, and what only ends them counts for each of their steps."""
+    outcome = measure(EPISODES.format(days=days))
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.result is not None and min(outcome.result.blocks) > 0.009, "a fifth of an episode, in each block"
 
 
 def test_an_empty_loop_is_no_measurement(measure: Measure) -> None:
@@ -191,6 +212,29 @@ def test_the_devices_of_a_block_are_seen(measure: Measure) -> None:
     )
     assert outcome.result.notes["asked"] == "/GPU:3"
     assert outcome.result.devices == ("/device:CPU:0",)
+
+
+@pytest.mark.parametrize("given", ["'/CPU:0'", "device='/CPU:0'"])
+def test_the_device_of_a_strategy_is_seen(given: str, measure: Measure) -> None:
+    code = f"tflint_measure.log_devices()\ntflint_measure.placed_strategy(tf.distribute.OneDeviceStrategy)({given})\n"
+    outcome = measure(code)
+    assert outcome.result is not None, outcome.stderr
+    assert outcome.result.notes["asked"] == "/CPU:0" and "/device:CPU:0" in outcome.result.devices
+
+
+def test_a_block_that_goes_on_for_ever_is_left(measure: Measure) -> None:
+    """Protects the time of a finding on a device around a whole training: the first operations show where they run."""
+    outcome = measure(
+        "import tflint_devices\ntflint_devices._MOST_SECONDS = 0.5\ntflint_measure.log_devices()\n"
+        "with tflint_measure.placed(tf.device)('/CPU:0'):\n    x = tf.ones(3)\n    while True:\n        x = x + 1\n"
+    )
+    assert outcome.result is not None, outcome.stderr
+    assert outcome.result.devices == ("/device:CPU:0",) and outcome.result.notes["asked"] == "/CPU:0"
+
+
+def test_loops_on_the_way_are_left_after_some_iterations(measure: Measure) -> None:
+    code = "count = 0\nfor turn in tflint_measure.few(range(9)):\n    while tflint_measure.again(True):\n        count += 1\n"
+    assert told(measure(f"{code}tflint_measure.finish(count=count)"))["count"] == 100
 
 
 def test_a_device_that_is_not_there_becomes_the_cpu(measure: Measure) -> None:

@@ -129,3 +129,87 @@ def test_what_numpy_makes_of_the_data_stays_outside(tmp_path: Path, forks: Forke
     flagged, repaired = (finished(forks.outcome(path)) for path in paths)
     assert flagged.result is not None and repaired.result is not None
     np.testing.assert_allclose(flagged.result.outputs, repaired.result.outputs, rtol=1e-3, atol=1e-5)
+
+
+RETURNS = """
+import numpy as np
+
+for day in range(4000):
+    rows = np.random.rand(8, 4)
+    worth, over = {made}
+    with tf.GradientTape() as tape:
+        error = tf.reduce_mean(worth * (1 - over) * tf.reduce_sum(model(rows), axis=1))
+    slopes = tape.gradient(error, model.trainable_variables)
+    optimizer.apply_gradients(zip(slopes, model.trainable_variables))
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "np.cumsum(np.ones(8)), np.arange(8) > 5",
+        "map(np.array, ([0.5 * n for n in range(8)], [n > 5 for n in range(8)]))",
+    ],
+)
+def test_an_array_that_a_step_calculates_with_gets_the_type_of_the_others(
+    made: str, tmp_path: Path, forks: ForkedPrograms
+) -> None:
+    """Protects steps that weigh by returns of NumPy's: eagerly it fits itself to a tensor, in a traced function not."""
+    _, after, paths = planned(RETURNS.replace("{made}", made), tmp_path)
+    assert "handed(" in after
+    flagged, repaired = (forks.outcome(path) for path in paths)
+    assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
+    assert np.allclose(flagged.outputs, repaired.outputs, rtol=1e-4)
+
+
+READS = """
+def learn(day):
+    for step, (x, y) in enumerate(data):
+        with tf.GradientTape() as tape:
+            error = tf.reduce_mean(tf.square(model(x, training=True) - y))
+        slopes = tape.gradient(error, model.trainable_variables)
+        optimizer.apply_gradients(zip(slopes, model.trainable_variables))
+        best = min(day, error.numpy())
+        if best < 0.001:
+            print(day, best)
+
+for day in range(30):
+    learn(day)
+"""
+
+
+def test_what_is_read_next_to_the_block_stays_outside(tmp_path: Path, forks: ForkedPrograms) -> None:
+    """Protects steps that look at their loss: the tape and the update can be traced, the rest goes on as it was."""
+    before, after, paths = planned(READS, tmp_path)
+    assert "few(" not in before + after, "the loop that is measured runs both the same number of times"
+    assert "@tf.function" in after and "error.numpy()" in after.partition("for step")[2]
+    flagged, repaired = (forks.outcome(path) for path in paths)
+    assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
+    assert np.allclose(flagged.outputs, repaired.outputs, rtol=1e-4)
+    inside = READS.replace(
+        "        slopes = ", "        if error.numpy() < 0:\n            continue\n        slopes = "
+    )
+    (tmp_path / "learn.py").write_text(MODEL_AND_DATA + inside)
+    (case,) = [case for case in cases_of(tmp_path / "learn.py") if case.diagnostic.code == "TFG202"]
+    assert case.pair is None and "reads values on the host" in case.reason
+
+
+DESCENT = """
+place = tf.constant([4.0, 0.0])
+for step in range(200):
+    with tf.GradientTape() as tape:
+        tape.watch([place])
+        height = place[0] ** 2 + tf.sin(place[1])
+    slope = tape.gradient(height, [place])[0]
+    place -= 0.01 * slope
+    if step % 20 == 0:
+        print(step, place.numpy(), height.numpy())
+"""
+
+
+def test_a_step_that_the_program_updates_itself(tmp_path: Path, forks: ForkedPrograms) -> None:
+    """Protects descents without an optimizer: the tape and its gradient are traced, the rest goes on as it was."""
+    _, after, paths = planned(DESCENT, tmp_path)
+    assert "@tf.function" in after and "height.numpy()" in after.partition("for step")[2]
+    outcomes = [forks.outcome(path) for path in paths]
+    assert [outcome.status for outcome in outcomes] == ["finished"] * 2, outcomes[1].stderr

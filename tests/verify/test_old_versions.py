@@ -48,6 +48,7 @@ __version__ = "2.0.4"
 seeds = []
 Tensor, Variable = type("Tensor", (), {}), type("Variable", (), {})
 none = lambda *args: None
+def function(func=None, experimental_relax_shapes=None): return func or (lambda f: experimental_relax_shapes)
 random = Some(set_seed=seeds.append)
 keras = Some(utils=Some(), layers=Some(), mixed_precision=Some())
 sysconfig = Some()
@@ -64,7 +65,8 @@ def test_a_tensorflow_that_lacks_what_later_ones_tell_of_themselves(tmp_path: Pa
     """Protects what was measured with TensorFlow 2.0: its devices, settings and its seed have other names, or none."""
     (tmp_path / "tensorflow.py").write_text(OLD_TENSORFLOW)
     code = (
-        "import tflint_outcome, tensorflow\nassert tensorflow.seeds == [1]\ntflint_outcome.write((0.5,), None, (), {})"
+        "import tflint_outcome, tensorflow\nassert tensorflow.seeds == [1] and tensorflow.function(3) == 3\n"
+        "assert tensorflow.function(reduce_retracing=True)(3) is True\ntflint_outcome.write((0.5,), None, (), {})"
     )
     variables = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{HARNESS_FOLDER}", "TFLINT_GPU_RESULT": "result"}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=variables, check=True, timeout=60)

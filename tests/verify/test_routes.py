@@ -92,6 +92,8 @@ ASKED = {
     "if args.fit: pass\nelse: place()": {},
     "if not args.show or args.fit: place()": {},
     "if model.fit: place()": {},
+    "def f(seen):\n    if len(seen) >= 64 and len(seen) > args.train_start: place()\nf(seen)": {"train_start": 100},
+    "if loss > args.limit: place()": {},
     "if args.mode != 'slow': place()": {},
 }
 

@@ -96,16 +96,69 @@ def test_a_function_is_called_with_stand_ins() -> None:
         )
     )
     name, call = call_of(tree, 2)
-    assert name == "train" and call.lines == (
+    assert name == {"train"} and call.lines == (
         "train(model=tflint_values.model(), ds=tflint_values.batches(2), epochs=1, verbose=False)",
     )
     assert "`model` of `train`: a small model" in call.made_up
-    assert call_of(tree, 4) == ("Net", call_of(tree, 4)[1]) and call_of(tree, 4)[1].lines == ("Net(units=1)",)
+    assert call_of(tree, 4) == ({"Net"}, call_of(tree, 4)[1]) and call_of(tree, 4)[1].lines == ("Net(units=1)",)
     assert call_of(tree, 5)[1].lines == ("Net(units=1)(inputs=tflint_values.tensor())",)
     assert call_of(tree, 6)[1].lines[-1] == "made_up.fit(tflint_values.inputs(), tflint_values.labels())"
     assert call_of(tree, 9)[1].lines == ("Net(units=1).each(batch_size=32)",)
     with pytest.raises(UnknownName, match="cfg"):
         call_of(tree, 7)
+
+
+PREPARED = """
+class Writer:
+    def __init__(self, path):
+        self.net, self.path = None, path
+        self.net = None
+        self.words = None
+
+    def open(self):
+        self.net = read(self.path)
+
+    def learn(self, data):
+        self.words = words_of(data)
+
+    def close(self):
+        self.file = None
+
+    def write(self, text):
+        return self.net(self.words, text)
+"""
+
+
+def test_an_object_is_prepared_before_its_method_is_called() -> None:
+    """Protects methods that read what another one has loaded: it comes first, where nothing must be given to it."""
+    _, call = call_of(ast.parse(PREPARED), 17)
+    assert call.lines == (
+        'made_up = Writer(path="made_up")',
+        "made_up.open()",
+        'made_up.write(text="made up")',
+    )
+
+
+MAKERS = """
+def get_net(units):
+    return units
+
+def build_net(units=3):
+    return units
+
+def set_net():
+    pass
+
+def watched(Net, path):
+    return Net.watch(open(path))
+"""
+
+
+def test_what_the_file_makes_itself_comes_before_a_stub() -> None:
+    """Protects functions that take the project's own model: a stub gives other outputs than it does."""
+    names, call = call_of(ast.parse(MAKERS), 11)
+    assert names == {"watched", "build_net"} and call.lines == ('watched(Net=build_net(), path="made_up")',)
+    assert call.made_up[0] == "`Net` of `watched`: what `build_net` gives"
 
 
 def test_names_that_nothing_defines() -> None:
@@ -147,6 +200,26 @@ f = frame[COUNTS], c[PLACES]
     assert (hints.inputs, hints.classes, hints.labels, hints.image) == ((28, 28, 1), 7, "one-hot", (64, 48, 3))
     assert set(hints.columns) == {"age", "height", "weight", "steps", "stairs"}
     assert "tflint_files.CLASSES = 7" in list(hints.settings())
+
+
+def test_columns_that_a_table_is_read_with(tmp_path: Path) -> None:
+    """Protects readers that count the fields of each line: what the code uses later is only some of them."""
+    code = "import tensorflow as tf\nNAMES = ['wide', 'long', 'kind']\na = tf.data.experimental.make_csv_dataset("
+    model = model_of(
+        f"{code}path, 32, column_names=NAMES, label_name='kind')\nb = features['wide'], c['more']", tmp_path
+    )
+    assert hints_of(model, [model.file]).columns == ("wide", "long", "kind")
+
+
+def test_a_tpu_that_the_program_insists_on(tmp_path: Path) -> None:
+    """Protects notebooks for a TPU; where code looks for one and goes on without, it is left to that."""
+    found = "    t = tf.distribute.cluster_resolver.TPUClusterResolver()\n    tf.config.experimental_connect_to_cluster(t)\n"
+    taken = "    s = tf.distribute.TPUStrategy(t)\n"
+    insists = model_of(f"import tensorflow as tf\nif 1:\n{found}{taken}", tmp_path)
+    texts = [text.partition(".")[2] for _, text in replaced_functions(insists.file)]
+    assert texts == ["no_cluster", "no_cluster", "default_strategy"]
+    looks = f"import tensorflow as tf\ntry:\n{found}except ValueError:\n    t = None\n"
+    assert list(replaced_functions(model_of(looks, tmp_path).file)) == []
 
 
 PAIRS = """
@@ -322,6 +395,7 @@ OLD = {
     "m.fit_generator(g)": "fit_generator()",
     "c.get_initial_state(batch_size=3, dtype=d)": "dtype=",
     "import keras\nl = keras.layers.LSTM(3, batch_input_shape=(1, 2, 3))": "batch_input_shape=",
+    "import tensorflow as tf\nloss = tf.keras.losses.mean_squared_error": "tf.keras.losses.mean_squared_error",
 }
 
 
@@ -395,3 +469,16 @@ def test_names_that_numpy_has_no_more(tmp_path: Path) -> None:
         {"order": "F"},
     )
     assert list(old_names_of_numpy(model_of("import numpy as np\nnp.reshape(a, (2, 3))\n", tmp_path).file)) == []
+
+
+def test_a_table_that_numpy_takes_apart(tmp_path: Path) -> None:
+    """Protects tutorials for NumPy before 2, which gave tables back; arrays are taken apart as ever."""
+    code = "import numpy as np\ntrain, test = np.split(table.sample(frac=1), [int(0.8 * len(table))])\n"
+    (line,) = old_names_of_numpy(model_of(code, tmp_path).file)
+    split = eval(line.removeprefix("numpy.split = "), {"numpy": types.SimpleNamespace(split=lambda *given: given)})
+
+    class Table(list[int]):
+        iloc = list(range(10))
+
+    assert split(Table(range(10)), [6, 8]) == [[0, 1, 2, 3, 4, 5], [6, 7], [8, 9]]
+    assert split([1, 2, 3], [2]) == ([1, 2, 3], [2], 0) and split(Table(range(4)), 2) == ([0, 1, 2, 3], 2, 0)

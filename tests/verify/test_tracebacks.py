@@ -82,6 +82,7 @@ def test_whose_exception_it_is() -> None:
     inside = '  File "/lib/site-packages/keras/src/layer.py", line 9, in g\n    raise ValueError(\n'
     assert ends_in(f"{head}{inside}ValueError: Unrecognized keyword arguments\n", "keras")
     assert ends_in(f"{head}AttributeError: module 'keras._tf_keras.keras.losses' has no attribute 'x'\n", "keras")
+    assert ends_in(f"{head}AttributeError: module 'tensorflow.keras.losses' has no attribute 'x'\n", "keras")
     assert not ends_in(f"{head}ValueError: keras is fine\n", "keras")
     assert not ends_in(f'{head}{inside}  File "b.py", line 1, in call\n    h()\nValueError: 1\n', "keras")
     assert not ends_in("", "keras")

@@ -159,7 +159,13 @@ def measured_loop(
     endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.For):
         return (*wrap(file, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
-    return (Change(file, loop.test, f"{HARNESS}.iterates({samples})"), *endless)
+    function = file.tree.function(loop)
+    around = [node for node in file.tree.ancestors(loop) if isinstance(node, cst.For | cst.While)]
+    around = [node for node in around if file.tree.function(node) is function]
+    if around:  # it begins again, as episodes do
+        lasting = wrap(file, around[0].iter, "lasting") if isinstance(around[0], cst.For) else ()
+        return (*wrap(file, loop.test, "iterates", f"samples={samples}"), *lasting, *endless)
+    return (Change(file, loop.test, f"{HARNESS}.iterates(samples={samples})"), *endless)
 
 
 def eager_against_traced(

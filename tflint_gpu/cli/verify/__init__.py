@@ -206,11 +206,10 @@ class Verify:
     def _planned(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> list[Case]:
         from tflint_gpu.checking.stack import with_large_stack
         from tflint_gpu.verify.experiments.joining import with_joint
-        from tflint_gpu.verify.experiments.planning import plan, without_missing_modules
+        from tflint_gpu.verify.experiments.planning import plan
 
         synthetic = self.given["synthetic"]
-        cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
-        cases = self._ordered(without_missing_modules(cases, self.given["python"]))
+        cases = self._ordered(with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic))))
         return cases if synthetic else with_large_stack(lambda: with_joint(cases))
 
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:

@@ -3,11 +3,14 @@
 Such a program asks, by a file in a folder, and waits for the file with the answer (`tflint_measure`):
 
     round   it has imported TensorFlow, or a round of it is over and its result is written
+    loop    it has come to what is measured
     block   it is warm, or has measured a block of steps
 
-and gets `go` or `end`. From the moment it asks until it is answered it is stopped with SIGSTOP, so that no thread
-of it computes ahead while the other one is measured. Each round is a fork of the program after the import, which takes
-longer than all else. A program that never asks runs as it likes: it has nothing that is measured.
+and gets `go` or `end`; the answer to `loop` says for how many seconds it may warm up, so that both programs measure
+something before the time is over. Until they ask for that both run: what comes before is not measured. From the moment
+it asks until it is answered a program is stopped with SIGSTOP, so that no thread of it computes ahead while the other
+one is measured. Each round is a fork of the program after the import, which takes longer than all else. A program that
+never asks runs as it likes: it has nothing that is measured.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from tflint_gpu.verify.execution.worker import Outcome, Running
 
 FEWEST_PAIRS, MOST_PAIRS = 5, 40
 LEAST_SECONDS, MOST_SECONDS = 3.0, 12.0
+SHARES_TO_WARM_UP = (0.4, 0.6)  # of the time that is left when the first begins, and when the second one does
 _POLL_SECONDS = 0.002
 
 Start = Callable[[Path, Limits], AbstractContextManager[Running]]
@@ -65,12 +69,14 @@ def run_alternating(
 def _run_round(order: list[_Seat], end: float) -> None:
     for seat in order:
         seat.begin()
-    while [seat for seat in order if not seat.has_stopped(_POLL_SECONDS)]:
-        pass
+    _wait(order)
     for seat in order:
-        seat.go_on("go", wanted="round")
+        seat.answer("go", wanted="round")
+    _wait(order)
+    for seat, share in zip(order, SHARES_TO_WARM_UP, strict=True):
+        seat.go_on(f"go {share * (end - time.monotonic()):.3f}", wanted="loop")
     began, pairs = time.monotonic(), 0
-    while all(seat.asks == "block" for seat in order) and not _is_enough(pairs, time.monotonic() - began):
+    while all(seat.asks == "block" for seat in order) and not _is_enough(pairs, time.monotonic() - began, end):
         for seat in order if pairs % 2 == 0 else order[::-1]:
             seat.go_on("go", wanted="block")
         pairs += 1
@@ -78,7 +84,15 @@ def _run_round(order: list[_Seat], end: float) -> None:
         seat.go_on("end", wanted="block")
 
 
-def _is_enough(pairs: int, seconds: float) -> bool:
+def _wait(order: list[_Seat]) -> None:
+    while [seat for seat in order if not seat.has_stopped(_POLL_SECONDS)]:
+        pass
+
+
+def _is_enough(pairs: int, seconds: float, end: float) -> bool:
+    """Whether there are enough pairs of blocks, or no time for one more."""
+    if pairs and time.monotonic() + 2 * seconds / pairs > end:
+        return True
     return pairs >= MOST_PAIRS or seconds > (LEAST_SECONDS if pairs >= FEWEST_PAIRS else MOST_SECONDS)
 
 
@@ -132,6 +146,11 @@ class _Seat(contextlib.ExitStack):
 
     def go_on(self, word: str, *, wanted: str) -> None:
         """Answer the program if it asks for this, and wait until it asks again or ends."""
+        self.answer(word, wanted=wanted)
+        _wait([self])
+
+    def answer(self, word: str, *, wanted: str) -> None:
+        """Answer the program if it asks for this, so that it goes on."""
         if self._program is None or self.asks != wanted:
             return
         self.asks = None
@@ -139,8 +158,6 @@ class _Seat(contextlib.ExitStack):
         answer.with_suffix(".tmp").write_text(word, "ascii")
         answer.with_suffix(".tmp").replace(answer)
         self._program.resume(min(self._left, self._seconds()))
-        while not self.has_stopped(_POLL_SECONDS):
-            pass
 
     def take_outcome(self) -> Outcome:
         """How the round ended."""

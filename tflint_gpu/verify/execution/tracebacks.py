@@ -41,4 +41,5 @@ def ends_in(stderr: str, package: str) -> bool:
     last = stderr[headings[-1].end() :] if headings else ""
     frames = [path for path in _FRAME.findall(last) if "/optree/" not in path]  # by it Keras 3 walks its arguments
     message = last.rpartition("\n  ")[2].partition("\n")[2]
-    return bool(frames) and (f"/{package}/" in frames[-1].replace("\\", "/") or f"'{package}." in message)
+    is_named = re.search(rf"'(?:\w+\.)?{package}\.", message) is not None  # `tensorflow.keras` is the same
+    return bool(frames) and (f"/{package}/" in frames[-1].replace("\\", "/") or is_named)

@@ -14,7 +14,6 @@ from tflint_gpu.verify.experiments.verification import Case
 from tflint_gpu.verify.slicing.conditional import flagged_statement
 from tflint_gpu.verify.slicing.extract import NotExtractable, Pair, Readings, extract, workload_pair
 from tflint_gpu.verify.slicing.inputs import InputError
-from tflint_gpu.verify.slicing.modules import missing_modules, needed_modules
 
 
 def plan(
@@ -82,24 +81,3 @@ def pair_of(case: Case, synthetic: bool, opening: str = "", readings: Readings |
     if synthetic or experiment.only_workload:
         return workload_pair(experiment, opening)
     return extract(experiment, case.entries, opening, readings, old_keras=case.old_keras)
-
-
-def without_missing_modules(cases: Sequence[Case], python: str) -> list[Case]:
-    """The cases, those that need a module which an interpreter does not have with that as their reason.
-
-    Nothing of the modules, and nothing of the checked code, is run for it.
-    """
-    needed = [needed_modules(case.pair.before) if case.pair is not None else frozenset() for case in cases]
-    missing = missing_modules(python, frozenset().union(*needed))
-    return [
-        dataclasses.replace(case, pair=None, reason=_without(sorted(names & missing), python))
-        if names & missing
-        else case
-        for case, names in zip(cases, needed, strict=True)
-    ]
-
-
-def _without(names: Sequence[str], python: str) -> str:
-    several = "s" if len(names) > 1 else ""
-    shown = ", ".join(f"`{name}`" for name in names)
-    return f"it needs the module{several} {shown}, which {python} does not have: install it next to TensorFlow"

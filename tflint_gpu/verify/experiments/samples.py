@@ -94,7 +94,9 @@ def remarks_on(case: Case, samples: Sequence[tuple[Sample, Sample]]) -> tuple[st
     """How what was run differs from what the user runs: known before, and reported by the programs."""
     notes = (sample.notes.get("made_up") for both in samples for sample in both)
     made_up = dict.fromkeys(text for note in notes if isinstance(note, list) for text in note if isinstance(text, str))
-    more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
+    more: tuple[str, ...] = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
+    hurried = {sample.notes["hurried"] for both in samples for sample in both if "hurried" in sample.notes}
+    more += (f"for want of time measured after {min(map(str, hurried))} steps of warm-up",) if hurried else ()
     return (*(case.pair.remarks if case.pair is not None else ()), *case.remarks, *more)
 
 

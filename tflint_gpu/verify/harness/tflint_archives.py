@@ -17,8 +17,11 @@ from typing import Any
 
 import numpy
 
+LAST_ROW = 0
+"""At which the code takes data apart: there are more rows than that."""
+
 _ROWS = 1000
-_TEXTS, _WORDS = 1024, 10_000
+_TEXTS, _WORDS, _IMAGES = 1024, 10_000, 50
 _draw = numpy.random.default_rng(1)
 
 # The folder in each archive, its files, and the names and numbers of classes of its labels, as
@@ -51,6 +54,8 @@ _OF_BERT = {
     "bert_config.json": json.dumps(_BERT),
     "vocab.txt": "".join(f"{token}\n" for token in [*_TOKENS, *(f"##{number}" for number in range(901))]),
 }
+# Widths and heights of boxes, as https://github.com/pjreddie/darknet/blob/master/cfg/yolov3.cfg has them.
+_ANCHORS = "10,13,  16,30,  33,23,  30,61,  62,45,  59,119,  116,90,  156,198,  373,326\n"
 
 
 def written(place: str) -> str:
@@ -72,6 +77,14 @@ def written(place: str) -> str:
         with open(place, "wb") as known:
             pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), known)
         return f"{_TEXTS} texts of word numbers, and labels (imdb.pkl)"
+    if "anchors" in name and os.path.splitext(name)[1] in ("", ".txt"):
+        with open(place, "w") as text:
+            text.write(_ANCHORS)
+        return f"the nine anchors of YOLOv3 ({name})"
+    if name.startswith("instances_") and name.endswith(".json"):
+        with open(place, "w") as text:
+            json.dump(_coco(), text)
+        return f"{name} of COCO's format, with {_IMAGES} images and {2 * _IMAGES} boxes"
     if name in _OF_BERT:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])
@@ -79,10 +92,30 @@ def written(place: str) -> str:
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
 
 
+def _coco() -> Mapping[str, Any]:
+    """Annotations as https://cocodataset.org/#format-data describes them."""
+    images = [{"id": n, "file_name": f"{n:012d}.jpg", "height": 480, "width": 640} for n in range(1, _IMAGES + 1)]
+    boxes = _draw.integers(10, 200, (2 * _IMAGES, 4)).tolist()
+    annotations = [
+        {
+            "id": number + 1,
+            "image_id": number // 2 + 1,
+            "category_id": number % 80 + 1,
+            "bbox": box,
+            "area": box[2] * box[3],
+            "iscrowd": 0,
+            "segmentation": [[box[0], box[1], box[0] + box[2], box[1], box[0] + box[2], box[1] + box[3]]],
+        }
+        for number, box in enumerate(boxes)
+    ]
+    categories = [{"id": number, "name": f"class {number}", "supercategory": "thing"} for number in range(1, 81)]
+    return {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
+
+
 def _idx(place: str) -> str:
     """A file of MNIST's format, packed: a header, and the bytes of images or of labels."""
     name = os.path.basename(place)
-    rows, is_image = (60_000 if "train" in name else 10_000), "idx3" in name
+    rows, is_image = min(60_000 if "train" in name else 10_000, (LAST_ROW // 100 + 20) * 100), "idx3" in name
     sides = (28, 28) if is_image else ()
     repeated = _draw.integers(0, 256 if is_image else 10, (100, *sides)).astype("uint8").tobytes() * (rows // 100)
     header = numpy.array([2051 if is_image else 2049, rows, *sides], ">i4").tobytes()

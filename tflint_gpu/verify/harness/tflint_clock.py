@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import math
 import statistics
 import time
 from typing import Any
@@ -11,6 +13,7 @@ from tflint_outcome import MEASURED, QUESTIONS, NeverRun, ask, finish, keep_weig
 
 # isort: split
 import tensorflow as tf
+import tflint_modules
 
 WARM_UP, FEWEST_WARM = 5, 2  # the second where steps take so long that caches and branches do not matter
 LEAST_FALL = 0.95  # of the steps before: as long as steps become faster than that, the program warms up
@@ -33,12 +36,14 @@ class Clock:
     running: list[Clock] = []
 
     def __init__(self, samples: int = 1, least: int = 0) -> None:
+        tflint_modules.measure()
         self.samples, self.least = samples, least
         self.running.append(self)
         self.alternates = 1  # steps until the same shapes come again
         self.warm: list[float] = []
         self.dropped: list[float] = []
         self.since_new = 0  # steps since a shape came that had not been seen
+        self.began = 0  # iterations before the loop was run for the last time
         self.iterations = self.flagged = 0  # all, and those since the flagged code ran for the first time
         self.times: list[float] = []
         self.blocks: list[float] = []
@@ -47,6 +52,8 @@ class Clock:
         self.is_remote = bool(tf.config.list_logical_devices("GPU"))
         self.singles = FEWEST_STEPS if self.is_remote else 0
         self.last: float | None = None
+        self.is_hurried = False  # the time would not do for more steps to warm up
+        _ask_for_time()
 
     def resume(self, least: int) -> None:
         """The loop begins, again or for the first time; what was done since counts for no step."""
@@ -54,6 +61,14 @@ class Clock:
         if self.last is not None:
             synchronize()
             self.last = None
+
+    def leave(self) -> bool:
+        """The loop's last step is over, and it will be run again: what comes in between counts for no step."""
+        is_over = self.tick()
+        self.alternates = max(self.alternates, self.iterations - self.began - 1)
+        self.began = self.iterations
+        self.resume(0)
+        return is_over
 
     def tick(self, counts: bool = True, cut: bool = False) -> bool:
         """A step is over; return whether there were enough.
@@ -108,6 +123,9 @@ class Clock:
             if sum(self.warm) > MOST_SECONDS_OF_SHAPES:
                 raise NeverRun(f"the loop's first {self.iterations} iterations do not run the flagged code")
             return False
+        if self.warm and time.monotonic() > _TIME["until"]:
+            self.is_hurried = True
+            return True
         spent, seen = sum(self.warm) + sum(self.dropped), len(self.warm)
         window = max(WARM_UP if spent < MOST_SECONDS_OF_WARM_UP else FEWEST_WARM, self.alternates)
         if seen + len(self.dropped) < max(self.least, window) or self.since_new < window:
@@ -136,13 +154,32 @@ class Clock:
 
     def finish(self, **notes: Any) -> None:
         """End the program with the times of its blocks."""
-        finish(self.times, blocks=self.blocks, once=self.once, **notes)
+        hurried = {"hurried": len(self.warm)} if self.is_hurried else {}
+        finish(self.times, blocks=self.blocks, once=self.once, **hurried, **notes)
 
     @property
     def once(self) -> float:
         """Seconds that the steps before took longer than later ones: tracing, compiling, looking for kernels."""
         usual = self.samples * statistics.median(self.times) if self.times else statistics.median(self.warm or [0.0])
         return sum(max(0.0, seconds - usual) for seconds in (*self.warm, *self.dropped))
+
+
+_TIME: dict[str, float] = {}
+
+
+def _ask_for_time() -> None:
+    """Until when steps may warm up; `verify` says so when the first clock starts."""
+    if "until" not in _TIME:
+        atexit.register(_finish_with_what_there_is)
+        seconds = float(ask("loop").partition(" ")[2]) if QUESTIONS else math.inf
+        _TIME["until"] = time.monotonic() + seconds
+
+
+def _finish_with_what_there_is() -> None:
+    """The program ends by itself: its loop was left and not run again."""
+    for clock in Clock.running:
+        if clock.blocks:
+            clock.finish()
 
 
 _AWAITED: set[int] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ import tensorflow as tf
 
 
 def placed(scope: Callable[[str], Any]) -> type:
-    """Stand for `tf.device`: run the block, and tell on which devices its operations ran."""
+    """Stand for `tf.device`: run the block, and tell on which devices its operations ran, for some seconds at most."""
 
     class Placed:
         def __init__(self, name: str) -> None:
@@ -23,13 +24,20 @@ def placed(scope: Callable[[str], Any]) -> type:
 
         def __enter__(self) -> Any:
             _log_placement()
+            timer = threading.Timer(_MOST_SECONDS, self._finish)
+            timer.daemon = True
+            timer.start()
             return self.scope.__enter__()
 
         def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
             if kind is not None:
                 return self.scope.__exit__(kind, error, trace)
             (tf.ones(()) + 1.0).numpy()  # a block that only defines something computes here
-            finish(devices=_logged_placement(), asked=self.name)
+            self._finish()
+
+        def _finish(self) -> None:
+            with _FINISHING:  # the first ends the program
+                finish(devices=_logged_placement(), asked=self.name)
 
         def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
             def inside(*args: Any, **kwargs: Any) -> Any:
@@ -44,11 +52,11 @@ def placed(scope: Callable[[str], Any]) -> type:
 def placed_strategy(strategy: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `tf.distribute.OneDeviceStrategy`: tell where it runs an operation."""
 
-    def measured_strategy(name: str, *args: Any, **kwargs: Any) -> None:
-        made = strategy(name, *args, **kwargs)
+    def measured_strategy(*args: Any, **kwargs: Any) -> None:
+        made = strategy(*args, **kwargs)
         _log_placement()
         made.run(lambda: tf.ones(()) + 1.0)
-        finish(devices=_logged_placement(), asked=name)
+        finish(devices=_logged_placement(), asked=args[0] if args else kwargs["device"])
 
     return measured_strategy
 
@@ -62,6 +70,8 @@ def available(name: str) -> str:
     return "/CPU:0"
 
 
+_MOST_SECONDS = 10.0  # of a block that trains: its first operations show where they run
+_FINISHING = threading.Lock()
 _LOG = tempfile.TemporaryFile()
 _ERRORS = -1
 

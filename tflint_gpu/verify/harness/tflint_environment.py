@@ -6,14 +6,11 @@ calls that do. What was made up is reported in the result.
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import FunctionType, ModuleType, SimpleNamespace
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -184,6 +181,17 @@ def old_optimizer(function: Any) -> Any:
     return old if hasattr(old, "get_config") else function  # in Keras 3 it only tells that it is gone
 
 
+def no_cluster(*args: Any, **kwargs: Any) -> Any:
+    """Stand for what finds, connects and initializes a TPU, of which there is none."""
+    return SimpleNamespace(master=lambda: "", cluster_spec=lambda: SimpleNamespace(as_dict=dict))
+
+
+def default_strategy(*args: Any, **kwargs: Any) -> Any:
+    """Stand for the strategy of a TPU: the one that a program has without any."""
+    tell("the default strategy, for that of a TPU")
+    return tf.distribute.get_strategy()
+
+
 def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that starts other programs or loads weights: nothing happens."""
     return lambda *args, **kwargs: 0
@@ -291,8 +299,12 @@ def _asked(parsed: Any) -> Any:
     """What was given on the command line, and what the way to the flagged code asks of it."""
     for name, value in ASKED.items():
         given = getattr(parsed, name, None)
-        is_off = isinstance(given, int) and not given  # what is a path or a text cannot be turned on
-        if is_off if value is True else hasattr(parsed, name) and given != value:
+        is_wrong = hasattr(parsed, name) and given != value
+        if value is True:
+            is_wrong = isinstance(given, int) and not given  # what is a path or a text cannot be turned on
+        elif isinstance(value, int):
+            is_wrong = isinstance(given, (int, float)) and given > value
+        if is_wrong:
             setattr(parsed, name, value)
             tell(f"the argument --{name}" + ("" if value is True else f" as {value}"))
     return parsed
@@ -303,7 +315,8 @@ def _argument(action: Any) -> str:
         return str(next(iter(action.choices)))
     if action.type in (int, float):
         return "1"
-    return "made_up"
+    is_model = re.search("(?:model|weights?)_?(?:path|file)", action.dest)
+    return f"made_up_{action.dest}" + (".h5" if is_model else "")
 
 
 def flags(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -328,68 +341,4 @@ def _of_flag(flag: Any) -> str:
     choices = getattr(flag.parser, "enum_values", None)
     if choices:
         return str(choices[0])
-    return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), "made_up")
-
-
-class _Recorder(ModuleType):
-    """A module that keeps a record of experiments elsewhere, and all that comes of it: nothing is recorded."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Recorder(f"{self.__name__}.{name}")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        is_decorator = len(args) == 1 and not kwargs and isinstance(args[0], FunctionType)
-        return args[0] if is_decorator else _Recorder(self.__name__)
-
-    def __mro_entries__(self, bases: object) -> tuple[type, ...]:
-        return (tf.keras.callbacks.Callback,)  # of what they give, only this is made for others to extend
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """There is nothing to close."""
-
-    def __setitem__(self, name: Any, value: Any) -> None:
-        """Nothing is kept."""
-
-    def __getitem__(self, name: Any) -> Any:
-        return _Recorder(f"{self.__name__}.{name}")
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-
-class _Recorders(MetaPathFinder, Loader):
-    """Finds recorders where modules are looked for, those within them, too."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        is_known = fullname.partition(".")[0] in self.names
-        return ModuleSpec(fullname, self, is_package=True) if is_known else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Recorder(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """There is nothing in it."""
-
-
-def record_nothing(*names: str) -> None:
-    """Stand for modules that keep a record of experiments elsewhere, which this one is none of."""
-    sys.meta_path.insert(0, _Recorders(names))
-    for name in names:
-        tell(f"`{name}`, which records nothing")
-
-
-def plain_bars() -> None:
-    """Stand for `tqdm.notebook`, whose bars need a notebook around them."""
-    with contextlib.suppress(ImportError):
-        tqdm: Any = importlib.import_module("tqdm")
-        sys.modules["tqdm.notebook"] = tqdm.std
-        tqdm.tqdm_notebook, tqdm.tnrange = tqdm.std.tqdm, tqdm.std.trange
-        tell("bars of text for `tqdm.notebook`")
+    return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), f"made_up_{flag.name}")

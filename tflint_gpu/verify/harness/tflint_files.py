@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 import tensorflow as tf
 import tflint_archives
-import tflint_measure
+from tflint_outcome import tell as tell
 
 FOLDERS: tuple[str, ...] = ()
 """Where files are looked for that are not in the working directory."""
@@ -35,15 +35,17 @@ NUMBERS: tuple[int, ...] = ()
 
 LINES = 600
 BATCH = 0
-HAS_FOLDERS = False
+HAS_FOLDERS = HAS_BOXES = False
+"""Images are in folders of their classes; lines name an image and the boxes in it, `a.jpg 10,20,90,80,0`."""
+
 ENDING = ".png"
-HAS_AMOUNTS_AS_ACTIONS = False
-"""Actions of environments are numbers of any size, not one of several."""
+HAS_AMOUNTS_AS_ACTIONS = False  # they are numbers of any size, not one of several
 
 _HERE = os.getcwd()
+_GIVEN = ("filename", "file", "fname", "path", "filepath", "name", "annotation_file")
 _ROWS = 256
 _FILES, _MOST_PIXELS = 12, 10_000_000
-_DIFFERENT = 600
+_DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
 _TABLES = (".csv", ".data", ".tab")
@@ -55,14 +57,6 @@ _WORDS = (
 _WORDS += [first + second + third for first in _PARTS for second in _PARTS for third in _PARTS]
 
 draw = numpy.random.default_rng(1)
-_told: list[str] = []
-
-
-def tell(text: str) -> None:
-    """Remember that something was made up."""
-    if text not in _told:
-        _told.append(text)
-        tflint_measure.note_early(made_up=_told)
 
 
 def existing(path: Any) -> str | None:
@@ -101,7 +95,7 @@ def reading(function: Callable[..., Any], made: Callable[[Any], str | None] | No
 
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
-        names = [name for name in ("filename", "file", "fname", "path", "filepath", "name") if name in kwargs]
+        names = [name for name in _GIVEN if name in kwargs]
         given = args[0] if args else kwargs[names[0]] if names else None
         mode = str(kwargs.get("mode", args[1] if len(args) > 1 and isinstance(args[1], str) else "r"))
         if not is_path(given):
@@ -187,15 +181,14 @@ def _made(path: Any) -> str | None:
         _write_table(place)
         tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
     elif ending in _TEXTS or (ending in _TABLES and FIELDS):
-        _write_text(place)
-        tell(f"a text of {LINES} lines ({os.path.basename(place)})")
+        tell(f"a text of {_write_text(place)} lines ({os.path.basename(place)})")
     elif ending == ".npy":
         numpy.save(place, _array(os.path.basename(place)))
     elif ending == ".zip":
-        _write_text(place + ".txt")
+        count = _write_text(place + ".txt")
         with zipfile.ZipFile(place, "w") as archive:
             archive.write(place + ".txt", os.path.basename(place)[:-4])
-        tell(f"a text of {LINES} lines ({os.path.basename(place)})")
+        tell(f"a text of {count} lines ({os.path.basename(place)})")
     else:
         return None
     return place
@@ -208,15 +201,29 @@ def _write_image(place: str, ending: str) -> None:
         file.write(encode(tf.constant(image)).numpy())
 
 
-def _sentence() -> str:
-    return " ".join(draw.choice(_WORDS, 8))
-
-
-def _write_text(place: str) -> None:
+def _write_text(place: str) -> int:
+    """Write lines, and return how many there are."""
+    name = os.path.basename(place)
+    count = _CLASSES if "class" in name or name.endswith(".names") else LINES
+    if HAS_BOXES and count == LINES:
+        lines = [_line_of_boxes(os.path.dirname(place), row) for row in range(_FILES)]
+    else:
+        texts = [[" ".join(draw.choice(_WORDS, 8)) for _ in range(FIELDS or 3)] for _ in range(min(LINES, _DIFFERENT))]
+        lines = [_line(text, row) for row, text in enumerate(texts)]
+        lines[0] = _line([string.printable[:95]] * (FIELDS or 2), 0)
     with open(place, "w") as file:
-        file.write(_line([string.printable[:95]] * (FIELDS or 2), 0))
-        lines = [_line([_sentence() for _ in range(FIELDS or 3)], row) for row in range(min(LINES, _DIFFERENT))]
-        file.writelines(lines[row % len(lines)] for row in range(LINES))
+        file.writelines(lines[row % len(lines)] for row in range(count))
+    return count
+
+
+def _line_of_boxes(folder: str, row: int) -> str:
+    """An image, which is made up, and two boxes in it, each with the number of its class."""
+    name = os.path.join(folder, f"boxes_{row:03d}{ENDING}")
+    _write_image(name, ENDING)
+    corners = draw.integers(0, min(IMAGE[:2]) // 2, (2, 2))
+    sides = draw.integers(min(IMAGE[:2]) // 8, min(IMAGE[:2]) // 2, (2, 2))
+    boxes = [[*corner, *(corner + side), row % max(CLASSES, 1)] for corner, side in zip(corners, sides)]
+    return " ".join([name, *(",".join(map(str, box)) for box in boxes)]) + "\n"
 
 
 def _line(fields: Sequence[str], row: int) -> str:

@@ -106,15 +106,33 @@ def _until_all_shapes(elements: Iterable[Any]) -> int:
     return 1 + max(map(shapes.index, shapes))
 
 
-def iterates(samples: int = 1) -> bool:
-    """The condition of a `while` loop whose iterations are timed."""
-    clock = _WHILE[samples] = _WHILE.get(samples) or Clock(samples)
-    if clock.tick():
+def iterates(goes_on: Any = True, samples: int = 1) -> bool:
+    """The condition of a `while` loop whose iterations are timed.
+
+    Arguments:
+        goes_on: what the program says; a loop that is left is counted on when it is run again, in blocks that hold
+            all that happens from one time to the next.
+        samples: as for `steps`.
+    """
+    if samples not in _WHILE:
+        _WHILE[samples] = Clock(samples)
+    clock = _WHILE[samples]
+    if clock.tick() if goes_on else clock.leave():
         clock.finish()
-    return True
+    return bool(goes_on)
 
 
 _WHILE: dict[int, Clock] = {}
+
+
+def lasting(iterable: Iterable[Any]) -> Iterator[Any]:
+    """What the loop around a measured one goes over, from the beginning again when it is over."""
+    has_elements = True
+    while has_elements:
+        has_elements = False
+        for element in iterable:
+            has_elements = True
+            yield element
 
 
 def endless(iterable: Any) -> Any:
@@ -131,6 +149,18 @@ def counted(numbers: range) -> Iterator[int]:
 def few(iterable: Iterable[Any]) -> Iterator[Any]:
     """The first elements of a loop that only lies on the way to what is looked at."""
     return itertools.islice(iterable, 3)
+
+
+def again(condition: Any) -> Any:
+    """The condition of a `while` loop that only lies on the way: it is left after some iterations, all together."""
+    frame = sys._getframe(1)
+    place = frame.f_code, frame.f_lineno
+    _PASSED[place] = _PASSED.get(place, 0) + 1
+    return condition if _PASSED[place] <= _MOST_PASSED else False
+
+
+_PASSED: dict[Any, int] = {}
+_MOST_PASSED = 100  # an agent's memory holds a batch then
 
 
 def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]:

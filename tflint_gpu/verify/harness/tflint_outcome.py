@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import inspect
 import json
 import os
 import random
@@ -46,6 +47,16 @@ import tensorflow as tf
 for _name in ("list_logical_devices", "list_physical_devices"):
     if not hasattr(tf.config, _name):  # before TensorFlow 2.1
         setattr(tf.config, _name, getattr(tf.config.experimental, _name))
+
+
+def _function(*args: Any, reduce_retracing: bool = False, **options: Any) -> Any:
+    """`tf.function`, whose option had another name before TensorFlow 2.9."""
+    return _FUNCTION(*args, **options, **({"experimental_relax_shapes": True} if reduce_retracing else {}))
+
+
+_FUNCTION = tf.function
+if "reduce_retracing" not in inspect.signature(_FUNCTION).parameters:
+    tf.function = _function
 
 SEED = int(os.environ.get("TFLINT_GPU_SEED", "1"))
 QUESTIONS = os.environ.get("TFLINT_GPU_QUESTIONS")
@@ -154,6 +165,16 @@ def note_early(**notes: Any) -> None:
         notes = {**_REPORTED, "unfinished": True}
         with open(RESULT, "w") as file:
             json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": notes}, file)
+
+
+_told: list[str] = []
+
+
+def tell(text: str) -> None:
+    """Remember that something was made up."""
+    if text not in _told:
+        _told.append(text)
+        note_early(made_up=_told)
 
 
 def synchronize() -> None:

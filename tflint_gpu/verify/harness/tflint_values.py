@@ -1,4 +1,4 @@
-"""Makes up values that a piece of your code takes from elsewhere: data sets of libraries, models, parameters.
+"""Makes up values that a piece of your code takes from elsewhere: data sets of libraries, records, models, parameters.
 
 `tflint-gpu verify` lays a copy next to a program in which it puts such a value where nothing gives one. Shapes are
 those that the code names (`tflint_files.INPUT` and its neighbours); where it names none, any will do.
@@ -6,14 +6,15 @@ those that the code names (`tflint_files.INPUT` and its neighbours); where it na
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy
 import tensorflow as tf
 import tflint_files
-from tflint_files import tell
+from tflint_files import draw, existing, is_path, place_of, tell
 
 LABELS = "sparse"
 """What the loss takes: "sparse" (class numbers), "one-hot", "binary" or "numbers"."""
@@ -70,7 +71,7 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         raise FileNotFoundError(f"the data set {name} of TensorFlow Datasets is not here, and its shape is not known")
     shape, classes = _CATALOGUE[known]
     tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
-    rows = 1024 if numpy.prod(shape) < 4000 else 64
+    rows = _whole_batches(1024 if numpy.prod(shape) < 4000 else 64)
 
     def read(_: Any) -> Any:
         data: Any = numpy.array(["a made up text"] * rows)
@@ -104,6 +105,12 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         features={"label": label, "image": image},
         splits=_Splits(lambda _: SimpleNamespace(num_examples=rows)),
     )
+
+
+def _whole_batches(rows: int) -> int:
+    """About as many rows, so that no batch is smaller than those of a program, which mostly are whole."""
+    batch = min(tflint_files.BATCH or 1, 2 * rows)
+    return max(rows // batch, 1) * batch
 
 
 class _Splits(dict):  # type: ignore[type-arg]  # Python 3.7 knows no `dict[str, Any]`
@@ -209,6 +216,62 @@ def old_array(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(rows, dtype=object)
 
     return array
+
+
+def records(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `tf.data.TFRecordDataset`: files that are not here are written when it is known what is parsed."""
+
+    def read(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        names = [filenames] if is_path(filenames) else filenames
+        if isinstance(names, (list, tuple)) and all(is_path(name) for name in names):
+            places = [existing(name) for name in names]
+            if not names or None in places:
+                _MISSING.append(place_of("made_up.tfrecord"))
+                return function(_MISSING[-1], *args, **kwargs)
+            return function(places, *args, **kwargs)
+        return function(filenames, *args, **kwargs)
+
+    return read
+
+
+_MISSING: list[str] = []
+
+
+def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `tf.io.parse_single_example`: missing records get the features that it is asked for."""
+
+    def parse(serialized: Any, features: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        for place in _MISSING:
+            if not os.path.exists(place):
+                with tf.init_scope():  # `map` traces this, and a file is written now
+                    _write_records(place, features)
+        return function(serialized, features, *args, **kwargs)
+
+    converted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(parse)
+    return converted
+
+
+def _write_records(place: str, features: Mapping[str, Any]) -> None:
+    with tf.io.TFRecordWriter(place) as writer:
+        for _ in range(64):
+            made = {name: _feature(name, feature) for name, feature in features.items()}
+            writer.write(tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString())
+    tell(f"records with the features {', '.join(features)}")
+
+
+def _feature(name: str, feature: Any) -> Any:
+    shape = getattr(feature, "shape", None)
+    count = int(numpy.prod(shape)) if shape is not None else 3
+    dtype = tf.as_dtype(feature.dtype)
+    if dtype == tf.string:
+        image = draw.integers(0, 256, tflint_files.IMAGE).astype("uint8")
+        is_image = any(part in name.lower() for part in ("image", "img", "encoded", "jpeg", "png"))
+        value = tf.io.encode_jpeg(tf.constant(image)).numpy() if is_image else b"text"
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value] * count))
+    if dtype.is_floating:
+        return tf.train.Feature(float_list=tf.train.FloatList(value=draw.random(count).tolist()))
+    whole = draw.integers(0, tflint_files.CLASSES, count).tolist()
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=whole))
 
 
 def inputs(rows: int = _ROWS) -> Any:

@@ -32,7 +32,7 @@ from tflint_gpu.verify.slicing.imports import (
     relative,
 )
 from tflint_gpu.verify.slicing.inputs import InputError
-from tflint_gpu.verify.slicing.old_keras import old_names_of_numpy, signs_of_keras_2
+from tflint_gpu.verify.slicing.old_keras import first_sign_of_keras_2, old_names_of_numpy
 from tflint_gpu.verify.slicing.parts import NotExtractable as NotExtractable
 from tflint_gpu.verify.slicing.parts import Part, check_sources
 from tflint_gpu.verify.slicing.parts import Readings as Readings
@@ -45,33 +45,28 @@ from tflint_gpu.verify.slicing.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.slicing.routes import Start, Stop, asked_settings, starts
+from tflint_gpu.verify.slicing.routes import Start, Stop, asked_of_callers, asked_settings, starts
 from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.stubs.readers import BARS, ENVIRONMENT, FILES, MODULES, RECORDERS
+from tflint_gpu.verify.stubs.readers import ABSENT, BARS, ENVIRONMENT, FILES, MODULES, RECORDERS
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
 _MOVED = "the repair moves the step into a function of its own, which gets the program's numbers as tensors"
 _MAX_FILES = 400
-_MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine")
+_MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine", ABSENT)
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The files of one program by their paths, and the one that is run.
-
-    Arguments:
-        whole: the files that came with all that they have, of which much may never be called.
-    """
+    """The files of one program by their paths, and the one that is run."""
 
     entry: str
     files: Mapping[str, str]
-    whole: frozenset[str] = frozenset()
 
     def write(self, folder: Path) -> Path:
         """Write the files below a folder and return the path of the one to run.
@@ -185,7 +180,9 @@ class _Cut:
         reads = any(reader.reads for part in self.files.values() for reader in part.readers)
         for part in self.files.values():
             check_sources(part, is_answered=reads)
-        self.old_keras = old_keras or self._sign_of_old_keras()
+        prediction = experiment.prediction
+        is_about_keras_3 = prediction is not None and prediction.kind == "crash" and entry.target.keras >= 3
+        self.old_keras = old_keras or ("" if is_about_keras_3 else first_sign_of_keras_2(self.files.values()))
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
@@ -205,7 +202,7 @@ class _Cut:
         except UnknownName as error:
             text = f"nothing in the checked files runs `{name}`, and nothing tells what its parameter `{error}` is"
             raise NotExtractable(f"{text}: add a call with a value for it, such as `{name}({error}=...)`") from error
-        return {called}, call
+        return called, call
 
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
@@ -236,7 +233,8 @@ class _Cut:
                 names |= set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
         keeps = [file.source.row(file.span(node)[0]) for node in experiment.keeps if file is experiment.file]
-        return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced)
+        is_passed = bool(ways) or file is self.entry.file
+        return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced, is_passed=is_passed)
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.file.span(stop.node)
@@ -250,21 +248,6 @@ class _Cut:
             row = change.file.source.locate(change.file.span(change.node)[0])
             place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
-
-    def _sign_of_old_keras(self) -> str:
-        """The first place that only Keras 2 understands; empty where it does not matter or there is none.
-
-        What is predicted to crash with Keras 3 is not tried with another Keras.
-        """
-        prediction = self.experiment.prediction
-        if prediction is not None and prediction.kind == "crash" and self.entry.target.keras >= 3:
-            return ""
-        for part in self.files.values():
-            for node, what in signs_of_keras_2(part.file):
-                if part.holds(node):
-                    place = part.file.source.locate(part.file.span(node)[0])
-                    return f"`{what}` in {part.file.source.name}:{place}"
-        return ""
 
     @cached_property
     def _makes_up(self) -> bool:
@@ -309,10 +292,9 @@ class _Cut:
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
         self._add_packages(texts)
         entry = self._name(self.entry.source.path)
-        whole = frozenset(self._name(path) for path, part in self.files.items() if part.is_whole)
         if self._is_module:
-            return self._run_as_module(texts, whole)
-        return Program(entry, texts, whole)
+            return self._run_as_module(texts)
+        return Program(entry, texts)
 
     def _add_packages(self, texts: dict[str, str]) -> None:
         """Folders that are packages stay packages: an installed one of the same name would come first."""
@@ -321,12 +303,12 @@ class _Cut:
                 if folder != self.root and self.root in folder.parents and (folder / "__init__.py").is_file():
                     texts.setdefault(self._name(folder / "__init__.py"), "")
 
-    def _run_as_module(self, texts: dict[str, str], whole: frozenset[str]) -> Program:
+    def _run_as_module(self, texts: dict[str, str]) -> Program:
         folder = package_root(self.entry.source.path)
         module = ".".join(self.entry.source.path.relative_to(folder).with_suffix("").parts)
         runner = self._name(folder / f"{_RUNNER}.py")
         texts[runner] = f'import runpy\n\nrunpy.run_module("{module}", run_name="__main__")\n'
-        return Program(runner, texts, whole)
+        return Program(runner, texts)
 
     def _opening(self, file: File, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""
@@ -359,11 +341,12 @@ class _Cut:
         folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
         lines = [f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}"]
         lines += hints_of(self.entry, files).settings()
-        asked = dict(asked_settings(self.route))
+        measured = [Stop(probe.file, probe.node) for probe in self.experiment.probes if not probe.optional]
+        asked = {**dict(asked_of_callers(self.entry, measured)), **dict(asked_settings((*self.route, *measured)))}
         lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
-        lines += [f"{ENVIRONMENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
+        lines += [f"{ABSENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
         names = ", ".join(map(repr, self._recorders))
-        return [*lines, f"{ENVIRONMENT}.record_nothing({names})"] if names else lines
+        return [*lines, f"{ABSENT}.record_nothing({names})"] if names else lines
 
     def _told(self, part: Part) -> list[int]:
         """The numbers of the flagged statements of a file, which tells when they ran."""
@@ -374,9 +357,11 @@ class _Cut:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
         pieces = [replacing(stand.start, stand.end, stand.text) for stand in part.stands]
-        changed = {change.node for change in (*experiment.probes, *edits)}
+        # Both programs are shortened alike.
+        changed = {change.node for change in (*experiment.probes, *experiment.flaw, *experiment.repair)}
         pieces += shortened_fits(self.entry, file, changed)
-        places = {*changed, *experiment.keeps, *(stop.node for stop in self.route)}
+        flagged = (node for _, node in experiment.flagged)
+        places = {*changed, *experiment.keeps, *flagged, *(stop.node for stop in self.route)}
         pieces += shortened_loops(file, places, experiment.node)
         for reader in part.readers:
             pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")

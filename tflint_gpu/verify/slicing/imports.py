@@ -53,11 +53,27 @@ def imported_files(
             if imported is not None:
                 names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
                 yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, alias.name))
+                yield from _loaded_by_name(project, file, imported[0], alias.name, names)
     for row, name, module in _facts(tree).lazy:
         imported = project.imported(file, module)
         names = {"*"} if name in wanted else read.after(name)  # where it is assigned, it is not read
         if names and row not in dropped and imported is not None and not imported[1]:
             yield Imported(imported[0], frozenset(names), _root(imported[0].source.path, module))
+
+
+def _loaded_by_name(
+    project: Project, file: File, init: File, package: str, names: Collection[str]
+) -> Iterator[Imported]:
+    """The modules of a package that its own `__getattr__` loads when something of them is read, and that function."""
+    if "__getattr__" not in init.tree.root.bindings:
+        return
+    for name in names:
+        module, _, rest = name.partition(".")
+        loaded = project.imported(file, f"{package}.{module}") if module not in init.tree.root.bindings else None
+        if loaded is not None and not loaded[1] and loaded[0] is not init:
+            yield Imported(init, frozenset({"__getattr__"}), _root(init.source.path, package))
+            root = _root(loaded[0].source.path, f"{package}.{module}")
+            yield Imported(loaded[0], frozenset({rest or "*"}), root)
 
 
 def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFrom) -> Iterator[Imported]:
@@ -144,14 +160,18 @@ def common_root(folders: Iterable[Path]) -> Path:
 
 
 def _root(path: Path, dotted: str) -> Path | None:
-    """The folder in which the first part of a dotted name lies, given the file that the name leads to."""
+    """The folder in which the first part of a dotted name lies, given the file that the name leads to.
+
+    A module may be called like its package (`net.net`): the name says as much of the path as it can.
+    """
     parts = dotted.split(".")
+    root = None
     for folder in path.parents:
         inside = path.relative_to(folder).with_suffix("").parts
         inside = inside[:-1] if inside[-1] == "__init__" else inside
-        if inside and list(inside) == parts[: len(inside)] and inside[0] == parts[0]:
-            return folder
-    return None
+        if inside and list(inside) == parts[: len(inside)]:
+            root = folder
+    return root
 
 
 class _Read:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from libcst import Arg
+from libcst import Arg, Attribute
 
 from tflint_gpu.model.python.names.names import canonical
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.verify.slicing.parts import Part
 
 # Keras 3 raises for each of them. From its own source: `Argument(s) not recognized`, `Unrecognized keyword arguments`,
 # `unexpected keyword argument`, or the name is not there.
@@ -56,7 +57,17 @@ _NAMES = (
 )
 
 
+# Keras 3 has them in `keras.losses`, and not in `tf.keras.losses`.
+_LOSSES = re.compile(
+    r"\btf\.keras\.(?:losses|metrics)\.(?:kl_divergence|log_cosh|"
+    r"mean_(?:squared|absolute)(?:_percentage|_logarithmic)?_error)\b"
+)
 _RESHAPE = "(lambda new: lambda array, *shape, newshape=None, **more: new(array, *(shape or [newshape]), **more))"
+# A table in parts, as before NumPy 2: `train, test = np.split(table.sample(frac=1), [int(0.8 * len(table))])`.
+_SPLIT = (
+    "(lambda split: lambda rows, at, axis=0: [rows.iloc[a:b] for a, b in zip([0, *at], [*at, len(rows)])] "
+    "if hasattr(rows, 'iloc') and not isinstance(at, int) else split(rows, at, axis))"
+)
 _NAMES_OF_NUMPY = {"float": "float", "int": "int", "bool": "bool", "object": "object", "str": "str"}
 
 
@@ -67,6 +78,8 @@ def old_names_of_numpy(file: File) -> Iterator[str]:
             yield f"numpy.{old} = {now}"
     if re.search(r"\b(?:np|numpy)\.reshape\([^\n]*\bnewshape=", file.source.code):
         yield f"numpy.reshape = {_RESHAPE}(numpy.reshape)"  # NumPy 2.4 calls it `shape`
+    if re.search(r"\b(?:np|numpy)\.split\(\s*\w+\.sample\(", file.source.code):
+        yield f"numpy.split = {_SPLIT}(numpy.split)"
     if any(binding.target == "gym" for binding in file.tree.root.bindings.get("gym", ())):
         yield "numpy.bool8 = numpy.bool_"  # the last gym asks for it, and NumPy 2 has it no more
 
@@ -96,6 +109,19 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
                 yield binding.node, name
     for call in file.calls(*_NAMES):
         yield call, file.code(call.func)
+    if _LOSSES.search(file.source.code):
+        for node in file.tree.nodes(Attribute):
+            if _LOSSES.fullmatch(file.code(node)):
+                yield node, file.code(node)
+
+
+def first_sign_of_keras_2(parts: Iterable[Part]) -> str:
+    """The first place that only Keras 2 understands; empty where there is none."""
+    for part in parts:
+        for node, what in signs_of_keras_2(part.file):
+            if part.holds(node):
+                return f"`{what}` in {part.file.source.name}:{part.file.source.locate(part.file.span(node)[0])}"
+    return ""
 
 
 def _given(arguments: Sequence[Arg], names: frozenset[str]) -> Iterator[tuple[Node, str]]:

@@ -75,6 +75,7 @@ class Part:
 
     Arguments:
         is_whole: it is imported with all that it has, so much of it may never be called.
+        is_passed: the way to the place leads through it.
     """
 
     file: File
@@ -82,6 +83,7 @@ class Part:
     dropped: frozenset[int]
     stands: tuple[Stand, ...]
     is_whole: bool = False
+    is_passed: bool = True
 
     def holds(self, node: Node) -> bool:
         """Whether the row in which a node begins stays."""
@@ -93,7 +95,7 @@ class Part:
         readers: dict[cst.Call, Around] = {}
         for reader in read_elsewhere(self.file):  # a known function comes before a method that is called like it
             readers.setdefault(reader.call, reader)
-        if self.is_whole:  # whether it is called shows when the program runs
+        if self.is_whole or not self.is_passed:  # whether it is called shows when the program runs
             within = (call for call in _loading(self.file) if self.file.tree.function(call) is not None)
             readers |= {call: Around(call, "refused") for call in within if call not in readers}
         return tuple(reader for call, reader in readers.items() if self.holds(call) and not self.stood_for(call))

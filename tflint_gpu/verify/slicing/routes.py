@@ -13,9 +13,11 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
+from tflint_gpu.verify.stubs.readers import STARTS
 
 _LONGEST = 12
 _MOST = 16
+FEWEST_TO_START = 100  # what an agent has seen when it begins to learn
 _COMMAND_LINES = frozenset("args arguments opt opts options flags FLAGS hparams parsed".split())
 
 
@@ -168,8 +170,28 @@ def _functions_given(call: cst.Call) -> Iterator[cst.Name | cst.Attribute]:
         yield from (value for value in listed if isinstance(value, cst.Name | cst.Attribute))
 
 
+def asked_of_callers(entry: Model, stops: Sequence[Stop]) -> Iterator[tuple[str, object]]:
+    """How much at most the conditions around the calls that lead to some places ask for, wherever they are.
+
+    What they turn on is not among it: one call may stand where things are learnt, another where they are tried.
+    """
+    queue, seen = list(stops), {stop.node for stop in stops}
+    while queue:
+        stop = queue.pop(0)
+        yield from ((name, value) for name, value in asked_settings((stop,)) if value is FEWEST_TO_START)
+        function = stop.file.tree.function(stop.node)
+        calls = _calls(entry, stop.file, function) if isinstance(function, cst.FunctionDef) else ()
+        for file, call in calls:
+            if call not in seen and len(seen) < _MOST:
+                seen.add(call)
+                queue.append(Stop(file, call))
+
+
 def asked_settings(route: Route) -> Iterator[tuple[str, object]]:
-    """What the conditions on a way ask of the command line: `train` as True for `if args.train:`."""
+    """What the conditions on a way ask of the command line: `train` as True for `if args.train:`.
+
+    A number says how large something is at most: how much an agent must have seen before it learns.
+    """
     for stop in route:
         inner: Node = stop.node
         for parent in stop.file.tree.ancestors(stop.node):
@@ -190,3 +212,12 @@ def _asked(test: cst.BaseExpression) -> Iterator[tuple[str, object]]:
             comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.SimpleString() as value)],
         ) if owner in _COMMAND_LINES:
             yield name, value.evaluated_value
+        case cst.Comparison(
+            comparisons=[
+                cst.ComparisonTarget(
+                    operator=cst.GreaterThan() | cst.GreaterThanEqual(),
+                    comparator=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)),
+                )
+            ]
+        ) if owner in _COMMAND_LINES and STARTS.search(name):
+            yield name, FEWEST_TO_START

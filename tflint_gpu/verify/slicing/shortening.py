@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Kinds, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.syntax.syntax import Node, method_name
 from tflint_gpu.rule.experiment import HARNESS
 from tflint_gpu.verify.slicing.pieces import Piece, wrapping
 
@@ -32,9 +32,15 @@ def shortened_loops(file: File, places: Iterable[Node], measured: Node) -> Itera
     updates = list(file.method_calls(*_UPDATES))
     functions = {file.tree.function(call) for call in updates}
     named = {function.name.value for function in functions if isinstance(function, cst.FunctionDef)}
-    updates += [call for call in file.tree.calls if isinstance(call.func, cst.Name) and call.func.value in named]
+    updates += [call for call in file.tree.calls if _called(call) in named]
     for loop in dict.fromkeys(parent for call in updates for parent in file.tree.ancestors(call)):
-        if not isinstance(loop, cst.For) or isinstance(loop.iter, cst.Tuple | cst.List) or within(loop, measured):
+        if within(loop, measured) or any(within(place, loop) for place in known):
             continue
-        if not any(within(place, loop) for place in known):
+        if isinstance(loop, cst.For) and not isinstance(loop.iter, cst.Tuple | cst.List):
             yield from wrapping(*file.span(loop.iter), f"{HARNESS}.few(", ")")
+        elif isinstance(loop, cst.While):
+            yield from wrapping(*file.span(loop.test), f"{HARNESS}.again(", ")")
+
+
+def _called(call: cst.Call) -> str | None:
+    return call.func.value if isinstance(call.func, cst.Name) else method_name(call)

@@ -29,7 +29,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _SETTING = re.compile(
     r"\btf\.config\b|set_seed|random\.seed|set_global_policy|set_policy|\benviron\b|run_functions_eagerly|enable_debug_mode"
     r"|enable_numpy_behavior|set_floatx|set_memory_growth|set_visible_devices|enable_mlir|set_image_data_format"
-    r"|disable_v2_behavior|disable_eager_execution|enable_op_determinism|\bsys\.path\b"
+    r"|disable_v2_behavior|disable_eager_execution|enable_op_determinism|\bsys\.path\b|\bflags\.DEFINE_"
 )
 
 

@@ -13,7 +13,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.verify.stubs.readers import FILES, VALUES
+from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, VALUES, last_row_of
 
 _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
@@ -26,6 +26,7 @@ _BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECAS
 # `w = tf.shape(picture)[1]`, `half = w // 2`, `picture[:, :half]`, `picture[:, half:]`
 _WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[1\]")
 _HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
+_BOXES = re.compile(r"map\(\s*int\s*,\s*(\w+)\.split\(\s*['\"],['\"]\s*\)[\s)]*for\s+\1\s+in\b")
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
 _LABELS = {
     "categorical_crossentropy": "one-hot",
@@ -62,6 +63,8 @@ class Hints:
         numbers: which of them are whole numbers.
         lines: how many a text has.
         batch: rows of the largest batch.
+        last_row: at which the code takes data apart.
+        has_boxes: lines name an image and the boxes in it.
         has_folders: folders hold one for each class, which the program asks for.
         has_amounts: actions of environments are numbers of any size, not one of several.
     """
@@ -78,6 +81,8 @@ class Hints:
     numbers: tuple[int, ...] = ()
     lines: int = 0
     batch: int = 0
+    last_row: int = 0
+    has_boxes: bool = False
     has_folders: bool = False
     has_amounts: bool = False
 
@@ -93,6 +98,8 @@ class Hints:
             (FILES, "NUMBERS", self.numbers),
             (FILES, "LINES", self.lines),
             (FILES, "BATCH", self.batch),
+            (ARCHIVES, "LAST_ROW", self.last_row),
+            (FILES, "HAS_BOXES", self.has_boxes),
             (FILES, "HAS_FOLDERS", self.has_folders),
             (FILES, "ENDING", self.ending),
             (FILES, "HAS_AMOUNTS_AS_ACTIONS", self.has_amounts),
@@ -118,7 +125,8 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         inputs=inputs,
         image=image,
         classes=dense[-1] if dense else 0,
-        columns=tuple(dict.fromkeys(name for file in files for name in _columns(file))),
+        columns=next((names for file in files for names in reader.columns(file)), ())
+        or tuple(dict.fromkeys(name for file in files for name in _columns(file))),
         labels=next((label for file in files for label in reader.labels(file)), ""),
         vocabulary=vocabulary[0] if vocabulary else 0,
         ending=_ending(files),
@@ -128,6 +136,8 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         numbers=numbers,
         lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
+        last_row=max(map(last_row_of, files), default=0),
+        has_boxes=any(_BOXES.search(file.source.code) for file in files),
         has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
         has_amounts=any(_AMOUNTS.search(file.source.code) for file in files)
         and not any("action_space.n" in file.source.code for file in files),
@@ -185,6 +195,15 @@ class _Reader:
             sides = tuple(8 if side is None else side for side in value)
             if all(isinstance(side, int) and 0 < side <= _LARGEST_SIDE for side in sides):
                 yield sides
+
+    def columns(self, file: File) -> Iterator[tuple[str, ...]]:
+        """The names that a table is read with, all of them: `column_names=NAMES`."""
+        for call in file.method_calls("make_csv_dataset", "read_csv", "read_table"):
+            for arg in call.args:
+                if arg.keyword is not None and arg.keyword.value in ("column_names", "names"):
+                    names = self._value(file, arg.value)
+                    if isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names):
+                        yield tuple(names)
 
     def labels(self, file: File) -> Iterator[str]:
         """What the losses take that are named in calls of `compile` or made."""

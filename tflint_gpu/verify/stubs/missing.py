@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Collection, Iterator
 
 from tflint_gpu.lazy_dataclasses import dataclass
@@ -26,6 +27,8 @@ _USUAL_IMPORTS = {
     "plt": "import matplotlib.pyplot as plt",
 }
 _OF_MODULES = frozenset("__file__ __name__ __doc__ __builtins__ __spec__ __package__ __loader__ __path__".split())
+_MAKES = re.compile(r"(?:load|build|create|make|get|define|define_the|construct)_?\w+|\w+_(?:model|network|net)")
+_SHORTEST = 3  # of names that tell something
 _TRAINED = ("train_step", "test_step", "compute_loss")
 
 
@@ -88,60 +91,121 @@ def left_open(tree: ast.Module) -> Iterator[tuple[ast.expr, Stub]]:
                     yield value, stub
 
 
-def call_of(tree: ast.Module, row: int) -> tuple[str, Supplement]:
+def call_of(tree: ast.Module, row: int) -> tuple[set[str], Supplement]:
     """A call of the function whose `def` stands in a row, or of the method on an object of its class.
 
-    Returns the name that the call needs from the module, and the statements.
+    Returns the names that the call needs from the module, and the statements.
 
     Raises:
         UnknownName: of a parameter.
     """
     for node in tree.body:
         if isinstance(node, _Function) and _row(node) == row:
-            arguments, made_up = _arguments(node)
-            return node.name, Supplement((f"{node.name}({arguments})",), tuple(made_up))
+            made = _Arguments(tree)
+            call = f"{node.name}({made.of(node)})"
+            return {node.name, *made.makers}, Supplement((call,), tuple(made.made_up))
         if isinstance(node, ast.ClassDef):
             for method in node.body:
                 if isinstance(method, _Function) and _row(method) == row:
-                    return node.name, _call_of_method(node, method)
+                    made = _Arguments(tree)
+                    lines = _call_of_method(node, method, made)
+                    return {node.name, *made.makers}, Supplement(lines, tuple(made.made_up))
     raise UnknownName("")
 
 
-def _call_of_method(owner: ast.ClassDef, method: _Function) -> Supplement:
+def _call_of_method(owner: ast.ClassDef, method: _Function, made: _Arguments) -> tuple[str, ...]:
     constructor = next(
         (member for member in owner.body if isinstance(member, _Function) and member.name == "__init__"), None
     )
-    given, made_up = _arguments(constructor, is_method=True) if constructor is not None else ("", [])
-    made = f"{owner.name}({given})"
+    given = made.of(constructor, is_method=True) if constructor is not None else ""
+    new = f"{owner.name}({given})"
     if method.name == "__init__":
-        return Supplement((made,), tuple(made_up))
+        return (new,)
     if method.name in _TRAINED:
+        made.made_up.append("features and labels")
         compiled = f'made_up.compile(optimizer="adam", loss={VALUES}.loss())'
-        fitted = f"made_up.fit({VALUES}.inputs(), {VALUES}.labels())"
-        return Supplement((f"made_up = {made}", compiled, fitted), (*made_up, "features and labels"))
+        return (f"made_up = {new}", compiled, f"made_up.fit({VALUES}.inputs(), {VALUES}.labels())")
     name = "" if method.name in ("call", "__call__") else f".{method.name}"
     is_static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in method.decorator_list)
-    arguments, more = _arguments(method, is_method=not is_static)
-    return Supplement((f"{made}{name}({arguments})",), (*made_up, *more))
+    arguments = made.of(method, is_method=not is_static)
+    if constructor is None or not (prepared := list(_preparing(owner, constructor, method))):
+        return (f"{new}{name}({arguments})",)
+    return (f"made_up = {new}", *(f"made_up.{each}()" for each in prepared), f"made_up{name}({arguments})")
 
 
-def _arguments(function: _Function, *, is_method: bool = False) -> tuple[str, list[str]]:
-    """What is passed for the parameters that have no default."""
-    parameters = [*function.args.posonlyargs, *function.args.args]
-    parameters = parameters[: len(parameters) - len(function.args.defaults)]
-    parameters = parameters[1:] if is_method else parameters
-    required = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    parameters += [parameter_name for parameter_name, default in required if default is None]
-    texts: list[str] = []
-    made_up: list[str] = []
-    for parameter in parameters:
-        stub = role(parameter.arg, function.body, parameter.annotation)
-        if stub is None:
-            raise UnknownName(parameter.arg)
-        positional = parameter in function.args.posonlyargs
-        texts.append(stub.text if positional else f"{parameter.arg}={stub.text}")
-        made_up.append(f"`{parameter.arg}` of `{function.name}`: {stub.what}")
-    return ", ".join(texts), made_up
+def _preparing(owner: ast.ClassDef, constructor: _Function, method: _Function) -> Iterator[str]:
+    """The methods that give a value to what a method reads and the constructor leaves open: `self.model = None`."""
+    missing = _attributes(method, ast.Load) & {
+        target.attr
+        for node in ast.walk(constructor)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    }
+    for other in owner.body:
+        if isinstance(other, ast.FunctionDef) and other not in (constructor, method) and not other.decorator_list:
+            parameters = [*other.args.posonlyargs, *other.args.args]
+            takes_nothing = len(parameters) - len(other.args.defaults) == 1 and None not in other.args.kw_defaults
+            if takes_nothing and missing & _attributes(other, ast.Store):
+                missing -= _attributes(other, ast.Store)
+                yield other.name
+
+
+def _attributes(function: _Function, context: type[ast.expr_context]) -> set[str]:
+    """The attributes of `self` that a method reads, or sets."""
+    nodes = (node for node in ast.walk(function) if isinstance(node, ast.Attribute) and isinstance(node.ctx, context))
+    return {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "self"}
+
+
+class _Arguments:
+    """What is passed to functions of a file.
+
+    Arguments:
+        tree: the parsed file.
+
+    Attributes:
+        made_up: each value, as part of a sentence.
+        makers: the functions of the file that give one.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.made_up: list[str] = []
+        self.makers: set[str] = set()
+        self._functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+    def of(self, function: _Function, *, is_method: bool = False) -> str:
+        """What is passed for the parameters that have no default."""
+        parameters = [*function.args.posonlyargs, *function.args.args]
+        parameters = parameters[: len(parameters) - len(function.args.defaults)]
+        parameters = parameters[1:] if is_method else parameters
+        required = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+        parameters += [parameter_name for parameter_name, default in required if default is None]
+        texts: list[str] = []
+        for parameter in parameters:
+            stub = self._made_by_the_file(parameter.arg, function)
+            stub = stub or role(parameter.arg, function.body, parameter.annotation)
+            if stub is None:
+                raise UnknownName(parameter.arg)
+            positional = parameter in function.args.posonlyargs
+            texts.append(stub.text if positional else f"{parameter.arg}={stub.text}")
+            self.made_up.append(f"`{parameter.arg}` of `{function.name}`: {stub.what}")
+        return ", ".join(texts)
+
+    def _made_by_the_file(self, name: str, user: _Function) -> Stub | None:
+        """What a function gives that is called like it and needs nothing: `model` of `build_model()`."""
+        for function in self._functions:
+            is_maker = _MAKES.fullmatch(function.name.lower()) and name.lower().strip("_") in function.name.lower()
+            returns = any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
+            if is_maker and function is not user and returns and len(name) >= _SHORTEST and not _required(function):
+                self.makers.add(function.name)
+                return Stub(f"{function.name}()", f"what `{function.name}` gives")
+        return None
+
+
+def _required(function: ast.FunctionDef) -> bool:
+    """Whether something must be passed to a function."""
+    given = function.args
+    return len(given.posonlyargs) + len(given.args) > len(given.defaults) or None in given.kw_defaults
 
 
 def _row(node: _Function) -> int:

@@ -1,6 +1,6 @@
 """Calls that read data from elsewhere, and what is put around them or in their place.
 
-The functions that are put there live in `tflint_files`, `tflint_records`, `tflint_environment` and `tflint_values`,
+The functions that are put there live in `tflint_files`, `tflint_environment`, `tflint_modules` and `tflint_values`,
 which are laid next to the program. They read what is there, and make up what is not.
 """
 
@@ -15,8 +15,9 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
-FILES, VALUES, ENVIRONMENT, RECORDS = "tflint_files", "tflint_values", "tflint_environment", "tflint_records"
-MODULES = (FILES, ENVIRONMENT, VALUES, RECORDS, "tflint_archives")
+FILES, VALUES, ENVIRONMENT, ABSENT = "tflint_files", "tflint_values", "tflint_environment", "tflint_modules"
+ARCHIVES = "tflint_archives"
+MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, ARCHIVES)
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
@@ -24,10 +25,12 @@ BARS = re.compile(r"\btqdm(?:\.notebook\b|_notebook\b)|\btnrange\b")
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
-    "reading": ("io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile"),
+    "reading": (
+        "io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile pycocotools.coco.COCO"
+    ),
     "picture": (
         "cv2.imread PIL.Image.open keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread "
-        "imageio.imread imageio.v2.imread matplotlib.image.imread matplotlib.pyplot.imread"
+        "imageio.imread imageio.v2.imread scipy.misc.imread matplotlib.image.imread matplotlib.pyplot.imread"
     ),
     "archive": "h5py.File",
     "read_bytes": "tf.io.read_file",
@@ -64,10 +67,12 @@ _METHODS_AROUND = {
     "image_folder": ("flow_from_directory",),
     "reading_itself": ("read_text", "read_bytes"),
 }
+STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
+"""Names of settings that say from when on an agent learns."""
+
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
-    (RECORDS, ("records", "parsed")),
-    (VALUES, ("known_table", "old_array")),
+    (VALUES, ("known_table", "old_array", "records", "parsed")),
     (
         ENVIRONMENT,
         (
@@ -76,12 +81,19 @@ _MODULE_OF = (
     ),
 )
 # `x[5000:]`, `x[:-5000]`, `x.reshape(60000, 784)`, `data.skip(5000)`
-_CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|\.(?:reshape|take|skip)\(\s*\(?\s*(\d+)\b")
+_CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|(?:\.(?:reshape|take|skip)|\brange)\(\s*\(?\s*(\d+)\b")
 _LATE = 500
 _READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer old_array".split())
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
+_OF_TPUS = {
+    "tf.distribute.cluster_resolver.TPUClusterResolver": "no_cluster",
+    "tf.config.experimental_connect_to_cluster": "no_cluster",
+    "tf.tpu.experimental.initialize_tpu_system": "no_cluster",
+    "tf.distribute.TPUStrategy": "default_strategy",
+    "tf.distribute.experimental.TPUStrategy": "default_strategy",
+}
 _KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
 CATALOGUE = frozenset(
     (
@@ -203,9 +215,10 @@ def _must_be_given(call: cst.Call) -> bool:
 
 
 def _may_be_asked(call: cst.Call) -> bool:
-    """Whether an argument turns something on, or chooses among a few things."""
+    """Whether an argument turns something on, chooses among a few things, or says when something begins."""
     action, choices = argument(call, 9, "action"), argument(call, 9, "choices")
-    return choices is not None or (isinstance(action, cst.SimpleString) and action.evaluated_value == "store_true")
+    is_switch = isinstance(action, cst.SimpleString) and action.evaluated_value == "store_true"
+    return choices is not None or is_switch or any(STARTS.search(_literal(arg.value) or "") for arg in call.args)
 
 
 def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
@@ -215,6 +228,10 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
             yield call, f'{VALUES}.keras_numbers("{name}"{cut_of(file)})'
     for call in file.calls(*_RECORDERS):
         yield call, f"{ENVIRONMENT}.unrecorded"
+    for name, stand_in in _OF_TPUS.items():
+        for call in file.calls(name):
+            if not any(isinstance(parent, cst.Try) for parent in file.tree.ancestors(call)):  # else it says what to do
+                yield call, f"{ENVIRONMENT}.{stand_in}"
     for name, stand_in in (("load", "catalogued"), ("builder", "builder")):
         calls = list(file.calls(f"tensorflow_datasets.{name}"))
         if any(_may_be_known(call) for call in calls):  # which is reached, and with which name, shows when it runs
@@ -223,8 +240,13 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
 
 def cut_of(file: File) -> str:
     """The argument of what stands for a data set that says at which row the code takes data apart; none: nowhere."""
-    numbers = [int(number) for match in _CUTS.finditer(file.source.code) for number in match.groups() if number]
-    return f", cut={max(numbers)}" if numbers and max(numbers) >= _LATE else ""
+    row = last_row_of(file)
+    return f", cut={row}" if row >= _LATE else ""
+
+
+def last_row_of(file: File) -> int:
+    """The last row at which the code takes data apart; 0 where it does not."""
+    return max((int(n) for match in _CUTS.finditer(file.source.code) for n in match.groups() if n), default=0)
 
 
 def _may_be_known(call: cst.Call) -> bool:
