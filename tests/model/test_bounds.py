@@ -21,7 +21,7 @@ from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
+from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inheritance import constructor_call, overrides
@@ -309,7 +309,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "OUTSIDE_FUNCTIONS": (
         210,
         lambda n: {"x.py": "import m\n" + calls_of(n, "m.g{}()"), "m.py": HEAD + many(n)},
-        lambda model: called_elsewhere(model.inference, model.file, lambda function: function.calls),
+        lambda model: CalledElsewhere(model.inference, "called", lambda function: function.calls).by(model.file),
     ),
     "CONTAINER_ITEMS": (210, lambda n: f"l = [{'0, ' * n}]\nfor x in l:\n    x\n", values),
     "CONSTANT_STEPS": (60, lambda n: f"x = [{('[' + '-1, ' * 95 + '], ') * n}]\nx\n", values),
