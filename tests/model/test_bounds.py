@@ -203,7 +203,7 @@ def regions(model: Model) -> object:
     def functions(file: File, call: cst.Call) -> list[Function]:
         return [callee.function for callee in model.inference.callees(file, call)]
 
-    return Summaries(model.inference, lambda file, node: False, functions).holds(
+    return Summaries(model.inference, "nothing", lambda file, node: False, functions).holds(
         model.file, model.file.tree.all_loops[0]
     )
 
@@ -355,7 +355,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "MODEL_PARTS": (
         6,
         lambda n: nested(n, "tf.keras.Sequential([", "])", "tf.keras.layers.Dense(1)") + "\n",
-        about_last(lambda model, expr: ModelClasses(model)._add({}, model.file, expr, 0)),
+        about_last(lambda model, expr: ModelClasses(model)._add({}, model.file, expr, {})),
     ),
     "LISTED_FUNCTIONS": (
         6,

@@ -116,6 +116,25 @@ def test_answers_are_those_of_a_program_alone_in_any_order(tmp_path: Path) -> No
             assert answers(project, tmp_path, name) == alone[name], (name, order)
 
 
+def test_programs_that_are_open_at_once_do_not_share_what_differs(tmp_path: Path) -> None:
+    """Protects `verify`, which has the models of all files at once: one calls what another was asked about before."""
+    (tmp_path / "lib.py").write_text(
+        "def run(value):\n    return value\n\n\ndef outer(value):\n    return run(value)\n"
+    )
+    for name, code in (("idle.py", "import lib\n"), ("busy.py", "import lib\n\nlib.outer(7)\n")):
+        (tmp_path / name).write_text(code)
+    project = Project(tmp_path, NEWEST)
+    library = project.file_at(tmp_path / "lib.py")
+    assert library is not None
+    (call,) = library.calls_ending_with("run")
+    models = []
+    for name in ("idle.py", "busy.py"):
+        path = tmp_path / name
+        models.append(Model.open(SourceFile.decode(path.read_bytes(), path, name), project))
+    values = [[o.file.code(o.node) for o in model.inference.of(library, call)] for model in models]
+    assert values == [["value"], ["7"]]
+
+
 def test_what_rests_on_no_program_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects the speed of projects with many programs over one library: the second one asks nothing twice."""
     (tmp_path / "lib.py").write_text("def make():\n    return inner(2)\n\n\ndef inner(value):\n    return value\n")
@@ -167,7 +186,7 @@ def test_answers_in_a_circle_do_not_depend_on_who_asks_first() -> None:
     """Protects answers from those that were preliminary: each of a circle has what all of it gives."""
     needs = {"a": "b", "b": "c", "c": "a"}
     for start in needs:
-        work = Work()
+        work = Work({}, lambda word: False)
         shared: dict[str, frozenset[str]] = {}
         known: Answers[str, frozenset[str]] = Answers(work, shared, frozenset())
 
@@ -182,7 +201,7 @@ def test_answers_in_a_circle_do_not_depend_on_who_asks_first() -> None:
 
 def test_an_error_leaves_no_answer() -> None:
     """Protects what is asked after an error: the question is open again, and so is what rested on it."""
-    known: Answers[str, int] = Answers(Work(), {}, 0)
+    known: Answers[str, int] = Answers(Work({}, lambda word: False), {}, 0)
 
     def fails() -> int:
         known.ask("inner", False, lambda: known.ask("outer", False, int) + 1)

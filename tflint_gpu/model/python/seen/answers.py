@@ -7,6 +7,7 @@ only until the outermost of these questions has its answer: an answer that is ke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
 from tflint_gpu.bounds import Bound
@@ -20,6 +21,10 @@ _NO_LEVEL = 1 << 60
 class Work:
     """The questions that are being answered, one within another.
 
+    Arguments:
+        words: a bit for each word that was ever looked for in a checked file that did not have it.
+        has: whether the present one has a word.
+
     Attributes:
         level: how many there are.
         lowest: the outermost level of those that have met themselves within the present one.
@@ -29,20 +34,34 @@ class Work:
         bounds_met: the bounds that cut something off.
         missed: the words that were looked for in the checked file, and are not in it, within the present question; a
             bit for each.
-        words: those that are in it, of all that were ever looked for.
     """
 
-    __slots__ = ("_met", "bounds_met", "level", "looks", "lowest", "missed", "preliminary", "words")
+    __slots__ = ("_has", "_known", "_met", "_words", "bounds_met", "level", "looks", "lowest", "missed", "preliminary")
 
-    def __init__(self) -> None:
+    def __init__(self, words: dict[str, int], has: Callable[[str], bool]) -> None:
         self.level = 0
         self.lowest = _NO_LEVEL
         self.looks = 0
         self.preliminary: list[tuple[dict[Any, Any], Any]] = []
         self.bounds_met: set[Bound] = set()
         self.missed = 0
-        self.words = 0
         self._met: list[Bound] = []
+        self._words = words
+        self._has = has
+        self._known = 0, 0
+
+    def miss(self, word: str) -> None:
+        """Note that a word was looked for in the checked file, which does not have it."""
+        self.missed |= self._words.setdefault(word, 1 << len(self._words))
+
+    def may_share(self, missed: int) -> bool:
+        """Whether the checked file has none of some words; others may have looked for more since it was asked last."""
+        number, present = self._known
+        if number < len(self._words):
+            new = islice(self._words.items(), number, None)
+            present |= sum(bit for word, bit in new if self._has(word))
+            self._known = len(self._words), present
+        return not missed & present
 
     def meet(self, *bounds: Bound) -> None:
         """Note bounds that cut something off, in whatever is being answered."""
@@ -135,7 +154,7 @@ class Answers(Generic[_Question, _Answer]):
         if answer is not _MISSING:
             if answer.__class__ is not _Conditional:
                 return answer
-            if not answer.missed & work.words:
+            if work.may_share(answer.missed):
                 work.missed |= answer.missed
                 if answer.bounds:
                     work.meet(*answer.bounds)

@@ -32,14 +32,10 @@ class SeenFiles:
     def __init__(self, project: Project, entry: File) -> None:
         self.project = project
         self.entry = entry
-        self.work = Work()
         self.closure: frozenset[Path] = project.closure(entry.source)
         self.is_inside = entry.source.path in self.closure and project.is_open(entry)
         self._shared = self._shared_answers()
-        self._bits: dict[str, int] = self.shared("words")
-        if not self.is_inside:
-            for word in self._bits.keys() & self._words:
-                self.work.words |= self._bits[word]
+        self.work = Work(self.shared("words"), self._has)
 
     def shared(self, what: str) -> dict[Any, Any]:
         """What was found out of the files apart from the checked one, by what it is."""
@@ -104,10 +100,14 @@ class SeenFiles:
         if self.is_inside:
             return dict.fromkeys((*first, *others, self.entry))
         if word is not None and word not in self._words:
-            self.work.missed |= self._bits.setdefault(word, 1 << len(self._bits))
+            self.work.miss(word)
             return dict.fromkeys((*first, *others))
         self.look()
         return dict.fromkeys((*first, self.entry, *others))
+
+    def _has(self, word: str) -> bool:
+        """Whether a word of the checked file may mean something to the others, of which it is none."""
+        return not self.is_inside and word in self._words
 
     @cached_property
     def _words(self) -> frozenset[str]:
