@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import HostEffects, Kinds, RunSite, Runtime, free, head, runs_once, set_apart, text_at
+from tflint_gpu.model import (
+    HostEffects,
+    Kinds,
+    RunSite,
+    Runtime,
+    TracedFunctions,
+    free,
+    head,
+    runs_once,
+    set_apart,
+    text_at,
+)
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:
@@ -32,6 +43,8 @@ def lifted(model: Model, made: ShortLived) -> Fix | None:
         return None
     calls = _calls(file, inner)
     if calls is None or model.once(Runtime).mentions(_THAWING):
+        return None
+    if not all(_is_data(model, file, arg.value) for call in calls for arg in call.args):
         return None
     definitions = model.inference.definitions
     if any(True for _ in model.once(HostEffects).frozen(definitions.function(file, inner))):
@@ -78,6 +91,16 @@ def _calls(file: File, inner: cst.FunctionDef) -> list[cst.Call] | None:
             return None
         calls.append(parent)
     return calls
+
+
+def _is_data(model: Model, file: File, value: cst.BaseExpression) -> bool:
+    """Whether an argument is a tensor or an array: of other models it would get, the second may make no variables."""
+    traced, kinds = model.once(TracedFunctions), model.once(Kinds)
+    return model.inference.must_be(
+        file,
+        value,
+        lambda o: kinds.of(o) in ("tensor", "array") or (bool(o.access_path) and traced.yields_tensors(o.file, o.node)),
+    )
 
 
 def _local_names(file: File, inner: cst.FunctionDef, around: cst.FunctionDef) -> set[str]:

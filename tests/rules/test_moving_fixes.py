@@ -366,6 +366,23 @@ UNFIXED = {
         "TFG203",
         MODEL + METHOD.replace("RATE", "2") + "\nmodel.layers[0].trainable = False\nrun.run()\n",
     ),
+    "a function that is given several models": (
+        "TFG203",
+        MODEL
+        + """
+
+def outputs(nets, batches):
+    @tf.function
+    def forward(nets, x):
+        return tf.add_n([net(x) for net in nets])
+
+    return [forward(nets, x) for x, _ in batches]
+
+
+for _ in range(30):
+    outputs([model], dataset)
+""",
+    ),
     "several models for one function": (
         "TFG203",
         MODEL
