@@ -72,15 +72,13 @@ class Work:
     def met_since(self, mark: int) -> frozenset[Bound]:
         """The bounds that were met after the first times."""
         met = frozenset(self._met[mark:])
-        if self.level:
-            self._met[mark:] = met  # an outer question met them as well, once each
-        else:
-            self._met.clear()
+        self._met[mark:] = met  # an outer question met them as well, once each
         return met
 
-    @property
     def times_met(self) -> int:
         """How often bounds were met within the questions that are open."""
+        if not self.level:
+            self._met.clear()
         return len(self._met)
 
     def drop(self, mark: int) -> None:
@@ -202,7 +200,7 @@ class Answers(Generic[_Question, _Answer]):
     def find(self, question: _Question, is_own: bool, find: Callable[[], _Answer]) -> _Answer:
         """The same of a question that is known to have no answer. An error in it leaves none."""
         work = self._work
-        looks, outer, mark, met = work.looks, work.lowest, len(work.preliminary), work.times_met
+        looks, outer, mark, met = work.looks, work.lowest, len(work.preliminary), work.times_met()
         missed_outside, work.missed = work.missed, 0
         level = work.level = work.level + 1
         work.lowest = _NO_LEVEL
@@ -233,6 +231,6 @@ class Answers(Generic[_Question, _Answer]):
             self._own[question] = answer
         else:
             del self._own[question]
-            bounds = work.met_since(met) if work.times_met > met else frozenset()
+            bounds = work.met_since(met)
             self._shared[question] = _Conditional(answer, missed, bounds) if missed or bounds else answer
         return answer
