@@ -59,3 +59,24 @@ def test_only_files_that_are_checked_are_changed(tmp_path: Path, write_files: An
     fixing = fix(tmp_path, InLibrary())
     assert (library.read_text(), len(fixing.fixed)) == ("GOOD\n", 1)
     assert not any(result.diagnostics for result in fixing.results)
+
+
+def test_a_finding_that_a_program_leads_to_has_the_fix_of_its_own_file(tflint: Any, write_files: Any) -> None:
+    """Protects `--fix .`: the check of the program finds the step in the library, too, and has no fix for it."""
+    library, _ = write_files(
+        {
+            "steps.py": (
+                "import tensorflow as tf\n\n\ndef learn(rounds):\n    net = tf.keras.Sequential([tf.keras.layers.Dense(2)])\n"
+                "    adam = tf.keras.optimizers.Adam()\n    for _ in range(rounds):\n"
+                "        batch = tf.random.normal([4, 3])\n        with tf.GradientTape() as tape:\n"
+                "            loss = tf.reduce_mean(net(batch))\n"
+                "        slopes = tape.gradient(loss, net.trainable_variables)\n"
+                "        adam.apply_gradients(zip(slopes, net.trainable_variables))\n    return net\n"
+            ),
+            "the_program.py": "import tensorflow as tf\n\nimport steps\n\nsteps.learn(100).save('net.keras')\n",
+        }
+    )
+    checked = ("check", "--isolated", "--no-cache", "--select", "TFG202", "--output-format", "concise")
+    assert "TFG202" in tflint(*checked, "the_program.py").stdout
+    tflint(*checked, "--fix", "--unsafe-fixes", ".")
+    assert "@tf.function" in library.read_text()

@@ -79,9 +79,16 @@ class ReportOptions:
 
 
 def each_once(results: Iterable[FileResult]) -> list[Diagnostic]:
-    """All diagnostics in the order of a report; one that several files led to counts once."""
-    diagnostics = {diagnostic.sort_key: diagnostic for result in results for diagnostic in result.diagnostics}
-    return [diagnostics[key] for key in sorted(diagnostics)]
+    """All diagnostics in the order of a report; one that several files led to counts once, as its own file has it.
+
+    The check of another file, which runs that code, has no fix for it.
+    """
+    diagnostics: dict[object, Diagnostic] = {}
+    for result in results:
+        for diagnostic in result.diagnostics:
+            if diagnostic.filename == result.file.name or diagnostic.sort_key not in diagnostics:
+                diagnostics[diagnostic.sort_key] = diagnostic
+    return sorted(diagnostics.values(), key=lambda diagnostic: diagnostic.sort_key)
 
 
 def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, stream: TextIO) -> int:
