@@ -59,7 +59,7 @@ def test_objects_that_make_each_other_do_not_multiply_with_each_level(tmp_path: 
     """Protects generators that go over generators of their own class: 3 ways on 8 levels were 6561 objects."""
     findings(_iterations(1), tmp_path)
     two, three = (_work(lambda n=n: findings(_iterations(n), tmp_path)) for n in (2, 3))  # type: ignore[misc]
-    assert three < 8 * two
+    assert three < 12 * two  # with each of eight levels it would be 26 times
 
 
 def _work(check: Callable[[], object]) -> int:

@@ -186,7 +186,7 @@ def test_answers_in_a_circle_do_not_depend_on_who_asks_first() -> None:
     """Protects answers from those that were preliminary: each of a circle has what all of it gives."""
     needs = {"a": "b", "b": "c", "c": "a"}
     for start in needs:
-        work = Work({}, lambda word: False)
+        work = Work({}, ())
         shared: dict[str, frozenset[str]] = {}
         known: Answers[str, frozenset[str]] = Answers(work, shared, frozenset())
 
@@ -201,7 +201,7 @@ def test_answers_in_a_circle_do_not_depend_on_who_asks_first() -> None:
 
 def test_an_error_leaves_no_answer() -> None:
     """Protects what is asked after an error: the question is open again, and so is what rested on it."""
-    known: Answers[str, int] = Answers(Work({}, lambda word: False), {}, 0)
+    known: Answers[str, int] = Answers(Work({}, ()), {}, 0)
 
     def fails() -> int:
         known.ask("inner", False, lambda: known.ask("outer", False, int) + 1)

@@ -6,7 +6,7 @@ only until the outermost of these questions has its answer: an answer that is ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
@@ -23,7 +23,7 @@ class Work:
 
     Arguments:
         words: a bit for each word that was ever looked for in a checked file that did not have it.
-        has: whether the present one has a word.
+        present: the words of the present one.
 
     Attributes:
         level: how many there are.
@@ -36,9 +36,20 @@ class Work:
             bit for each.
     """
 
-    __slots__ = ("_has", "_known", "_met", "_words", "bounds_met", "level", "looks", "lowest", "missed", "preliminary")
+    __slots__ = (
+        "_known",
+        "_met",
+        "_present",
+        "_words",
+        "bounds_met",
+        "level",
+        "looks",
+        "lowest",
+        "missed",
+        "preliminary",
+    )
 
-    def __init__(self, words: dict[str, int], has: Callable[[str], bool]) -> None:
+    def __init__(self, words: dict[str, int], present: Container[str]) -> None:
         self.level = 0
         self.lowest = _NO_LEVEL
         self.looks = 0
@@ -47,7 +58,7 @@ class Work:
         self.missed = 0
         self._met: list[Bound] = []
         self._words = words
-        self._has = has
+        self._present = present
         self._known = 0, 0
 
     def miss(self, word: str) -> None:
@@ -56,12 +67,12 @@ class Work:
 
     def may_share(self, missed: int) -> bool:
         """Whether the checked file has none of some words; others may have looked for more since it was asked last."""
-        number, present = self._known
+        number, bits = self._known
         if number < len(self._words):
             new = islice(self._words.items(), number, None)
-            present |= sum(bit for word, bit in new if self._has(word))
-            self._known = len(self._words), present
-        return not missed & present
+            bits |= sum(bit for word, bit in new if word in self._present)
+            self._known = len(self._words), bits
+        return not missed & bits
 
     def meet(self, *bounds: Bound) -> None:
         """Note bounds that cut something off, in whatever is being answered."""

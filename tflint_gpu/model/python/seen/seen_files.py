@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,8 @@ class SeenFiles:
         self.closure: frozenset[Path] = project.closure(entry.source)
         self.is_inside = entry.source.path in self.closure and project.is_open(entry)
         self._shared = self._shared_answers()
-        self.work = Work(self.shared("words"), self._has)
+        self._words: Container[str] = _Words("" if self.is_inside else entry.source.text)
+        self.work = Work(self.shared("words"), self._words)
 
     def shared(self, what: str) -> dict[Any, Any]:
         """What was found out of the files apart from the checked one, by what it is."""
@@ -105,10 +106,16 @@ class SeenFiles:
         self.look()
         return dict.fromkeys((*first, self.entry, *others))
 
-    def _has(self, word: str) -> bool:
-        """Whether a word of the checked file may mean something to the others, of which it is none."""
-        return not self.is_inside and word in self._words
+
+class _Words:
+    """The words of a text, looked for when one is asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __contains__(self, word: object, /) -> bool:
+        return word in self._all
 
     @cached_property
-    def _words(self) -> frozenset[str]:
-        return frozenset(_WORD.findall(self.entry.source.text))
+    def _all(self) -> frozenset[str]:
+        return frozenset(_WORD.findall(self._text))

@@ -40,7 +40,7 @@ class ArrayArguments(Analysis):
         return self._is_array(file, value, context, frozenset())
 
     def _is_array(self, file: File, value: Expression, context: Context | None, inside: frozenset[Origin]) -> bool:
-        origins = self.inference.of(file, value, context)
+        origins = [origin for origin in self.inference.of(file, value, context) if origin not in inside]
         return bool(origins) and all(self._is_origin_array(origin, inside) for origin in origins)
 
     def _is_origin_array(self, origin: Origin, inside: frozenset[Origin]) -> bool:
@@ -50,7 +50,7 @@ class ArrayArguments(Analysis):
             inside: the computations that it is a part of; one that depends on itself only is none.
         """
         node, file, context = origin.node, origin.file, origin.context
-        if origin in inside or any(part.kind == "attribute" for part in origin.access_path):
+        if any(part.kind == "attribute" for part in origin.access_path):
             return False
         inside |= {origin}
         if isinstance(node, cst.Call):
@@ -72,12 +72,16 @@ class ArrayArguments(Analysis):
 
     def is_single(self, file: File, value: Expression, context: Context | None = None) -> bool:
         """Whether an array certainly has the dtype of tensors, float32."""
-        return self.inference.must_be(file, value, self._is_origin_single, context)
+        return self._is_single(file, value, context, frozenset())
 
-    def _is_origin_single(self, origin: Origin) -> bool:
+    def _is_single(self, file: File, value: Expression, context: Context | None, inside: frozenset[Origin]) -> bool:
+        origins = [o for o in self.inference.of(file, value, context) if not o.is_none and o not in inside]
+        return bool(origins) and all(self._is_origin_single(origin, inside | {origin}) for origin in origins)
+
+    def _is_origin_single(self, origin: Origin, inside: frozenset[Origin]) -> bool:
         node, file, context = origin.node, origin.file, origin.context
         if isinstance(node, cst.Subscript):
-            return self.is_single(file, node.value, context)
+            return self._is_single(file, node.value, context, inside)
         if not isinstance(node, cst.Call):
             return False
         name = file.name(node.func) or ""
@@ -88,7 +92,7 @@ class ArrayArguments(Analysis):
             return "numpy.float32" in (name, file.name(dtype)) or given == "float32" or file.name(dtype) == "tf.float32"
         if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _METHODS:
             return False
-        return self.is_single(file, node.func.value, context)
+        return self._is_single(file, node.func.value, context, inside)
 
     def is_cast(self, function: Function, parameter: cst.Param) -> bool:
         """Whether a function hands a parameter only to what casts it, or asks for what it is without its values."""
