@@ -92,6 +92,7 @@ def answers(project: Project, folder: Path, name: str) -> dict[str, object]:
     told: dict[str, object] = {}
     for file in (model.file, library):
         for call in file.tree.calls:
+            told[f"{file.source.path.name}:{file.code(call)} is"] = repr(model.constants.of(file, call))
             origins = model.inference.of(file, call)
             told[f"{file.source.path.name}:{file.code(call)}"] = {
                 (origin.file.source.path.name, origin.file.code(origin.node), origin.access_path) for origin in origins

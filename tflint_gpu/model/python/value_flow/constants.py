@@ -47,7 +47,7 @@ class Constants:
     def __init__(self, inference: Resolver) -> None:
         self.inference = inference
         self._in_work: set[tuple[Node, Context | None]] = set()
-        self._known: dict[tuple[Node, Context | None], tuple[Any, bool]] = {}
+        self._known: dict[tuple[Node, Context | None], tuple[Any, bool, int]] = {}
         self._steps = 0
 
     def of(self, file: File, expr: Expression | None, context: Context | None = None) -> Any:
@@ -72,19 +72,21 @@ class Constants:
             seen.look()
             return UNKNOWN
         if key in self._known:
-            value, is_shared = self._known[key]
-            if not is_shared:
-                seen.look()
+            value, is_own, missed = self._known[key]
+            seen.work.looks += is_own
+            seen.work.missed |= missed
             return value
         self._in_work.add(key)
-        looks = seen.work.looks
+        looks, missed_outside, seen.work.missed = seen.work.looks, seen.work.missed, 0
         try:
             value = self._computed(file, expr, context)
         finally:
             self._in_work.discard(key)
+            missed = seen.work.missed
+            seen.work.missed |= missed_outside
         # What is unknown inside of another question may be so for the bounds of that one only.
         if isinstance(value, _SCALARS) or (value is UNKNOWN and not self._in_work):
-            self._known[key] = value, looks == seen.work.looks
+            self._known[key] = value, looks != seen.work.looks, missed
         return value
 
     def possible(self, file: File, expr: Expression, context: Context | None = None) -> list[Any]:
