@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 from tflint_gpu.lazy_patterns import regex
@@ -87,7 +88,7 @@ def names_given(data: bytes) -> frozenset[str]:
 
 def attributes_read(data: bytes) -> frozenset[str]:
     """The words that follow a dot in a file."""
-    return frozenset(name.decode("utf-8", "replace") for name in _AFTER_DOT.findall(data))
+    return frozenset(sys.intern(name.decode("utf-8", "replace")) for name in set(_AFTER_DOT.findall(data)))
 
 
 def words_of_bases(data: bytes) -> frozenset[bytes]:

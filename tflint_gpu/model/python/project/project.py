@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,7 +66,8 @@ class Project:
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
-        self._together: dict[tuple[str, frozenset[Path]], frozenset[str]] = {}
+        self._read: dict[Path, frozenset[str]] = {}
+        self._given_together: dict[frozenset[Path], frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
         self._python = PythonTrees(self.sources.python_tree)
         self._summaries = KnownSummaries(self._bytes, self._python)
@@ -253,23 +254,20 @@ class Project:
 
     def names_given(self, closure: frozenset[Path]) -> frozenset[str]:
         """The names of functions, classes, attributes and variables of modules in some files."""
-        return self._united(closure, "names given", self._names_given_in)
+        if closure not in self._given_together:
+            if len(self._given_together) == MOST_CLOSURES:
+                del self._given_together[next(iter(self._given_together))]
+            self._given_together[closure] = frozenset().union(*map(self._names_given_in, closure))
+        return self._given_together[closure]
 
-    def attributes_read(self, closure: frozenset[Path]) -> frozenset[str]:
-        """The words that follow a dot in some files."""
-        return self._united(
-            closure, "attributes read", lambda path: self._bytes.ask(path, "attributes read", attributes_read)
-        )
+    def attributes_read(self, closure: frozenset[Path], names: frozenset[str]) -> frozenset[str]:
+        """Those of some names that follow a dot in some files."""
+        return frozenset().union(*(names & self._attributes_read_in(path) for path in closure if names))
 
-    def _united(
-        self, closure: frozenset[Path], what: str, names_in: Callable[[Path], frozenset[str]]
-    ) -> frozenset[str]:
-        key = what, closure
-        if key not in self._together:
-            if len(self._together) == 2 * MOST_CLOSURES:
-                del self._together[next(iter(self._together))]
-            self._together[key] = frozenset().union(*map(names_in, closure))
-        return self._together[key]
+    def _attributes_read_in(self, path: Path) -> frozenset[str]:
+        if path not in self._read:
+            self._read[path] = self._bytes.ask(path, "attributes read", attributes_read)
+        return self._read[path]
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:

@@ -86,11 +86,14 @@ class Work:
         self._met[mark:] = met  # an outer question met them as well, once each
         return met
 
+    @property
     def times_met(self) -> int:
         """How often bounds were met within the questions that are open."""
-        if not self.level:
-            self._met.clear()
         return len(self._met)
+
+    def drop_times(self) -> None:
+        """Drop the count of the questions before, of which none is open."""
+        self._met.clear()
 
     def drop(self, mark: int) -> None:
         """Drop the preliminary answers after the first ones."""
@@ -211,7 +214,9 @@ class Answers(Generic[_Question, _Answer]):
     def find(self, question: _Question, is_own: bool, find: Callable[[], _Answer]) -> _Answer:
         """The same of a question that is known to have no answer. An error in it leaves none."""
         work = self._work
-        looks, outer, mark, met = work.looks, work.lowest, len(work.preliminary), work.times_met()
+        if not work.level:
+            work.drop_times()
+        looks, outer, mark, met = work.looks, work.lowest, len(work.preliminary), work.times_met
         missed_outside, work.missed = work.missed, 0
         level = work.level = work.level + 1
         work.lowest = _NO_LEVEL

@@ -73,7 +73,7 @@ class SeenFiles:
     def _names_of_its_own(self) -> frozenset[str]:
         """The attributes that the checked file alone gives, and others read: there they may mean something of it."""
         own = self.entry.attributes_given - self.project.names_given(self.closure)
-        return own & self.project.attributes_read(self.closure) if own else own
+        return self.project.attributes_read(self.closure, own)
 
     def look(self) -> None:
         """Note that an answer rests on the checked file, or on what was being asked when it was found."""
