@@ -15,6 +15,7 @@ import pytest
 from tflint_gpu.checking.engine import Engine, FileResult, projects
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
+from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -81,6 +82,23 @@ def test_what_was_found_out_dies_with_the_check(broken: bool, tmp_path: Path, ma
     assert bool(result.errors) is broken
 
 
+def test_what_all_rules_found_out_dies_with_the_check(tmp_path: Path) -> None:
+    """Protects memory, and the time to search it: analyses that know each other do not hold the trees they asked."""
+    resolver = SettingsResolver(working_directory=FIXTURES)
+    engine = Engine(resolver, tmp_path)
+    files = list(Discovery(resolver, FIXTURES).find(["."]))
+    engine.check(files[0])  # what is made once for all files is there now
+    engine.forget_files()
+    gc.collect()
+    gc.disable()
+    try:
+        before = _alive(Analysis)
+        assert sum(len(engine.check(file).diagnostics) for file in files) > len(files)
+        assert _alive(Analysis) == before
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize(
     ("code", "told", "program"),
     [
@@ -126,6 +144,7 @@ def test_a_project_makes_room_for_the_next(
     assert {"a/other.py", "b/other.py"} <= told
 
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 PROJECT = {
     "pyproject.toml": "",
     "program.py": TF + "from other import BAD\n",

@@ -89,6 +89,9 @@ class Model:
 
     def close(self) -> None:
         """Drop everything, so that it dies now: the analyses know each other, and some the model, in circles."""
+        for answer in self._answers.values():
+            if isinstance(answer, Analysis):
+                vars(answer).clear()
         vars(self.inference.definitions).clear()
         vars(self.inference).clear()
         self.project.leave(self.file)

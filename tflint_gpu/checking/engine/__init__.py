@@ -42,7 +42,7 @@ UsedSuppression = tuple[str, int]
 """A code in a comment that suppressed a finding: the name of its file, and where it starts in the text."""
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-_SWEEP_AFTER = 2 << 20
+_SWEEP_AFTER = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Engine:
             result = self._check_fresh(file, data)
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
-            gc.collect()
+            gc.collect(1)  # what is older than the last sweep stays
         return result
 
     def wanted(self, result: FileResult) -> FileResult:
