@@ -160,6 +160,32 @@ result = model.get_weights()
 """,
         ["\n# trains\nstep = make_step(model)\nfor epoch in range(30):\n    for x, y in dataset:"],
     ),
+    "what an iterator gives": (
+        "TFG202",
+        """
+def flowers(size):
+    rows = tf.data.Dataset.from_tensor_slices({"petals": data}).shuffle(24, seed=1)
+    return rows.batch(size), data.shape[1:]
+
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+sgd = tf.keras.optimizers.SGD(0.01)
+garden, _ = flowers(5)
+garden = garden.repeat()
+taken = iter(garden)
+result = []
+for number in range(60):
+    petals = next(taken)["petals"]
+    # one update
+    with tf.GradientTape() as tape:
+        distance = tf.reduce_sum(tf.square(net(2 * petals) - petals))
+    slopes = tape.gradient(distance, net.trainable_variables)
+    sgd.apply_gradients(zip(slopes, net.trainable_variables))
+    if number % 20 == 0:
+        result.append(float(distance))
+""",
+        ["@tf.function\ndef train_step(petals):\n", "    distance = train_step(petals)\n"],
+    ),
     "doubles for the gym's arrays": (
         "TFG602",
         """
@@ -481,6 +507,20 @@ net.summary()
 with strategy.scope():
     net.compile(optimizer="adam", loss="mse")
 net.fit(data, data[:, :1], verbose=0)
+""",
+    ),
+    "the arrays of an iterator": (
+        "TFG202",
+        """
+net = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+sgd = tf.keras.optimizers.SGD(0.01)
+taken = tf.data.Dataset.from_tensor_slices(data.astype("float64")).batch(5).repeat().as_numpy_iterator()
+for _ in range(60):
+    petals = next(taken)
+    with tf.GradientTape() as tape:
+        distance = tf.reduce_sum(tf.square(net(petals) - petals))
+    slopes = tape.gradient(distance, net.trainable_variables)
+    sgd.apply_gradients(zip(slopes, net.trainable_variables))
 """,
     ),
     "doubles that meet a product of doubles": (

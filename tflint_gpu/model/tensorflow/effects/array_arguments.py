@@ -57,7 +57,7 @@ class ArrayArguments(Analysis):
             name = file.name(node.func) or ""
             if name.startswith("keras.datasets."):
                 return len(origin.access_path) > 1
-            if name.startswith("numpy."):
+            if name.startswith("numpy.") or method_name(node) == "as_numpy_iterator":
                 return True
             if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _METHODS:
                 return False

@@ -22,6 +22,7 @@ from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -46,6 +47,7 @@ class Traceability(Analysis):
         self.data = model.once(LoopData)
         self.numbers = model.once(LoopNumbers)
         self.effects = model.once(HostEffects)
+        self.pipelines = model.once(Pipelines)
         self.arrays = model.once(ArrayArguments)
         self.model = model
         self.converts = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
@@ -136,7 +138,8 @@ class Traceability(Analysis):
             return True
         origins = self.inference.of(file, value)
         kinds = [self.kinds.of(origin) for origin in origins]
-        if origins and all(kind == "tensor" for kind in kinds):
+        is_tensor = [kind == "tensor" or self.pipelines.must_yield(o) for o, kind in zip(origins, kinds, strict=True)]
+        if origins and all(is_tensor):
             return True
         if not isinstance(value, cst.Name | cst.Attribute) or not origins:
             return False
