@@ -22,6 +22,21 @@ STEP = """\
         return loss
 
 """
+MEMORY = """
+memory = [(row, number % 3, float(number)) for number, row in enumerate(data.astype("float64"))]
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+sgd = tf.keras.optimizers.SGD(0.01)
+result = []
+for number in range(50):
+    seen, moves, values = map(np.array, zip(*memory[number % 20 : number % 20 + 4]))
+    # one update
+    with tf.GradientTape() as tape:
+        chosen = tf.one_hot(moves, 3)
+        spread = tf.reduce_mean(LOSS)
+    slopes = tape.gradient(spread, net.trainable_variables)
+    sgd.apply_gradients(zip(slopes, net.trainable_variables))
+    result.append(spread)
+"""
 # The rule, the program, and what must be in it when it is fixed.
 SAME = {
     "a step of each epoch": (
@@ -185,6 +200,11 @@ for number in range(60):
         result.append(float(distance))
 """,
         ["@tf.function\ndef train_step(petals):\n", "    distance = train_step(petals)\n"],
+    ),
+    "arrays of a memory that only Keras calculates with": (
+        "TFG202",
+        MEMORY.replace("LOSS", "tf.keras.losses.MeanSquaredError()(values, tf.reduce_sum(chosen * net(seen), 1))"),
+        ["@tf.function\ndef train_step(moves, seen, values):\n", "    spread = train_step(moves, seen, values)\n"],
     ),
     "doubles for the gym's arrays": (
         "TFG602",
@@ -522,6 +542,17 @@ for _ in range(60):
     slopes = tape.gradient(distance, net.trainable_variables)
     sgd.apply_gradients(zip(slopes, net.trainable_variables))
 """,
+    ),
+    "arrays of a memory that meet tensors": (
+        "TFG202",
+        MEMORY.replace("LOSS", "(values - tf.reduce_sum(chosen * net(seen), 1)) ** 2"),
+    ),
+    "arrays that another library hands on": (
+        "TFG202",
+        "from elsewhere import scaled\n"
+        + MEMORY.replace("LOSS", "(values - tf.reduce_sum(chosen * net(seen), 1)) ** 2").replace(
+            "    # one update", "    values = scaled(np.stack(values))\n    # one update"
+        ),
     ),
     "doubles that meet a product of doubles": (
         "TFG602",

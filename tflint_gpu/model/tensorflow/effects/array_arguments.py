@@ -18,6 +18,7 @@ from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
+_NUMBERS = ("float", "int", "len", "bool", "round", "str")
 _CASTING = frozenset(["tf.cast", "tf.one_hot", "tf.shape", "tf.size", "tf.rank", "tf.zeros_like", "tf.ones_like"])
 _CASTING_FOLDERS = ("keras.losses.", "keras.metrics.", "keras.layers.")
 _HANDING_ON = frozenset(
@@ -35,40 +36,45 @@ class ArrayArguments(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
 
-    def is_array(self, file: File, value: Expression, context: Context | None = None) -> bool:
-        """Whether a value is certainly an array, or one of its elements."""
-        return self._is_array(file, value, context, frozenset())
+    def may_be_array(self, file: File, value: Expression, context: Context | None = None) -> bool:
+        """Whether a value is an array, or one of its elements, on some way that is seen."""
+        return self._may_be_array(file, value, context, set())
 
-    def _is_array(self, file: File, value: Expression, context: Context | None, inside: frozenset[Origin]) -> bool:
-        origins = [origin for origin in self.inference.of(file, value, context) if origin not in inside]
-        return bool(origins) and all(self._is_origin_array(origin, inside) for origin in origins)
+    def _may_be_array(self, file: File, value: Expression, context: Context | None, seen: set[Origin]) -> bool:
+        origins = [origin for origin in self.inference.of(file, value, context) if origin not in seen]
+        seen.update(origins)
+        return any(self._is_origin_array(origin, seen) for origin in origins)
 
-    def _is_origin_array(self, origin: Origin, inside: frozenset[Origin]) -> bool:
-        """The same of where a value comes from.
-
-        Arguments:
-            inside: the computations that it is a part of; one that depends on itself only is none.
-        """
+    def _is_origin_array(self, origin: Origin, seen: set[Origin]) -> bool:
         node, file, context = origin.node, origin.file, origin.context
         if any(part.kind == "attribute" for part in origin.access_path):
             return False
-        inside |= {origin}
         if isinstance(node, cst.Call):
-            name = file.name(node.func) or ""
-            if name.startswith("keras.datasets."):
-                return len(origin.access_path) > 1
-            if name.startswith("numpy.") or method_name(node) == "as_numpy_iterator":
-                return True
-            if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _METHODS:
-                return False
-            return self._is_array(file, node.func.value, context, inside)
+            return self._gives_array(origin, node, seen)
         if isinstance(node, cst.BinaryOperation):
-            sides = [self._is_array(file, side, context, inside) for side in (node.left, node.right)]
-            numbers = [self.constants.of(file, side, context) for side in (node.left, node.right)]
-            return any(sides) and all(
-                is_array or isinstance(n, int | float) for is_array, n in zip(sides, numbers, strict=True)
-            )
-        return isinstance(node, cst.Subscript) and self._is_array(file, node.value, context, inside)
+            sides = (node.left, node.right)
+            is_tensor = any(self.kinds.must_be(file, side, "tensor", context=context) for side in sides)
+            return not is_tensor and any(self._may_be_array(file, side, context, seen) for side in sides)
+        return isinstance(node, cst.Subscript) and self._may_be_array(file, node.value, context, seen)
+
+    def _gives_array(self, origin: Origin, call: cst.Call, seen: set[Origin]) -> bool:
+        file, context = origin.file, origin.context
+        name = file.name(call.func) or ""
+        if name.startswith("keras.datasets."):
+            return len(origin.access_path) > 1
+        if name.startswith("numpy.") or method_name(call) == "as_numpy_iterator":
+            return True
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS:
+            return self._may_be_array(file, call.func.value, context, seen)
+        if name.startswith(("tf.", "keras.")) or self._is_of_keras(file, call.func) or self._gives_number(file, call):
+            return False
+        given = [arg.value for arg in call.args]  # others hand arrays on, or what they make of them
+        return any((file.name(value) or "").startswith("numpy.") for value in given) or any(
+            self._may_be_array(file, value, context, seen) for value in given
+        )
+
+    def _gives_number(self, file: File, call: cst.Call) -> bool:
+        return any(file.names.is_builtin(call.func, name) for name in _NUMBERS)
 
     def is_single(self, file: File, value: Expression, context: Context | None = None) -> bool:
         """Whether an array certainly has the dtype of tensors, float32."""

@@ -124,7 +124,7 @@ class Traceability(Analysis):
                 if number is not None and number.changed_by:
                     text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
                     yield Blocker(file, value, text)
-                elif self.arrays.is_array(file, value):
+                elif self.arrays.may_be_array(file, value):
                     if not (self.arrays.is_single(file, value) or self.arrays.is_cast(function, parameter)):
                         yield Blocker(file, value)
                 elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)) or (
