@@ -37,6 +37,36 @@ for number in range(50):
     sgd.apply_gradients(zip(slopes, net.trainable_variables))
     result.append(spread)
 """
+DOUBLES = """
+tf.keras.backend.set_floatx("float64")
+
+
+class Player:
+    def __init__(self):
+        entry = tf.keras.layers.Input((4,))
+        heads = [tf.keras.layers.Dense(2, kernel_initializer="ones", activation=name)(entry) for name in ("tanh", None)]
+        self.net = tf.keras.Model(entry, heads)
+        self.sgd = tf.keras.optimizers.SGD(0.01)
+
+    def loss(self, mean, wide, wins):
+        wide = tf.clip_by_value(wide, 0.1, 2.0)
+        return LOSS
+
+    def learn(self, states, wins):
+        with tf.GradientTape() as tape:
+            mean, wide = self.net(states, training=True)
+            loss = self.loss(mean, wide, wins)
+        weights = self.net.trainable_variables
+        self.sgd.apply_gradients(zip(tape.gradient(loss, weights), weights))
+        return float(loss)
+
+
+player = Player()
+result = []
+for turn in range(5):
+    wins = np.stack([np.full(2, number / 24) for number in range(24)])
+    result.append(player.learn(data * np.linspace(1.0, 2.0, 4), wins))
+"""
 # The rule, the program, and what must be in it when it is fixed.
 SAME = {
     "a step of each epoch": (
@@ -205,6 +235,11 @@ for number in range(60):
         "TFG202",
         MEMORY.replace("LOSS", "tf.keras.losses.MeanSquaredError()(values, tf.reduce_sum(chosen * net(seen), 1))"),
         ["@tf.function\ndef train_step(moves, seen, values):\n", "    spread = train_step(moves, seen, values)\n"],
+    ),
+    "doubles in a loss of its own": (
+        "TFG602",
+        DOUBLES.replace("LOSS", "tf.reduce_mean(-0.5 * (wins - mean) ** 2 / wide - tf.math.log(wide * 2 * np.pi))"),
+        ["the same in every run\n\n\n\nclass Player:"],
     ),
     "doubles for the gym's arrays": (
         "TFG602",
@@ -553,6 +588,14 @@ for _ in range(60):
         + MEMORY.replace("LOSS", "(values - tf.reduce_sum(chosen * net(seen), 1)) ** 2").replace(
             "    # one update", "    values = scaled(np.stack(values))\n    # one update"
         ),
+    ),
+    "doubles in an operation with doubles": (
+        "TFG602",
+        DOUBLES.replace("LOSS", "tf.reduce_mean(tf.minimum(mean * wide, tf.stop_gradient(wins)))"),
+    ),
+    "doubles that may meet another tensor": (
+        "TFG602",
+        DOUBLES.replace("LOSS", "tf.reduce_mean(mean * wide - others)").replace("wins):", "wins, others=None):"),
     ),
     "doubles that meet a product of doubles": (
         "TFG602",
