@@ -589,6 +589,13 @@ for _ in range(60):
             "    # one update", "    values = scaled(np.stack(values))\n    # one update"
         ),
     ),
+    "what another library makes of arrays": (
+        "TFG202",
+        "from elsewhere import best\n"
+        + MEMORY.replace("LOSS", "tf.keras.losses.MeanSquaredError()(top, tf.reduce_max(chosen * net(seen)))").replace(
+            "    # one update", "    top = best(np.stack(values))\n    # one update"
+        ),
+    ),
     "doubles in an operation with doubles": (
         "TFG602",
         DOUBLES.replace("LOSS", "tf.reduce_mean(tf.minimum(mean * wide, tf.stop_gradient(wins)))"),

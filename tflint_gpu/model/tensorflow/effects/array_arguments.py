@@ -36,6 +36,32 @@ class ArrayArguments(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
 
+    def is_array(self, file: File, value: Expression, context: Context | None = None) -> bool:
+        """Whether a value is certainly an array, or one of its elements."""
+        return self._is_array(file, value, context, frozenset())
+
+    def _is_array(self, file: File, value: Expression, context: Context | None, inside: frozenset[Origin]) -> bool:
+        """The same of a part of some computations; one that depends on itself only is none."""
+        origins = [origin for origin in self.inference.of(file, value, context) if origin not in inside]
+        return bool(origins) and all(self._is_origin_array(origin, inside | {origin}) for origin in origins)
+
+    def _is_origin_array(self, origin: Origin, inside: frozenset[Origin]) -> bool:
+        node, file, context = origin.node, origin.file, origin.context
+        if any(part.kind == "attribute" for part in origin.access_path):
+            return False
+        if isinstance(node, cst.Call):
+            whole = _receiver(node)
+            return self._makes_array(origin, node) or (
+                whole is not None and self._is_array(file, whole, context, inside)
+            )
+        if isinstance(node, cst.BinaryOperation):
+            sides = [self._is_array(file, side, context, inside) for side in (node.left, node.right)]
+            numbers = [self.constants.of(file, side, context) for side in (node.left, node.right)]
+            return any(sides) and all(
+                is_array or isinstance(n, int | float) for is_array, n in zip(sides, numbers, strict=True)
+            )
+        return isinstance(node, cst.Subscript) and self._is_array(file, node.value, context, inside)
+
     def may_be_array(self, file: File, value: Expression, context: Context | None = None) -> bool:
         """Whether a value is an array, or one of its elements, on some way that is seen."""
         return self._may_be_array(file, value, context, set())
@@ -43,35 +69,40 @@ class ArrayArguments(Analysis):
     def _may_be_array(self, file: File, value: Expression, context: Context | None, seen: set[Origin]) -> bool:
         origins = [origin for origin in self.inference.of(file, value, context) if origin not in seen]
         seen.update(origins)
-        return any(self._is_origin_array(origin, seen) for origin in origins)
+        return any(self._may_origin_be_array(origin, seen) for origin in origins)
 
-    def _is_origin_array(self, origin: Origin, seen: set[Origin]) -> bool:
+    def _may_origin_be_array(self, origin: Origin, seen: set[Origin]) -> bool:
         node, file, context = origin.node, origin.file, origin.context
         if any(part.kind == "attribute" for part in origin.access_path):
             return False
+        parts: list[Expression] = []
         if isinstance(node, cst.Call):
-            return self._gives_array(origin, node, seen)
-        if isinstance(node, cst.BinaryOperation):
+            if self._makes_array(origin, node):
+                return True
+            name, whole = file.name(node.func) or "", _receiver(node)
+            if whole is not None:
+                parts = [whole]
+            elif not (name.startswith(("tf.", "keras.")) or self._is_of_keras(file, node.func)):
+                # Others hand arrays on, or what they or a function of NumPy make of them.
+                parts = [] if self._gives_number(file, node) else [arg.value for arg in node.args]
+                if any((file.name(part) or "").startswith("numpy.") for part in parts):
+                    return True
+        elif isinstance(node, cst.BinaryOperation):
             sides = (node.left, node.right)
             is_tensor = any(self.kinds.must_be(file, side, "tensor", context=context) for side in sides)
-            return not is_tensor and any(self._may_be_array(file, side, context, seen) for side in sides)
-        return isinstance(node, cst.Subscript) and self._may_be_array(file, node.value, context, seen)
+            parts = [] if is_tensor else [*sides]
+        elif isinstance(node, cst.Subscript):
+            parts = [node.value]
+        return any(self._may_be_array(file, part, context, seen) for part in parts)
 
-    def _gives_array(self, origin: Origin, call: cst.Call, seen: set[Origin]) -> bool:
-        file, context = origin.file, origin.context
-        name = file.name(call.func) or ""
+    def _makes_array(self, origin: Origin, call: cst.Call) -> bool:
+        """Whether a call gives what NumPy makes: `np.zeros(8)`, and `map(np.array, rows)`."""
+        name = origin.file.name(call.func) or ""
         if name.startswith("keras.datasets."):
             return len(origin.access_path) > 1
-        if name.startswith("numpy.") or method_name(call) == "as_numpy_iterator":
-            return True
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS:
-            return self._may_be_array(file, call.func.value, context, seen)
-        if name.startswith(("tf.", "keras.")) or self._is_of_keras(file, call.func) or self._gives_number(file, call):
-            return False
-        given = [arg.value for arg in call.args]  # others hand arrays on, or what they make of them
-        return any((file.name(value) or "").startswith("numpy.") for value in given) or any(
-            self._may_be_array(file, value, context, seen) for value in given
-        )
+        if origin.file.names.is_builtin(call.func, "map") and call.args:
+            name = origin.file.name(call.args[0].value) or ""
+        return name.startswith("numpy.") or method_name(call) == "as_numpy_iterator"
 
     def _gives_number(self, file: File, call: cst.Call) -> bool:
         return any(file.names.is_builtin(call.func, name) for name in _NUMBERS)
@@ -150,3 +181,9 @@ class ArrayArguments(Analysis):
 
     def _is_of_keras(self, file: File, func: Expression) -> bool:
         return self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss")
+
+
+def _receiver(call: cst.Call) -> Expression | None:
+    """The array of which a method gives another one: `x` of `x.reshape(8)`."""
+    func = call.func
+    return func.value if isinstance(func, cst.Attribute) and func.attr.value in _METHODS else None

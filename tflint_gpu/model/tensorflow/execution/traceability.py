@@ -124,13 +124,20 @@ class Traceability(Analysis):
                 if number is not None and number.changed_by:
                     text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
                     yield Blocker(file, value, text)
-                elif self.arrays.may_be_array(file, value):
-                    if not (self.arrays.is_single(file, value) or self.arrays.is_cast(function, parameter)):
-                        yield Blocker(file, value)
+                elif self._keeps_dtype(function, parameter, file, value):
+                    yield Blocker(file, value)
+                elif self.arrays.is_array(file, value):
+                    continue
                 elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)) or (
                     function.owner is None and any(map(self._is_renewed, self.inference.of(file, value)))
                 ):
                     yield Blocker(file, value)
+
+    def _keeps_dtype(self, function: Function, parameter: cst.Param, file: File, value: Expression) -> bool:
+        """Whether an argument may be an array that meets tensors with its own dtype in the function."""
+        if not self.arrays.may_be_array(file, value):
+            return False
+        return not (self.arrays.is_single(file, value) or self.arrays.is_cast(function, parameter))
 
     def _stays(self, file: File, call: cst.Call, value: Expression) -> bool:
         """Whether an argument is the same in all calls, or a tensor."""
