@@ -18,6 +18,8 @@ from tflint_gpu.model import (
 )
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, draw_in_graph, notes_on
 
+from .drawn_orders import drawn_order
+
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Traced
 
@@ -37,9 +39,10 @@ class FrozenRandomness(Rule):
     ones; `np.random` and `time.time()` in a `tf.function` gave one value in four calls. A test repeats it
     with the installed TensorFlow.
 
-    Fix: unsafe: the number becomes a float32 tensor, drawn in every step. There is none where Python needs the number
-    itself (which function comes next, the order of a list), nor for clocks: in a graph nothing makes `tf.timestamp`
-    wait for the operations whose time it would take.
+    Fix: unsafe: the number becomes a float32 tensor, drawn in every step, or one of the dtype of the tensor that it is
+    compared with; the order in which a loop applies functions of `tf.image` is drawn, too. There is none where Python
+    needs the number itself (which function comes next, the order of another list), nor for clocks: in a graph nothing
+    makes `tf.timestamp` wait for the operations whose time it would take.
 
     Example:
         import numpy as np
@@ -113,6 +116,6 @@ def _finding(model: Model, traced: Traced, call: cst.Call, name: str) -> Finding
         f"`{short}` runs once, while {who} {traced.entry}{where}: every later step {same}",
         Prediction("wrong-result", ("traced",), basis="one value in all steps of a trace; measured with 2.15 and 2.21"),
         help=drawn_in_graph(name),
-        fix=draw_in_graph(model, traced.file, call, name),
+        fix=draw_in_graph(model, traced.file, call, name) or drawn_order(model, traced.file, call, name),
         notes=notes_on(traced.frames),
     )

@@ -10,9 +10,9 @@ import libcst as cst
 from tflint_gpu.model import (
     HostEffects,
     Kinds,
+    Pipelines,
     RunSite,
     Runtime,
-    TracedFunctions,
     free,
     head,
     runs_once,
@@ -95,11 +95,9 @@ def _calls(file: File, inner: cst.FunctionDef) -> list[cst.Call] | None:
 
 def _is_data(model: Model, file: File, value: cst.BaseExpression) -> bool:
     """Whether an argument is a tensor or an array: of other models it would get, the second may make no variables."""
-    traced, kinds = model.once(TracedFunctions), model.once(Kinds)
+    kinds, pipelines = model.once(Kinds), model.once(Pipelines)
     return model.inference.must_be(
-        file,
-        value,
-        lambda o: kinds.of(o) in ("tensor", "array") or (bool(o.access_path) and traced.yields_tensors(o.file, o.node)),
+        file, value, lambda origin: kinds.of(origin) in ("tensor", "array") or pipelines.must_yield(origin)
     )
 
 

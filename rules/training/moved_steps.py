@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, NotMovable, loops_around, outline, outline_of_function
+from tflint_gpu.model import UPDATES, ArrayArguments, NotMovable, loops_around, outline, outline_of_function
 from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if f"@{file.names.spelled('tf.function', above)}\n" not in made.definition:
         return None
-    if (in_loop and _numpy_operands(file, loop, made)) or not _may_be_traced(model, above, made):
+    if not _may_be_traced(model, above, made):
         return None
     edits = (Edit(above, made.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
@@ -66,7 +66,7 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
     return Change(file, above, made.definition, "above"), Change(file, made.first, _handing(made), last=made.last)
 
 
-def moved_from_loop(step: EagerStep) -> tuple[Change, ...]:
+def moved_from_loop(model: Model, step: EagerStep) -> tuple[Change, ...]:
     """What moves a step among the statements of a loop into a function; what the host makes of its data stays.
 
     Raises:
@@ -75,7 +75,7 @@ def moved_from_loop(step: EagerStep) -> tuple[Change, ...]:
     file, loop, ends = step.loop_file, outermost_loop(step), _ends(step)
     made = outline(file, loop, step.tape, ends)
     prepared = outline(file, loop, step.tape, ends, hoists=True)
-    if prepared.arguments == made.arguments and not _numpy_operands(file, loop, made):
+    if prepared.arguments == made.arguments and not _meets_arrays(model, file, made):
         return Change(file, loop, made.definition, "above"), Change(file, made.first, made.call, last=made.last)
     call = _handing(prepared)
     return Change(file, loop, prepared.definition, "above"), Change(file, prepared.first, call, last=prepared.last)
@@ -106,20 +106,16 @@ def _operands(made: Outline) -> set[str]:
     return {node.id for node in reads} - {node.id for node in reads if id(node) not in operands}
 
 
-def _numpy_operands(file: File, loop: LoopNode, made: Outline) -> set[str]:
-    """The arguments that NumPy makes in the loop and a function only calculates with.
+def _meets_arrays(model: Model, file: File, made: Outline) -> bool:
+    """Whether a function calculates with an array of NumPy that it is given.
 
     Eagerly such an array takes the type of the tensor that it meets; a traced function gets it with its own, which may
     be another one, and raises.
     """
-    names: set[str] = set()
-    for node in file.tree.nodes(cst.Attribute):  # `np.zeros(8)`, and `map(np.array, rows)`
-        if (file.name(node) or "").startswith("numpy."):
-            assigned = next((around for around in file.tree.ancestors(node) if isinstance(around, cst.Assign)), None)
-            if assigned is not None and file.tree.within(assigned, loop):
-                targets = [ast.parse(file.code(target.target)) for target in assigned.targets]
-                names |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-    return names & _operands(made)
+    arrays = model.once(ArrayArguments)
+    start, end = file.span(made.first)[0], file.span(made.last)[1]
+    reads = (use for name in _operands(made) & {*made.arguments} for use in file.tree.uses.get(name, ()))
+    return any(start <= file.span(use)[0] < end and arrays.may_be_array(file, use) for use in reads)
 
 
 def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = False) -> bool:

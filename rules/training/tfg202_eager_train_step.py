@@ -174,7 +174,10 @@ def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
         return repair.message[0].lower() + repair.message[1:]
     if repair is not None and not isinstance(repair, Fix) and repair.text:
         name = step.functions[-1].name
-        return f"put `{name}` under `@tf.function`, after you fix this: {repair.text}"
+        return (
+            "move the tape and the update into a function of their own under `@tf.function`, "
+            f"or `{name}` itself, after you fix this: {repair.text}"
+        )
     return "put the step into a function of its own under `@tf.function`"
 
 
@@ -188,7 +191,7 @@ def _repair_next_to_reads(model: Model, step: EagerStep) -> tuple[Change, ...]:
     file, reads = step.file, step.host_reads
     try:
         is_in_loop = file.tree.within(step.tape, step.loop) if step.loop_file is file else False
-        moved = moved_from_loop(step) if is_in_loop else moved_block(model, step)
+        moved = moved_from_loop(model, step) if is_in_loop else moved_block(model, step)
     except NotMovable:
         moved = ()
     start, end = moved[1].span if moved else (0, 0)
@@ -212,7 +215,7 @@ def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
     try:
-        return moved_from_loop(step)
+        return moved_from_loop(model, step)
     except NotMovable as error:
         raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
 

@@ -466,7 +466,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
             + "".join(f"    v{i + 1} = v{i} * 2\n" for i in range(n))
             + f"    return v{n}\n"
         ),
-        lambda model: graph_draw(model.file, model.file.tree.calls[0], "random.random", model.inference.meet),
+        lambda model: graph_draw(model, model.file, model.file.tree.calls[0], "random.random"),
     ),
     "DTYPE_CALLS": (
         5,

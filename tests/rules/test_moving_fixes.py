@@ -22,6 +22,51 @@ STEP = """\
         return loss
 
 """
+MEMORY = """
+memory = [(row, number % 3, float(number)) for number, row in enumerate(data.astype("float64"))]
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+sgd = tf.keras.optimizers.SGD(0.01)
+result = []
+for number in range(50):
+    seen, moves, values = map(np.array, zip(*memory[number % 20 : number % 20 + 4]))
+    # one update
+    with tf.GradientTape() as tape:
+        chosen = tf.one_hot(moves, 3)
+        spread = tf.reduce_mean(LOSS)
+    slopes = tape.gradient(spread, net.trainable_variables)
+    sgd.apply_gradients(zip(slopes, net.trainable_variables))
+    result.append(spread)
+"""
+DOUBLES = """
+tf.keras.backend.set_floatx("float64")
+
+
+class Player:
+    def __init__(self):
+        entry = tf.keras.layers.Input((4,))
+        heads = [tf.keras.layers.Dense(2, kernel_initializer="ones", activation=name)(entry) for name in ("tanh", None)]
+        self.net = tf.keras.Model(entry, heads)
+        self.sgd = tf.keras.optimizers.SGD(0.01)
+
+    def loss(self, mean, wide, wins):
+        wide = tf.clip_by_value(wide, 0.1, 2.0)
+        return LOSS
+
+    def learn(self, states, wins):
+        with tf.GradientTape() as tape:
+            mean, wide = self.net(states, training=True)
+            loss = self.loss(mean, wide, wins)
+        weights = self.net.trainable_variables
+        self.sgd.apply_gradients(zip(tape.gradient(loss, weights), weights))
+        return float(loss)
+
+
+player = Player()
+result = []
+for turn in range(5):
+    wins = np.stack([np.full(2, number / 24) for number in range(24)])
+    result.append(player.learn(data * np.linspace(1.0, 2.0, 4), wins))
+"""
 # The rule, the program, and what must be in it when it is fixed.
 SAME = {
     "a step of each epoch": (
@@ -159,6 +204,42 @@ for epoch in range(30):
 result = model.get_weights()
 """,
         ["\n# trains\nstep = make_step(model)\nfor epoch in range(30):\n    for x, y in dataset:"],
+    ),
+    "what an iterator gives": (
+        "TFG202",
+        """
+def flowers(size):
+    rows = tf.data.Dataset.from_tensor_slices({"petals": data}).shuffle(24, seed=1)
+    return rows.batch(size), data.shape[1:]
+
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+sgd = tf.keras.optimizers.SGD(0.01)
+garden, _ = flowers(5)
+garden = garden.repeat()
+taken = iter(garden)
+result = []
+for number in range(60):
+    petals = next(taken)["petals"]
+    # one update
+    with tf.GradientTape() as tape:
+        distance = tf.reduce_sum(tf.square(net(2 * petals) - petals))
+    slopes = tape.gradient(distance, net.trainable_variables)
+    sgd.apply_gradients(zip(slopes, net.trainable_variables))
+    if number % 20 == 0:
+        result.append(float(distance))
+""",
+        ["@tf.function\ndef train_step(petals):\n", "    distance = train_step(petals)\n"],
+    ),
+    "arrays of a memory that only Keras calculates with": (
+        "TFG202",
+        MEMORY.replace("LOSS", "tf.keras.losses.MeanSquaredError()(values, tf.reduce_sum(chosen * net(seen), 1))"),
+        ["@tf.function\ndef train_step(moves, seen, values):\n", "    spread = train_step(moves, seen, values)\n"],
+    ),
+    "doubles in a loss of its own": (
+        "TFG602",
+        DOUBLES.replace("LOSS", "tf.reduce_mean(-0.5 * (wins - mean) ** 2 / wide - tf.math.log(wide * 2 * np.pi))"),
+        ["the same in every run\n\n\n\nclass Player:"],
     ),
     "doubles for the gym's arrays": (
         "TFG602",
@@ -482,6 +563,46 @@ with strategy.scope():
     net.compile(optimizer="adam", loss="mse")
 net.fit(data, data[:, :1], verbose=0)
 """,
+    ),
+    "the arrays of an iterator": (
+        "TFG202",
+        """
+net = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+sgd = tf.keras.optimizers.SGD(0.01)
+taken = tf.data.Dataset.from_tensor_slices(data.astype("float64")).batch(5).repeat().as_numpy_iterator()
+for _ in range(60):
+    petals = next(taken)
+    with tf.GradientTape() as tape:
+        distance = tf.reduce_sum(tf.square(net(petals) - petals))
+    slopes = tape.gradient(distance, net.trainable_variables)
+    sgd.apply_gradients(zip(slopes, net.trainable_variables))
+""",
+    ),
+    "arrays of a memory that meet tensors": (
+        "TFG202",
+        MEMORY.replace("LOSS", "(values - tf.reduce_sum(chosen * net(seen), 1)) ** 2"),
+    ),
+    "arrays that another library hands on": (
+        "TFG202",
+        "from elsewhere import scaled\n"
+        + MEMORY.replace("LOSS", "(values - tf.reduce_sum(chosen * net(seen), 1)) ** 2").replace(
+            "    # one update", "    values = scaled(np.stack(values))\n    # one update"
+        ),
+    ),
+    "what another library makes of arrays": (
+        "TFG202",
+        "from elsewhere import best\n"
+        + MEMORY.replace("LOSS", "tf.keras.losses.MeanSquaredError()(top, tf.reduce_max(chosen * net(seen)))").replace(
+            "    # one update", "    top = best(np.stack(values))\n    # one update"
+        ),
+    ),
+    "doubles in an operation with doubles": (
+        "TFG602",
+        DOUBLES.replace("LOSS", "tf.reduce_mean(tf.minimum(mean * wide, tf.stop_gradient(wins)))"),
+    ),
+    "doubles that may meet another tensor": (
+        "TFG602",
+        DOUBLES.replace("LOSS", "tf.reduce_mean(mean * wide - others)").replace("wins):", "wins, others=None):"),
     ),
     "doubles that meet a product of doubles": (
         "TFG602",

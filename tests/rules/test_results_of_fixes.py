@@ -13,6 +13,21 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh"), tf.ker
 dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5)
 """
 
+SHUFFLED = """
+import random
+
+
+@tf.function
+def changed(photo):
+    kinds = [tf.image.flip_up_down, FUNCTION]
+    random.shuffle(kinds)
+    for kind in kinds:
+        photo = kind(photo)
+    return photo
+
+
+print(changed(tf.zeros((2, 2, 3))))
+"""
 FOLLOWING = (
     MODEL
     + """\
@@ -763,6 +778,59 @@ result = [len(np.unique(drawn)) == drawn.size, 1.4 < drawn.mean() < 1.6]
         "x = x + tf.random.uniform([], 1.0, 2.0)  # of each step\n    x = tf.nn.relu(x)\n"
         "    x += tf.random.normal(tf.shape(x), 0.0, 0.1)\n",
     ),
+    "a draw that a tensor is compared with": (
+        "TFG102",
+        """
+import random
+
+
+class Blur:
+    def __init__(self, chance):
+        self.chance = tf.constant(chance, dtype=tf.float64)
+
+    def over(self, x):
+        is_kept = random.random() > self.chance  # at times
+        return x if self.chance is None else tf.where(is_kept, x, x + 1.0)
+
+
+blur = Blur(0.5)
+
+
+@tf.function
+def blurred(x):
+    return blur.over(x)
+
+
+drawn = np.stack([blurred(tf.zeros(3)) for _ in range(200)])
+result = [0.3 < drawn.mean() < 0.7]
+""",
+        "is_kept = tf.random.uniform([], dtype=self.chance.dtype) > self.chance  # at times\n",
+    ),
+    "the order of functions": (
+        "TFG102",
+        """
+import functools
+import random
+
+
+@tf.function
+def changed(photo, gamma=None):
+    kinds = [functools.partial(tf.image.adjust_brightness, delta=0.5)]
+    if gamma is not None:
+        kinds.append(lambda picture: tf.image.adjust_gamma(picture, gamma))
+    # in any order
+    random.shuffle(kinds)
+    for kind in kinds:  # each once
+        photo = kind(photo)
+    return photo
+
+
+drawn = np.stack([changed(tf.fill((2, 2, 3), 0.5), 2.0) for _ in range(60)])
+result = [np.unique(drawn).tolist() == [0.75, 1.0], changed(tf.zeros((2, 2, 3)))[0, 0, 0] == 0.5]
+""",
+        "    # in any order\n    for index in tf.unstack(tf.random.shuffle(tf.range(len(kinds)))):  # each once\n"
+        "        photo = tf.switch_case(index, [lambda kind=kind: kind(photo) for kind in kinds])\n",
+    ),
     "a draw for each element": (
         "TFG309",
         """
@@ -880,6 +948,16 @@ def scored(batches):
 
 print(scored(dataset.repeat(9)))
 """,
+    ),
+    "the order of functions that may change the image's kind": (
+        "TFG102",
+        SHUFFLED.replace("FUNCTION", "lambda x: tf.cast(x, tf.uint8)"),
+    ),
+    "an order that is read later": (
+        "TFG102",
+        SHUFFLED.replace("FUNCTION", "tf.image.flip_left_right").replace(
+            "return photo", "return photo, kinds[0](photo)"
+        ),
     ),
     "a draw that Python needs": (
         "TFG102",

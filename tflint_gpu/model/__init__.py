@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         TENSOR_WORK,
         returns_tensor,
     )
+    from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
@@ -234,6 +235,7 @@ _NAMES = {
     "tensorflow.api.tapes": "WEIGHT_ATTRIBUTES taken",
     "tensorflow.api.tensor_functions": "ELEMENT_WORK REDUCING STATIC_ATTRIBUTES TENSOR_WORK returns_tensor",
     "tensorflow.training.mixed_precision": "MixedPrecision",
+    "tensorflow.effects.array_arguments": "ArrayArguments",
     "tensorflow.effects.created_state": "Created CreatedState",
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_draws": "graph_draw",

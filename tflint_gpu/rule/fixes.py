@@ -82,7 +82,7 @@ def draw_in_graph(model: Model, file: File, call: Call, name: str) -> Fix | None
     """
     from tflint_gpu.model import graph_draw
 
-    draw = graph_draw(file, call, name, model.inference.meet)
+    draw = graph_draw(model, file, call, name)
     if draw is None:
         return None
     return Fix(f"Draw with `{draw.spelling.text}`", "unsafe", (*importing(draw.spelling), Edit(call, draw.text)))

@@ -18,6 +18,7 @@ from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
+_NUMBERS = ("float", "int", "len", "bool", "round", "str")
 _CASTING = frozenset(["tf.cast", "tf.one_hot", "tf.shape", "tf.size", "tf.rank", "tf.zeros_like", "tf.ones_like"])
 _CASTING_FOLDERS = ("keras.losses.", "keras.metrics.", "keras.layers.")
 _HANDING_ON = frozenset(
@@ -40,28 +41,19 @@ class ArrayArguments(Analysis):
         return self._is_array(file, value, context, frozenset())
 
     def _is_array(self, file: File, value: Expression, context: Context | None, inside: frozenset[Origin]) -> bool:
+        """The same of a part of some computations; one that depends on itself only is none."""
         origins = [origin for origin in self.inference.of(file, value, context) if origin not in inside]
-        return bool(origins) and all(self._is_origin_array(origin, inside) for origin in origins)
+        return bool(origins) and all(self._is_origin_array(origin, inside | {origin}) for origin in origins)
 
     def _is_origin_array(self, origin: Origin, inside: frozenset[Origin]) -> bool:
-        """The same of where a value comes from.
-
-        Arguments:
-            inside: the computations that it is a part of; one that depends on itself only is none.
-        """
         node, file, context = origin.node, origin.file, origin.context
         if any(part.kind == "attribute" for part in origin.access_path):
             return False
-        inside |= {origin}
         if isinstance(node, cst.Call):
-            name = file.name(node.func) or ""
-            if name.startswith("keras.datasets."):
-                return len(origin.access_path) > 1
-            if name.startswith("numpy."):
-                return True
-            if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _METHODS:
-                return False
-            return self._is_array(file, node.func.value, context, inside)
+            whole = _receiver(node)
+            return self._makes_array(origin, node) or (
+                whole is not None and self._is_array(file, whole, context, inside)
+            )
         if isinstance(node, cst.BinaryOperation):
             sides = [self._is_array(file, side, context, inside) for side in (node.left, node.right)]
             numbers = [self.constants.of(file, side, context) for side in (node.left, node.right)]
@@ -69,6 +61,51 @@ class ArrayArguments(Analysis):
                 is_array or isinstance(n, int | float) for is_array, n in zip(sides, numbers, strict=True)
             )
         return isinstance(node, cst.Subscript) and self._is_array(file, node.value, context, inside)
+
+    def may_be_array(self, file: File, value: Expression, context: Context | None = None) -> bool:
+        """Whether a value is an array, or one of its elements, on some way that is seen."""
+        return self._may_be_array(file, value, context, set())
+
+    def _may_be_array(self, file: File, value: Expression, context: Context | None, seen: set[Origin]) -> bool:
+        origins = [origin for origin in self.inference.of(file, value, context) if origin not in seen]
+        seen.update(origins)
+        return any(self._may_origin_be_array(origin, seen) for origin in origins)
+
+    def _may_origin_be_array(self, origin: Origin, seen: set[Origin]) -> bool:
+        node, file, context = origin.node, origin.file, origin.context
+        if any(part.kind == "attribute" for part in origin.access_path):
+            return False
+        parts: list[Expression] = []
+        if isinstance(node, cst.Call):
+            if self._makes_array(origin, node):
+                return True
+            name, whole = file.name(node.func) or "", _receiver(node)
+            if whole is not None:
+                parts = [whole]
+            elif not (name.startswith(("tf.", "keras.")) or self._is_of_keras(file, node.func)):
+                # Others hand arrays on, or what they or a function of NumPy make of them.
+                parts = [] if self._gives_number(file, node) else [arg.value for arg in node.args]
+                if any((file.name(part) or "").startswith("numpy.") for part in parts):
+                    return True
+        elif isinstance(node, cst.BinaryOperation):
+            sides = (node.left, node.right)
+            is_tensor = any(self.kinds.must_be(file, side, "tensor", context=context) for side in sides)
+            parts = [] if is_tensor else [*sides]
+        elif isinstance(node, cst.Subscript):
+            parts = [node.value]
+        return any(self._may_be_array(file, part, context, seen) for part in parts)
+
+    def _makes_array(self, origin: Origin, call: cst.Call) -> bool:
+        """Whether a call gives what NumPy makes: `np.zeros(8)`, and `map(np.array, rows)`."""
+        name = origin.file.name(call.func) or ""
+        if name.startswith("keras.datasets."):
+            return len(origin.access_path) > 1
+        if origin.file.names.is_builtin(call.func, "map") and call.args:
+            name = origin.file.name(call.args[0].value) or ""
+        return name.startswith("numpy.") or method_name(call) == "as_numpy_iterator"
+
+    def _gives_number(self, file: File, call: cst.Call) -> bool:
+        return any(file.names.is_builtin(call.func, name) for name in _NUMBERS)
 
     def is_single(self, file: File, value: Expression, context: Context | None = None) -> bool:
         """Whether an array certainly has the dtype of tensors, float32."""
@@ -144,3 +181,9 @@ class ArrayArguments(Analysis):
 
     def _is_of_keras(self, file: File, func: Expression) -> bool:
         return self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss")
+
+
+def _receiver(call: cst.Call) -> Expression | None:
+    """The array of which a method gives another one: `x` of `x.reshape(8)`."""
+    func = call.func
+    return func.value if isinstance(func, cst.Attribute) and func.attr.value in _METHODS else None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.bounds import DRAWN_NAMES, Meet
+from tflint_gpu.bounds import DRAWN_NAMES
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.model import Model
 from tflint_gpu.model.python.names.imports import Spelling
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.operators import operands
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _NORMAL, _UNIFORM = "tf.random.normal", "tf.random.uniform"
 # What draws: TensorFlow's function, and the parameters in their order, with TensorFlow's names.
@@ -40,19 +43,34 @@ class GraphDraw:
     spelling: Spelling
 
 
-def graph_draw(file: File, call: cst.Call, name: str, meet: Meet) -> GraphDraw | None:
+def graph_draw(model: Model, file: File, call: cst.Call, name: str) -> GraphDraw | None:
     """The call that draws in the graph; None where there is none alike, or where Python needs the number itself.
 
     Arguments:
         name: the canonical name of what is called.
-        meet: is told of a bound that cuts the search off.
     """
     function = _BY_DIMENSIONS.get(name) or _DRAWS.get(name, ("", {}))[0]
     spelling = file.imports.spelling(function, call) if function else None
     given = None if spelling is None else _arguments(file, call, name)
-    if spelling is None or given is None or not _takes_tensor(file, call, meet):
+    if spelling is None or given is None:
+        return None
+    compared = _compared_tensor(model, file, call)
+    if compared is not None:
+        given.append(f"dtype={file.code(compared)}.dtype")
+    elif not _takes_tensor(model, file, call):
         return None
     return GraphDraw(f"{spelling.text}({', '.join(given)})", spelling)
+
+
+def _compared_tensor(model: Model, file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
+    """What a draw is compared with, where that is certainly a tensor: the comparison is one, too, whoever reads it."""
+    parent = file.tree.parents[call]
+    comparison = file.tree.parents[parent] if isinstance(parent, cst.ComparisonTarget) else parent
+    sides = (operands(comparison) or ()) if isinstance(comparison, cst.Comparison) else ()
+    others = [side for side in sides if side is not call]
+    if len(others) != 1 or not isinstance(others[0], cst.Name | cst.Attribute):
+        return None
+    return others[0] if model.once(Kinds).must_be(file, others[0], "tensor") else None
 
 
 def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
@@ -81,7 +99,7 @@ def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
     return [shape, *others]
 
 
-def _takes_tensor(file: File, node: Expression, meet: Meet, names: int = 0) -> bool:
+def _takes_tensor(model: Model, file: File, node: Expression, names: int = 0) -> bool:
     """Whether all that is done with a value can be done with a tensor: it is computed with, or given to TensorFlow."""
     child: Node = node
     for parent in file.tree.ancestors(node):
@@ -93,14 +111,14 @@ def _takes_tensor(file: File, node: Expression, meet: Meet, names: int = 0) -> b
         if isinstance(parent, cst.Lambda):
             return child is parent.body
         if isinstance(parent, cst.Assign | cst.AugAssign):
-            return _as_name(file, parent, meet, names)
+            return _as_name(model, file, parent, names)
         if not isinstance(parent, cst.BinaryOperation | cst.UnaryOperation | cst.Tuple | cst.Element):
             return False
         child = parent
     return False
 
 
-def _as_name(file: File, statement: cst.Assign | cst.AugAssign, meet: Meet, names: int) -> bool:
+def _as_name(model: Model, file: File, statement: cst.Assign | cst.AugAssign, names: int) -> bool:
     """Whether a tensor may be assigned there: all later uses of the name take one."""
     target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
     if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
@@ -109,10 +127,10 @@ def _as_name(file: File, statement: cst.Assign | cst.AugAssign, meet: Meet, name
     if not isinstance(target, cst.Name) or function is None:
         return False
     if names >= DRAWN_NAMES.limit:
-        meet(DRAWN_NAMES)
+        model.inference.meet(DRAWN_NAMES)
         return False
     order = file.tree.order
     uses = [use for use in file.tree.uses.get(target.value, ()) if file.tree.function(use) is function]
     read = [use for use in uses if not isinstance(file.tree.parents[use], cst.AssignTarget)]
     later = [use for use in read if order.get(use, 0) > order.get(target, 0) and not file.tree.within(use, statement)]
-    return all(_takes_tensor(file, use, meet, names + 1) for use in later)
+    return all(_takes_tensor(model, file, use, names + 1) for use in later)

@@ -14,6 +14,7 @@ from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
@@ -42,6 +43,7 @@ class GraphLists(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
+        self.pipelines = model.once(Pipelines)
         self.tracing = model.once(Tracing)
         self.traced_code = model.once(TracedCode)
 
@@ -127,11 +129,8 @@ class GraphLists(Analysis):
         return self._is_dataset(traced, expr)
 
     def _is_dataset(self, traced: Traced, expr: Expression) -> bool:
-        yields = self.traced_code.execution.yields_tensors
         context = traced.context if traced.path else None  # what is traced itself gets what all of its callers pass
-        return self.inference.must_be(
-            traced.file, expr, lambda origin: not origin.access_path and yields(origin.file, origin.node), context
-        )
+        return self.inference.must_be(traced.file, expr, self.pipelines.must_be, context)
 
     def _is_tensor(self, traced: Traced, expr: Expression, region: Node) -> bool:
         """Whether a value is a tensor: known as one, returned by TensorFlow, or computed with a dataset's element."""

@@ -22,6 +22,7 @@ from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -46,6 +47,7 @@ class Traceability(Analysis):
         self.data = model.once(LoopData)
         self.numbers = model.once(LoopNumbers)
         self.effects = model.once(HostEffects)
+        self.pipelines = model.once(Pipelines)
         self.arrays = model.once(ArrayArguments)
         self.model = model
         self.converts = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
@@ -122,13 +124,20 @@ class Traceability(Analysis):
                 if number is not None and number.changed_by:
                     text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
                     yield Blocker(file, value, text)
+                elif self._keeps_dtype(function, parameter, file, value):
+                    yield Blocker(file, value)
                 elif self.arrays.is_array(file, value):
-                    if not (self.arrays.is_single(file, value) or self.arrays.is_cast(function, parameter)):
-                        yield Blocker(file, value)
+                    continue
                 elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)) or (
                     function.owner is None and any(map(self._is_renewed, self.inference.of(file, value)))
                 ):
                     yield Blocker(file, value)
+
+    def _keeps_dtype(self, function: Function, parameter: cst.Param, file: File, value: Expression) -> bool:
+        """Whether an argument may be an array that meets tensors with its own dtype in the function."""
+        if not self.arrays.may_be_array(file, value):
+            return False
+        return not (self.arrays.is_single(file, value) or self.arrays.is_cast(function, parameter))
 
     def _stays(self, file: File, call: cst.Call, value: Expression) -> bool:
         """Whether an argument is the same in all calls, or a tensor."""
@@ -136,7 +145,8 @@ class Traceability(Analysis):
             return True
         origins = self.inference.of(file, value)
         kinds = [self.kinds.of(origin) for origin in origins]
-        if origins and all(kind == "tensor" for kind in kinds):
+        is_tensor = [kind == "tensor" or self.pipelines.must_yield(o) for o, kind in zip(origins, kinds, strict=True)]
+        if origins and all(is_tensor):
             return True
         if not isinstance(value, cst.Name | cst.Attribute) or not origins:
             return False

@@ -11,7 +11,7 @@ from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import LOADERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_loaded
@@ -48,6 +48,18 @@ class Pipelines(Analysis):
     def is_dataset(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether an expression may be a tf.data dataset, and is one for certain in at least one case."""
         return any(chain.certain for chain in self.chains(file, expr, context))
+
+    def must_be(self, origin: Origin) -> bool:
+        """Whether a value is certainly a tf.data dataset, or an iterator of one."""
+        chains = self._of_origin(origin, 0)
+        return bool(chains) and all(chain.certain for chain in chains)
+
+    def must_yield(self, origin: Origin) -> bool:
+        """Whether a value is certainly an element of a dataset, or a part of one: `next(iter(dataset))["image"]`."""
+        path = origin.access_path
+        if ELEMENT not in path or any(part.kind == "attribute" for part in path):
+            return False
+        return self.must_be(replace(origin, access_path=path[: path.index(ELEMENT)]))
 
     def _of_origin(self, origin: Origin, depth: int) -> list[Chain]:
         node = origin.node

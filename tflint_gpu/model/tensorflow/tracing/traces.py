@@ -19,6 +19,7 @@ from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.substrings import TRACED, gives_a_function
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.guards import Guards
@@ -148,6 +149,7 @@ class TracedFunctions(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
+        self.pipelines = model.once(Pipelines)
         self.tracing = model.once(Tracing)
         self.keras_functions = model.once(KerasFunctions)
 
@@ -301,7 +303,7 @@ class TracedFunctions(Analysis):
         """
         node = origin.node
         if origin.access_path:
-            return self.yields_tensors(origin.file, node)
+            return self.pipelines.must_yield(origin)
         if isinstance(node, cst.BinaryOperation):
             if origin in inside:
                 return False
@@ -309,13 +311,6 @@ class TracedFunctions(Analysis):
             sides = (self.inference.of(origin.file, side, origin.context) for side in (node.left, node.right))
             return any(bool(side) and all(self._is_tensor(operand, inside) for operand in side) for side in sides)
         return self.kinds.of(origin) in ("tensor", "array")
-
-    def yields_tensors(self, file: File, node: Node) -> bool:
-        """Whether the contents of a value are tensors: of a dataset."""
-        head = node
-        while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute) and file.name(head.func) is None:
-            head = head.func.value
-        return isinstance(head, cst.BaseExpression) and self.kinds.must_be(file, head, "dataset")
 
     def _feeds_model(self, file: File, call: cst.Call, name: str) -> bool:
         """`model(x)`, where the model is a Keras model: what goes in is a tensor."""
