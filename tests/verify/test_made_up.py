@@ -453,6 +453,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
     flags.DEFINE_integer("made_count", None, "", flag_values=values)
     flags.DEFINE_enum("made_kind", None, ["small", "large"], "", flag_values=values, required=True)
     flags.DEFINE_string("made_optional", None, "", flag_values=values)
+    flags.DEFINE_string("output_dir", None, "", flag_values=values)
     flags.mark_flag_as_required("made_count", flag_values=values)
     known, flags.FLAGS = flags.FLAGS, values
     try:
@@ -461,6 +462,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
     finally:
         flags.FLAGS = known
     assert (values.made_name, values.made_count, values.made_kind) == ("made_up_made_name", 1, "small")
+    assert values.output_dir == "made_up_output_dir"
     assert values.made_optional is None and "the flag --made_kind as small" in beside.told
 
 

@@ -268,6 +268,7 @@ READERS = {
     "import os\nos.mkdir('../out')": "writing",
     "import keras\no = keras.optimizers.Adam(lr=0.1, decay=0.01)": "old_optimizer",
     "from absl import app, flags\nflags.DEFINE_string('a', None, 'b', required=True)\napp.run(main)": "flags",
+    "from absl import app, flags\nflags.DEFINE_string('log_dir', None, 'b')\napp.run(main)": "flags",
     "from absl import app, flags\nflags.mark_flags_as_required(['a'])\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
     "p.add_argument('--fit', action='store_true')\na = p.parse_args()": "arguments",

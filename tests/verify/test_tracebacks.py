@@ -83,6 +83,7 @@ def test_whose_exception_it_is() -> None:
     assert may_concern(f"{head}{inside}ValueError: Unrecognized keyword arguments\n", "keras")
     assert may_concern(f"{head}AttributeError: module 'keras._tf_keras.keras.losses' has no attribute 'x'\n", "keras")
     assert may_concern(f"{head}AttributeError: module 'tensorflow.keras.losses' has no attribute 'x'\n", "keras")
+    assert may_concern(f"{head}ModuleNotFoundError: No module named 'tensorflow.python.keras.x'\n", "keras")
     assert not may_concern(f"{head}ValueError: keras is fine\n", "keras")
     assert may_concern(f'{head}{inside}  File "b.py", line 1, in call\n    h()\nValueError: 1\n', "keras")
     assert may_concern(f"{head}AttributeError: 'Recall' object has no attribute 'reset_states'\n", "keras")

@@ -42,6 +42,6 @@ def may_concern(stderr: str, package: str) -> bool:
     headings = list(_HEADING.finditer(stderr))
     last = stderr[headings[-1].end() :] if headings else ""
     message = last.rpartition("\n  ")[2].partition("\n")[2]
-    is_named = re.search(rf"'(?:\w+\.)?{package}\.", message) is not None  # `tensorflow.keras` is the same
+    is_named = re.search(rf"'(?:\w+\.)*{package}\.", message) is not None  # `tensorflow.python.keras`
     frames = [path.replace("\\", "/") for path in _FRAME.findall(last)]
     return is_named or _LACKING.match(message) is not None or any(f"/{package}/" in path for path in frames)

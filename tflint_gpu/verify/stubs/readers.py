@@ -196,7 +196,9 @@ def _takes_one_from_reset(file: File) -> bool:
 
 
 def _is_required_flag(file: File, call: cst.Call) -> bool:
-    """Whether a flag of absl must have a value by it."""
+    """Whether a flag of absl must have a value by it, or may name a folder to write to."""
+    if (_literal(argument(call, 0, "name")) or "").endswith(("dir", "folder")):
+        return True
     if (file.name(call.func) or "").rpartition(".")[2].startswith(("mark_flag_as_", "mark_flags_as_")):
         return True
     return any(
