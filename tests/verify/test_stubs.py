@@ -108,6 +108,21 @@ def test_a_function_is_called_with_stand_ins() -> None:
         call_of(tree, 7)
 
 
+def test_what_is_reached_only_with_an_argument_that_may_be_left_out() -> None:
+    """Protects functions that are called for what they do with an optional data set."""
+    code = """
+        def train(train_ds, test_ds=None, sink=None, kind=None):
+            if kind is not None:
+                start(kind)
+            if test_ds is not None and sink is not None:
+                evaluate(test_ds)
+    """
+    tree = ast.parse(textwrap.dedent(code))
+    plain, reaching = (call_of(tree, 2, rows)[1].lines for rows in ((), (6,)))
+    assert plain == ("train(train_ds=tflint_values.batches(2))",)
+    assert reaching == ("train(train_ds=tflint_values.batches(2), test_ds=tflint_values.batches(2))",)
+
+
 PREPARED = """
 class Writer:
     def __init__(self, path):

@@ -202,7 +202,9 @@ class _Cut:
             return set(), Supplement((), ())
         file, name = self.entry.file, function.name.value
         try:
-            called, call = call_of(ast.parse(file.source.code), file.source.row(file.span(function.name)[0]))
+            row = file.source.row(file.span(function.name)[0])
+            reached = [self._way(stop).row for stop in self.start.route if stop.file is file]
+            called, call = call_of(ast.parse(file.source.code), row, reached)
         except UnknownName as error:
             text = f"nothing in the checked files runs `{name}`, and nothing tells what its parameter `{error}` is"
             raise NotExtractable(f"{text}: add a call with a value for it, such as `{name}({error}=...)`") from error
