@@ -56,14 +56,18 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
     file, function = step.file, step.file.tree.function(step.tape)
     if file is not model.file or not isinstance(function, cst.FunctionDef):
         return ()
-    try:
-        made = outline_of_function(file, function, step.tape, _ends(step))
-    except NotMovable:
-        return ()
-    above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
-    if not _may_be_traced(model, above, made, is_run=True):
-        return ()
-    return Change(file, above, made.definition, "above"), Change(file, made.first, _handing(made), last=made.last)
+    for is_short in (False, True):
+        try:
+            made = outline_of_function(file, function, step.tape, _ends(step), is_short=is_short)
+        except NotMovable:
+            continue
+        above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
+        if _may_be_traced(model, above, made, is_run=True):
+            return (
+                Change(file, above, made.definition, "above"),
+                Change(file, made.first, _handing(made), last=made.last),
+            )
+    return ()
 
 
 def moved_from_loop(step: EagerStep) -> tuple[Change, ...]:
