@@ -30,8 +30,8 @@ class Beside:
     """The modules as a program sees them."""
 
     def __init__(self, told: list[str]) -> None:
-        names = ("tflint_files", "tflint_environment", "tflint_modules")
-        self.files, self.environment, self.modules = map(importlib.import_module, names)
+        names = ("tflint_files", "tflint_environment", "tflint_modules", "tflint_values")
+        self.files, self.environment, self.modules, self.values = map(importlib.import_module, names)
         self.told = told
 
 
@@ -443,6 +443,23 @@ def test_optimizers_that_heed_the_names_of_old(beside: Beside) -> None:
     assert beside.environment.old_optimizer(Adam) is old
     legacy.Adam = gone
     assert beside.environment.old_optimizer(Adam) is Adam
+
+
+def test_a_path_that_lists_its_files(beside: Beside) -> None:
+    """Protects `folder.glob("*/*.jpg")`: images are made where there are none, and what is there is listed."""
+    found = list(beside.values.listing_itself(Path("roses").glob)("*/*.jpg"))
+    assert found and all(path.suffix == ".jpg" and path.is_file() for path in found)
+    assert list(beside.values.listing_itself(Path("roses").glob)("*/*.jpg")) == list(Path("roses").glob("*/*.jpg"))
+    deep = list(beside.values.listing_itself(Path("tulips").rglob)("*.png"))
+    assert deep and all(path.is_file() for path in deep)
+    assert beside.values.listing_itself("a-b".split)("-") == ["a", "b"]
+
+
+def test_a_folder_of_texts(beside: Beside) -> None:
+    """Protects text classification: a folder with texts for each class."""
+    place = Path(beside.values.text_folder(lambda directory: directory)("reviews/train"))
+    folders = sorted(place.iterdir())
+    assert len(folders) > 1 and all((next(folder.iterdir())).read_text() for folder in folders)
 
 
 def test_flags_that_must_be_given(beside: Beside) -> None:

@@ -6,7 +6,9 @@ those that the code names (`tflint_files.INPUT` and its neighbours); where it na
 
 from __future__ import annotations
 
+import glob
 import os
+import pathlib
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -232,6 +234,39 @@ def records(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(filenames, *args, **kwargs)
 
     return read
+
+
+def text_folder(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for what reads texts from a folder with a folder for each class."""
+
+    def read(directory: Any, *args: Any, **kwargs: Any) -> Any:
+        place = existing(directory) if is_path(directory) else directory
+        if place is None:
+            place = os.path.dirname(place_of(os.path.join(os.fsdecode(directory), "x")))
+            classes = 2 if LABELS == "binary" else max(tflint_files.CLASSES, 1)
+            for number in range(max(_ROWS, 4 * classes)):
+                path = place_of(os.path.join(place, f"class_{number % classes:02d}", f"{number:03d}.txt"))
+                with open(path, "w") as file:
+                    file.write(f"a made up text with the number {number}")
+            tell(f"texts in {classes} classes ({os.path.basename(place)})")
+        return function(place, *args, **kwargs)
+
+    return read
+
+
+def listing_itself(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `path.glob` and its kin: where the folder has no such files, they are made up."""
+    path = getattr(function, "__self__", None)
+    if not isinstance(path, pathlib.Path):
+        return function
+
+    def listed(pattern: str) -> Any:
+        if next(iter(function(pattern)), None) is not None:
+            return function(pattern)
+        place = tflint_files.listing(str)(os.path.join(str(path), "**" * (function.__name__ == "rglob"), pattern))
+        return iter(sorted(pathlib.Path(found) for found in glob.glob(place, recursive=True)))
+
+    return listed
 
 
 _MISSING: list[str] = []

@@ -54,6 +54,7 @@ _AROUND = {
         "keras.utils.image_dataset_from_directory keras.preprocessing.image_dataset_from_directory "
         "keras.preprocessing.image.image_dataset_from_directory"
     ),
+    "text_folder": "keras.utils.text_dataset_from_directory keras.preprocessing.text_dataset_from_directory",
     "loaded": "keras.models.load_model keras.saving.load_model",
     "known_table": (
         "sklearn.datasets.fetch_california_housing sklearn.datasets.fetch_openml sklearn.datasets.fetch_olivetti_faces "
@@ -66,13 +67,14 @@ _METHODS_AROUND = {
     "writing_to": ("save", "savefig"),
     "image_folder": ("flow_from_directory",),
     "reading_itself": ("read_text", "read_bytes"),
+    "listing_itself": ("glob", "rglob"),
 }
 STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
 """Names of settings that say from when on an agent learns."""
 
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
-    (VALUES, ("known_table", "old_array", "records", "parsed")),
+    (VALUES, ("known_table", "old_array", "records", "parsed", "text_folder", "listing_itself")),
     (
         ENVIRONMENT,
         (
@@ -141,7 +143,8 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     for function, methods in _METHODS_AROUND.items():
         for method in methods:
             for call in file.method_calls(method):
-                yield Around(call, function)
+                if file.name(call.func) not in _READERS:
+                    yield Around(call, function)
     for call in file.tree.calls:  # of the project's own functions, one whose result is not used fills a model
         is_own = isinstance(file.tree.parents[call], cst.Expr) and _LOADS_WEIGHTS.fullmatch(_last_name(call.func))
         if is_own or method_name(call) == "load_weights":
