@@ -553,6 +553,7 @@ for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbe
 train, info = tflint_values.catalogued("mnist", split="train", as_supervised=True, with_info=True)
 tflint_files.BATCH = 50
 assert len(list(tflint_values.catalogued("cycle_gan", split="trainA").batch(50))) == 1
+assert next(iter(tflint_values.catalogued("cifar10", split="test")))["id"].dtype == tf.string
 image, label = next(iter(train.batch(4)))
 assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
 known = tflint_values.builder("penguins")

@@ -64,6 +64,14 @@ _CATALOGUE: dict[str, tuple[tuple[int, ...], int]] = {
 
 
 _PARTS = {"iris": ("features", "label"), "penguins": ("features", "species")}
+# What names the single rows, where the catalogue has that.
+_NAMED = {
+    "cifar10": "id",
+    "cifar100": "id",
+    "imagenet2012": "file_name",
+    "oxford_flowers102": "file_name",
+    "cats_vs_dogs": "image/filename",
+}
 
 
 def catalogued(name: str, split: Any = None, **options: Any) -> Any:
@@ -86,6 +94,8 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
             return tf.data.Dataset.from_tensor_slices({"image": data})
         names = _PARTS.get(known, ("image" if shape else "text", "label"))
         parts = (data, label) if options.get("as_supervised") else dict(zip(names, (data, label)))
+        if known in _NAMED and not options.get("as_supervised"):
+            parts[_NAMED[known]] = numpy.array([f"{known}_{row:05d}" for row in range(rows)])
         if options.get("batch_size") == -1:
             return tf.nest.map_structure(tf.constant, parts)
         dataset = tf.data.Dataset.from_tensor_slices(parts)
