@@ -554,6 +554,8 @@ train, info = tflint_values.catalogued("mnist", split="train", as_supervised=Tru
 tflint_files.BATCH = 50
 assert len(list(tflint_values.catalogued("cycle_gan", split="trainA").batch(50))) == 1
 assert next(iter(tflint_values.catalogued("cifar10", split="test")))["id"].dtype == tf.string
+noisy = tflint_values.builder("cifar10_corrupted/fog_1").as_dataset(split="test", as_supervised=True)
+assert next(iter(noisy))[0].shape == (32, 32, 3)
 image, label = next(iter(train.batch(4)))
 assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
 known = tflint_values.builder("penguins")

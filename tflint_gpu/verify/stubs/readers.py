@@ -257,7 +257,7 @@ def last_row_of(file: File) -> int:
 def _may_be_known(call: cst.Call) -> bool:
     """Whether a data set of the catalogue is asked for, or one whose name shows when the program runs."""
     name = _literal(argument(call, 0, "name"))
-    return name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE
+    return name is None or name.partition(":")[0].partition("/")[0].replace("_corrupted", "") in CATALOGUE
 
 
 def _literal(node: cst.BaseExpression | None) -> str | None:
