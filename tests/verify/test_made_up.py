@@ -518,7 +518,7 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
     assert len(beside.files.listing(glob.glob)("small/*.jpg")) == 128, "two whole batches"
     beside.files.BATCH = 0
     assert all(name.endswith(".png") for name in beside.files.listing(os.listdir)("others"))
-    place = beside.files.image_folder(lambda directory: directory)("train")
+    place = beside.values.image_folder(lambda directory: directory)("train")
     assert sorted(one.name for one in Path(place).iterdir()) == ["class_00", "class_01", "class_02"]
     beside.files.HAS_FOLDERS = True
     assert beside.files.listing(os.listdir)("sorted")[0].startswith("class_"), (
@@ -541,7 +541,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_files, tflint_values
+import tflint_archives, tflint_files, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -563,10 +563,14 @@ features, species = next(iter(known.as_dataset(split="train", as_supervised=True
 assert features.shape == (2, 4) and known.info.features["label"].num_classes == 3
 assert next(iter(tflint_values.catalogued("cycle_gan", as_supervised=True)["trainA"]))[0].shape == (256, 256, 3)
 
+found = tflint_files.listing(tf.io.gfile.glob)("checkpoints_of/*")
+assert [tf.train.latest_checkpoint(folder) for folder in found] == [f"{folder}/checkpoint-1" for folder in found]
+assert len(tflint_files.listing(os.listdir)("ckpt_dir")) == 2
+
 def fetch_california_housing(): raise AssertionError
-housing = tflint_values.known_table(fetch_california_housing)()
+housing = tflint_archives.known_table(fetch_california_housing)()
 assert housing.data.shape == (20640, 8) and housing["target"].shape == (20640,)
-digits, written = tflint_values.known_table(fetch_california_housing)("mnist_784", return_X_y=True)
+digits, written = tflint_archives.known_table(fetch_california_housing)("mnist_784", return_X_y=True)
 assert digits.shape == (70000, 784) and written[0] in "0123456789"
 
 try:

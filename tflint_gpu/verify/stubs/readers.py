@@ -74,7 +74,8 @@ STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
 
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
-    (VALUES, ("known_table", "old_array", "records", "parsed", "text_folder", "listing_itself")),
+    (ARCHIVES, ("known_table",)),
+    (VALUES, ("old_array", "records", "parsed", "image_folder", "text_folder", "listing_itself")),
     (
         ENVIRONMENT,
         (
