@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -147,7 +148,8 @@ def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = F
         node for node in supposed.file.tree.nodes(cst.FunctionDef) if node.name.value == name and not node.decorators
     ]
     definitions = supposed.inference.definitions
-    ask = supposed.once(Traceability).effect_of if is_run else supposed.once(Traceability).blocker
+    traceability = supposed.once(Traceability)
+    ask = partial(traceability.effect_of, is_run_once=True) if is_run else traceability.blocker
     is_traceable = len(functions) == 1 and ask(definitions.function(supposed.file, functions[0])) is None
     supposed.close()
     return is_traceable

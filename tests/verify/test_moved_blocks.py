@@ -143,6 +143,34 @@ def test_a_block_ends_before_an_update_that_is_not_made_in_each_step(tmp_path: P
     assert "self.fast.apply_gradients" in block and "self.moves" not in block and "second" not in block
 
 
+CELLS = """
+import numpy as np
+
+net = model
+
+def improve(rows):
+    if rows[0].numpy().sum() < 0:
+        return
+    with tf.GradientTape() as recorded:
+        error = tf.reduce_mean(tf.square(net(rows)))
+    optimizer.apply_gradients(zip(recorded.gradient(error, net.weights), net.weights))
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+{more}for moment in range(4000):
+    improve(tf.ones((8, 4)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "is_moved"), [("", True), ("for net in (model, net):\n    improve(tf.ones((8, 4)))\n", False)]
+)
+def test_a_name_that_other_cells_gave_another_value(more: str, is_moved: bool, tmp_path: Path) -> None:
+    """Protects notebooks, in which each cell makes a `model`: no loop changes it while the step is measured."""
+    (tmp_path / "learn.py").write_text(MODEL_AND_DATA + CELLS.format(more=more))
+    cases = [case for case in cases_of(tmp_path / "learn.py") if case.diagnostic.code == "TFG202"]
+    assert any(case.pair is not None and "handed(" in case.pair.after.files["learn.py"] for case in cases) is is_moved
+
+
 PADDED = """
 import numpy as np
 

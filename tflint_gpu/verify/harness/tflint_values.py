@@ -252,7 +252,7 @@ def listing_itself(function: Callable[..., Any]) -> Callable[..., Any]:
         if next(iter(function(pattern)), None) is not None:
             return function(pattern)
         place = tflint_files.listing(str)(os.path.join(str(path), "**" * (function.__name__ == "rglob"), pattern))
-        return iter(sorted(pathlib.Path(found) for found in glob.glob(place, recursive=True)))
+        return iter(sorted(pathlib.Path(file) for file in glob.glob(place, recursive=True)))
 
     return listed
 
