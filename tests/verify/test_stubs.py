@@ -188,6 +188,7 @@ def test_names_that_nothing_defines() -> None:
     )
     assert undefined_names(ast.parse("from lib import *\nf(x)"), ()).lines == ()
     assert undefined_names(ast.parse("def f():\n    global x\n    x = 1\nf()\nx"), ()).lines == ()
+    assert undefined_names(ast.parse("import keras\ndisplay(keras.Model())"), ()).lines == ("display = print",)
     dots = list(left_open(ast.parse("model = ...\nmodel.fit(a, epochs=1)\ny: int = ...\n")))
     assert [(value.lineno, one.text) for value, one in dots] == [(1, "tflint_values.model()")]
 

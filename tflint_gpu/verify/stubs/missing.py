@@ -25,6 +25,7 @@ _USUAL_IMPORTS = {
     "time": "import time",
     "pd": "import pandas as pd",
     "plt": "import matplotlib.pyplot as plt",
+    "display": "display = print",  # notebooks have it without an import
 }
 _OF_MODULES = frozenset("__file__ __name__ __doc__ __builtins__ __spec__ __package__ __loader__ __path__".split())
 _MAKES = re.compile(r"(?:load|build|create|make|get|define|define_the|construct)_?\w+|\w+_(?:model|network|net)")
