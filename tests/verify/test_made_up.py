@@ -502,6 +502,9 @@ def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pyte
     assert beside.files.table(fail)("a.csv") == ((256, 2), ["age", "height"])
     assert beside.files.table(fail)("b.csv", names=["x"])[1] == ["x"]
     assert "a table with the columns x (b.csv)" in beside.told
+    beside.files.COLUMNS, beside.files.CLASSES = ("petal_width", "species"), 3
+    written = [line.split(",") for line in Path(beside.files.fetched(fail)("iris.csv")).read_text().splitlines()]
+    assert written[0] == ["petal_width", "species"] and {row[1] for row in written[1:]} == {"0", "1", "2"}
     beside.files.COLUMNS = ()
     with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
         beside.files.table(fail)("a.csv")

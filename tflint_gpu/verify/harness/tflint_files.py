@@ -49,6 +49,7 @@ _FILES, _MOST_PIXELS = 12, 10_000_000
 _DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
+_OF_CLASSES = re.compile(r"label|class|species|category", re.IGNORECASE)
 _OF_CHECKPOINTS = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
 _TABLES = (".csv", ".data", ".tab")
 _PARTS = "ba do fi ga he ki lo mu ne ri".split()
@@ -240,7 +241,11 @@ def _write_table(place: str) -> None:
     with open(place, "w") as file:
         file.write(",".join(COLUMNS) + "\n")
         for row in draw.random((_ROWS, len(COLUMNS))):
-            file.write(",".join(f"{value:.4f}" for value in row) + "\n")
+            fields = (
+                str(int(value * CLASSES)) if _OF_CLASSES.search(name) else f"{value:.4f}"
+                for name, value in zip(COLUMNS, row)
+            )
+            file.write(",".join(fields) + "\n")
 
 
 def _array(name: str) -> Any:
