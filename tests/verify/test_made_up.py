@@ -445,6 +445,16 @@ def test_optimizers_that_heed_the_names_of_old(beside: Beside) -> None:
     assert beside.environment.old_optimizer(Adam) is Adam
 
 
+def test_lines_of_json(beside: Beside) -> None:
+    """Protects texts whose lines are JSON objects: they have the keys that the code takes, numbers where it counts."""
+    import json
+
+    beside.files.tflint_archives.KEYS = ("review", "label")
+    rows = [json.loads(line) for line in beside.files.reading(open)("data/train.jsonl")]
+    assert rows[0].keys() == {"review", "label"} and {int(row["label"]) for row in rows} == {0, 1}
+    assert "lines of objects with review, label (train.jsonl)" in beside.told[0]
+
+
 def test_a_path_that_lists_its_files(beside: Beside) -> None:
     """Protects `folder.glob("*/*.jpg")`: images are made where there are none, and what is there is listed."""
     found = list(beside.values.listing_itself(Path("roses").glob)("*/*.jpg"))

@@ -373,6 +373,15 @@ def test_fields_of_lines_that_are_taken_apart(tmp_path: Path) -> None:
     assert {"tflint_files.SEPARATOR = ';'", "tflint_files.FIELDS = 3"} <= set(hints.settings())
 
 
+def test_keys_of_lines_of_json(tmp_path: Path) -> None:
+    """Protects lines that are objects of JSON; a whole file may have any form."""
+    code = "import json\nfor line in file:\n    row = json.loads(line)\n    use(row['text'], row.get(\"id\"))\n"
+    hints = hints_of(model := model_of(code, tmp_path), [model.file])
+    assert "tflint_archives.KEYS = ('text', 'id')" in set(hints.settings())
+    whole = model_of("import json\nrow = json.loads(file.read())\nuse(row['text'])", tmp_path)
+    assert hints_of(whole, [whole.file]).keys == ()
+
+
 def test_fields_of_all_lines_that_are_taken_apart(tmp_path: Path) -> None:
     """Protects texts of pairs, and their later rows."""
     code = "rows = [line.split('|') for line in text]\na, b = zip(*rows)\nc = a[20_000:]\n"

@@ -21,6 +21,9 @@ from tflint_outcome import tell
 LAST_ROW = 0
 """At which the code takes data apart: there are more rows than that."""
 
+KEYS: tuple[str, ...] = ()
+"""Of the JSON objects that lines hold."""
+
 _ROWS = 1000
 _TEXTS, _WORDS, _IMAGES = 1024, 10_000, 50
 _draw = numpy.random.default_rng(1)
@@ -86,11 +89,20 @@ def written(place: str) -> str:
         with open(place, "w") as text:
             json.dump(_coco(), text)
         return f"{name} of COCO's format, with {_IMAGES} images and {2 * _IMAGES} boxes"
+    if KEYS and os.path.splitext(name)[1] in (".json", ".jsonl"):
+        with open(place, "w") as text:
+            text.writelines(json.dumps({key: _under(key, row) for key in KEYS}) + "\n" for row in range(_TEXTS))
+        return f"{_TEXTS} lines of objects with {', '.join(KEYS)} ({name})"
     if name in _OF_BERT:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])
         return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
+
+
+def _under(key: str, row: int) -> str:
+    is_number = any(part in key.lower() for part in ("label", "class", "id", "score", "target"))
+    return str(row % 2) if is_number else f"a made up text with the number {row}"
 
 
 def checkpoints(folder: str) -> str:
