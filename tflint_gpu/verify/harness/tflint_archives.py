@@ -101,7 +101,7 @@ def written(place: str) -> str:
 
 
 def _under(key: str, row: int) -> str:
-    is_number = any(part in key.lower() for part in ("label", "class", "id", "score", "target"))
+    is_number = key.lower().endswith(("label", "class", "id", "score", "target"))
     return str(row % 2) if is_number else f"a made up text with the number {row}"
 
 
