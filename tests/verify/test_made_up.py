@@ -453,6 +453,7 @@ def test_lines_of_json(beside: Beside) -> None:
     rows = [json.loads(line) for line in beside.files.reading(open)("data/train.jsonl")]
     assert rows[0].keys() == {"review", "label"} and {int(row["label"]) for row in rows} == {0, 1}
     assert "lines of objects with review, label (train.jsonl)" in beside.told[0]
+    assert json.load(beside.files.reading(open)("bert/bert_config.json"))["num_hidden_layers"] == 2
 
 
 def test_a_path_that_lists_its_files(beside: Beside) -> None:

@@ -89,14 +89,14 @@ def written(place: str) -> str:
         with open(place, "w") as text:
             json.dump(_coco(), text)
         return f"{name} of COCO's format, with {_IMAGES} images and {2 * _IMAGES} boxes"
-    if KEYS and os.path.splitext(name)[1] in (".json", ".jsonl"):
-        with open(place, "w") as text:
-            text.writelines(json.dumps({key: _under(key, row) for key in KEYS}) + "\n" for row in range(_TEXTS))
-        return f"{_TEXTS} lines of objects with {', '.join(KEYS)} ({name})"
     if name in _OF_BERT:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])
         return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
+    if KEYS and os.path.splitext(name)[1] in (".json", ".jsonl"):
+        with open(place, "w") as text:
+            text.writelines(json.dumps({key: _under(key, row) for key in KEYS}) + "\n" for row in range(_TEXTS))
+        return f"{_TEXTS} lines of objects with {', '.join(KEYS)} ({name})"
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
 
 
