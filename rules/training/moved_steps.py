@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -56,14 +57,18 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
     file, function = step.file, step.file.tree.function(step.tape)
     if file is not model.file or not isinstance(function, cst.FunctionDef):
         return ()
-    try:
-        made = outline_of_function(file, function, step.tape, _ends(step))
-    except NotMovable:
-        return ()
-    above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
-    if not _may_be_traced(model, above, made, is_run=True):
-        return ()
-    return Change(file, above, made.definition, "above"), Change(file, made.first, _handing(made), last=made.last)
+    for is_short in (False, True):
+        try:
+            made = outline_of_function(file, function, step.tape, _ends(step), is_short=is_short)
+        except NotMovable:
+            continue
+        above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
+        if _may_be_traced(model, above, made, is_run=True):
+            return (
+                Change(file, above, made.definition, "above"),
+                Change(file, made.first, _handing(made), last=made.last),
+            )
+    return ()
 
 
 def moved_from_loop(model: Model, step: EagerStep) -> tuple[Change, ...]:
@@ -139,7 +144,8 @@ def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = F
         node for node in supposed.file.tree.nodes(cst.FunctionDef) if node.name.value == name and not node.decorators
     ]
     definitions = supposed.inference.definitions
-    ask = supposed.once(Traceability).effect_of if is_run else supposed.once(Traceability).blocker
+    traceability = supposed.once(Traceability)
+    ask = partial(traceability.effect_of, is_run_once=True) if is_run else traceability.blocker
     is_traceable = len(functions) == 1 and ask(definitions.function(supposed.file, functions[0])) is None
     supposed.close()
     return is_traceable

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,15 @@ class Files:
         models = [self.models[name] for name in entries] or list(self.models.values())
         return extract(self.experiment(**attributes), models)
 
+    def entries(self) -> list[str]:
+        """The programs that are tried one after the other when each of them fails."""
+        tried: list[Pair] = []
+        with suppress(NotExtractable):
+            while True:
+                failed = [pair.approach for pair in tried if pair.approach is not None]
+                tried.append(extract(self.experiment(), list(self.models.values()), failed=failed))
+        return [pair.before.entry for pair in tried]
+
     def shown(self, *entries: str, **attributes: Any) -> str:
         """What the flagged program shows."""
         return run(self.extract(*entries, **attributes).before, self.folder / "out")
@@ -120,6 +130,17 @@ def test_only_what_is_needed_comes_along(tmp_path: Path) -> None:
     assert pair.before.files["main.py"] == f"import {HARNESS}\nimport helper\nx = helper.value()\n{HARNESS}.show(x)\n"
     assert pair.before.files["helper.py"] == "N = 4\ndef value(): return N + 1\n"
     assert run(pair.before, tmp_path / "out") == "5"
+
+
+def test_the_ways_that_are_tried_when_one_fails(tmp_path: Path) -> None:
+    """Protects findings that several programs reach: another file comes before another call in the same one."""
+    files = Files(
+        tmp_path,
+        lib="def work(): place(1)",
+        a="from lib import work\nwork()\nwork()",
+        b="from lib import work\nwork()",
+    )
+    assert files.entries() == ["a.py", "b.py", "lib.py", "a.py"]
 
 
 LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {

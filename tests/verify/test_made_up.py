@@ -30,8 +30,8 @@ class Beside:
     """The modules as a program sees them."""
 
     def __init__(self, told: list[str]) -> None:
-        names = ("tflint_files", "tflint_environment", "tflint_modules")
-        self.files, self.environment, self.modules = map(importlib.import_module, names)
+        names = ("tflint_files", "tflint_environment", "tflint_modules", "tflint_values")
+        self.files, self.environment, self.modules, self.values = map(importlib.import_module, names)
         self.told = told
 
 
@@ -445,6 +445,34 @@ def test_optimizers_that_heed_the_names_of_old(beside: Beside) -> None:
     assert beside.environment.old_optimizer(Adam) is Adam
 
 
+def test_lines_of_json(beside: Beside) -> None:
+    """Protects texts whose lines are JSON objects: they have the keys that the code takes, numbers where it counts."""
+    import json
+
+    beside.files.tflint_archives.KEYS = ("review", "label")
+    rows = [json.loads(line) for line in beside.files.reading(open)("data/train.jsonl")]
+    assert rows[0].keys() == {"review", "label"} and {int(row["label"]) for row in rows} == {0, 1}
+    assert "lines of objects with review, label (train.jsonl)" in beside.told[0]
+    assert json.load(beside.files.reading(open)("bert/bert_config.json"))["num_hidden_layers"] == 2
+
+
+def test_a_path_that_lists_its_files(beside: Beside) -> None:
+    """Protects `folder.glob("*/*.jpg")`: images are made where there are none, and what is there is listed."""
+    found = list(beside.values.listing_itself(Path("roses").glob)("*/*.jpg"))
+    assert found and all(path.suffix == ".jpg" and path.is_file() for path in found)
+    assert list(beside.values.listing_itself(Path("roses").glob)("*/*.jpg")) == list(Path("roses").glob("*/*.jpg"))
+    deep = list(beside.values.listing_itself(Path("tulips").rglob)("*.png"))
+    assert deep and all(path.is_file() for path in deep)
+    assert beside.values.listing_itself("a-b".split)("-") == ["a", "b"]
+
+
+def test_a_folder_of_texts(beside: Beside) -> None:
+    """Protects text classification: a folder with texts for each class."""
+    place = Path(beside.values.text_folder(lambda directory: directory)("reviews/train"))
+    folders = sorted(place.iterdir())
+    assert len(folders) > 1 and all((next(folder.iterdir())).read_text() for folder in folders)
+
+
 def test_flags_that_must_be_given(beside: Beside) -> None:
     """Protects programs of absl, which end at once without them: each gets a value of its type."""
     flags = pytest.importorskip("absl.flags")
@@ -453,6 +481,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
     flags.DEFINE_integer("made_count", None, "", flag_values=values)
     flags.DEFINE_enum("made_kind", None, ["small", "large"], "", flag_values=values, required=True)
     flags.DEFINE_string("made_optional", None, "", flag_values=values)
+    flags.DEFINE_string("output_dir", None, "", flag_values=values)
     flags.mark_flag_as_required("made_count", flag_values=values)
     known, flags.FLAGS = flags.FLAGS, values
     try:
@@ -461,6 +490,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
     finally:
         flags.FLAGS = known
     assert (values.made_name, values.made_count, values.made_kind) == ("made_up_made_name", 1, "small")
+    assert values.output_dir == "made_up_output_dir"
     assert values.made_optional is None and "the flag --made_kind as small" in beside.told
 
 
@@ -483,6 +513,9 @@ def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pyte
     assert beside.files.table(fail)("a.csv") == ((256, 2), ["age", "height"])
     assert beside.files.table(fail)("b.csv", names=["x"])[1] == ["x"]
     assert "a table with the columns x (b.csv)" in beside.told
+    beside.files.COLUMNS, beside.files.CLASSES = ("petal_width", "species"), 3
+    written = [line.split(",") for line in Path(beside.files.fetched(fail)("iris.csv")).read_text().splitlines()]
+    assert written[0] == ["petal_width", "species"] and {row[1] for row in written[1:]} == {"0", "1", "2"}
     beside.files.COLUMNS = ()
     with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
         beside.files.table(fail)("a.csv")
@@ -499,7 +532,7 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
     assert len(beside.files.listing(glob.glob)("small/*.jpg")) == 128, "two whole batches"
     beside.files.BATCH = 0
     assert all(name.endswith(".png") for name in beside.files.listing(os.listdir)("others"))
-    place = beside.files.image_folder(lambda directory: directory)("train")
+    place = beside.values.image_folder(lambda directory: directory)("train")
     assert sorted(one.name for one in Path(place).iterdir()) == ["class_00", "class_01", "class_02"]
     beside.files.HAS_FOLDERS = True
     assert beside.files.listing(os.listdir)("sorted")[0].startswith("class_"), (
@@ -522,7 +555,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_files, tflint_values
+import tflint_archives, tflint_files, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -534,6 +567,9 @@ for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbe
 train, info = tflint_values.catalogued("mnist", split="train", as_supervised=True, with_info=True)
 tflint_files.BATCH = 50
 assert len(list(tflint_values.catalogued("cycle_gan", split="trainA").batch(50))) == 1
+assert next(iter(tflint_values.catalogued("cifar10", split="test")))["id"].dtype == tf.string
+noisy = tflint_values.builder("cifar10_corrupted/fog_1").as_dataset(split="test", as_supervised=True)
+assert next(iter(noisy))[0].shape == (32, 32, 3)
 image, label = next(iter(train.batch(4)))
 assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
 known = tflint_values.builder("penguins")
@@ -541,10 +577,14 @@ features, species = next(iter(known.as_dataset(split="train", as_supervised=True
 assert features.shape == (2, 4) and known.info.features["label"].num_classes == 3
 assert next(iter(tflint_values.catalogued("cycle_gan", as_supervised=True)["trainA"]))[0].shape == (256, 256, 3)
 
+found = tflint_files.listing(tf.io.gfile.glob)("checkpoints_of/*")
+assert [tf.train.latest_checkpoint(folder) for folder in found] == [f"{folder}/checkpoint-1" for folder in found]
+assert len(tflint_files.listing(os.listdir)("ckpt_dir")) == 2
+
 def fetch_california_housing(): raise AssertionError
-housing = tflint_values.known_table(fetch_california_housing)()
+housing = tflint_archives.known_table(fetch_california_housing)()
 assert housing.data.shape == (20640, 8) and housing["target"].shape == (20640,)
-digits, written = tflint_values.known_table(fetch_california_housing)("mnist_784", return_X_y=True)
+digits, written = tflint_archives.known_table(fetch_california_housing)("mnist_784", return_X_y=True)
 assert digits.shape == (70000, 784) and written[0] in "0123456789"
 
 try:

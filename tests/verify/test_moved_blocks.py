@@ -105,6 +105,72 @@ def test_a_block_that_would_do_another_thing_stays(old: str, new: str, tmp_path:
     assert "handed(" not in text
 
 
+DELAYED = """
+class Learner:
+    def __init__(self):
+        self.net, self.other, self.moves = model, tf.keras.Sequential([tf.keras.layers.Dense(1)]), 0
+        self.fast, self.slow = optimizer, tf.keras.optimizers.SGD()
+
+    def improve(self, rows):
+        if self.moves < 0:
+            return
+        with tf.GradientTape() as recorded:
+            noise = tf.random.normal([*np.shape(rows)])
+            error = tf.reduce_mean(tf.square(self.net(rows + noise)))
+        self.fast.apply_gradients(zip(recorded.gradient(error, self.net.weights), self.net.weights))
+        self.moves += 1
+        if self.moves % 2 == 0:
+            with tf.GradientTape() as second:
+                lag = tf.reduce_mean(self.other(rows))
+            self.slow.apply_gradients(zip(second.gradient(lag, self.other.weights), self.other.weights))
+
+
+import numpy as np
+
+learner = Learner()
+for moment in range(4000):
+    learner.improve(tf.ones((8, 4)))
+"""
+
+
+def test_a_block_ends_before_an_update_that_is_not_made_in_each_step(tmp_path: Path) -> None:
+    """Protects agents whose second network learns in every second step: what counts the steps stays in Python."""
+    (tmp_path / "learn.py").write_text(MODEL_AND_DATA + DELAYED)
+    cases = [case for case in cases_of(tmp_path / "learn.py") if case.diagnostic.code == "TFG202"]
+    texts = [case.pair.after.files["learn.py"] for case in cases if case.pair is not None]
+    (moved,) = [text for text in texts if "handed(" in text and text.index("handed(") < text.index("self.moves += 1")]
+    block = moved[moved.index("@tf.function") : moved.index("class Learner")]
+    assert "self.fast.apply_gradients" in block and "self.moves" not in block and "second" not in block
+
+
+CELLS = """
+import numpy as np
+
+net = model
+
+def improve(rows):
+    if rows[0].numpy().sum() < 0:
+        return
+    with tf.GradientTape() as recorded:
+        error = tf.reduce_mean(tf.square(net(rows)))
+    optimizer.apply_gradients(zip(recorded.gradient(error, net.weights), net.weights))
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+{more}for moment in range(4000):
+    improve(tf.ones((8, 4)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "is_moved"), [("", True), ("for net in (model, net):\n    improve(tf.ones((8, 4)))\n", False)]
+)
+def test_a_name_that_other_cells_gave_another_value(more: str, is_moved: bool, tmp_path: Path) -> None:
+    """Protects notebooks, in which each cell makes a `model`: no loop changes it while the step is measured."""
+    (tmp_path / "learn.py").write_text(MODEL_AND_DATA + CELLS.format(more=more))
+    cases = [case for case in cases_of(tmp_path / "learn.py") if case.diagnostic.code == "TFG202"]
+    assert any(case.pair is not None and "handed(" in case.pair.after.files["learn.py"] for case in cases) is is_moved
+
+
 PADDED = """
 import numpy as np
 

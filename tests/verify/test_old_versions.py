@@ -87,3 +87,23 @@ def test_the_version_that_an_interpreter_without_importlib_metadata_has(tmp_path
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{hidden}; exec(sys.argv[1])" "$2"\n')
     python.chmod(0o755)
     assert version_of_tensorflow(str(python)) == "2.1.4"
+
+
+def test_what_the_keras_within_tensorflow_has_no_more(tmp_path: Path) -> None:
+    """Protects code that imports `tensorflow.python.keras`, of which later versions keep a part only."""
+    for package in ("tensorflow", "tensorflow/python", "tensorflow/python/keras", "tf_keras"):
+        (tmp_path / package).mkdir(exist_ok=True)
+        (tmp_path / package / "__init__.py").touch()
+    (tmp_path / "tensorflow" / "python" / "keras" / "kept.py").touch()
+    (tmp_path / "tf_keras" / "applications.py").touch()
+    code = (
+        "import tflint_keras2\n"
+        "from tensorflow.python.keras import applications, kept\n"
+        "print(applications.__name__, kept.__name__)"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(HARNESS_FOLDER)])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["tf_keras.applications", "tensorflow.python.keras.kept"]

@@ -381,6 +381,7 @@ READ_BEFORE = {
     "by what was made of it": "a = []\nb = a\na = []\nb.append(1)\nuse(a, b)  # place",
     "where the other may not come": "a = 1\nif f():\n    a = 2\nuse(a)  # place",
     "by a function that is defined before what it calls": "def g():\n    return h()\ndef h():\n    return 1\nuse(g())  # place",
+    "by what it made ready": "a = make()\nb = a.reset()\nb = a.play()\nuse(b)  # place",
     "by a method": "a = 1\nclass C:\n    def f(self):\n        return a\nb = C()\nb.f()\na = 2\nuse(a, b)  # place",
 }
 

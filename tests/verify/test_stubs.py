@@ -108,6 +108,21 @@ def test_a_function_is_called_with_stand_ins() -> None:
         call_of(tree, 7)
 
 
+def test_what_is_reached_only_with_an_argument_that_may_be_left_out() -> None:
+    """Protects functions that are called for what they do with an optional data set."""
+    code = """
+        def train(train_ds, test_ds=None, sink=None, kind=None):
+            if kind is not None:
+                start(kind)
+            if test_ds is not None and sink is not None:
+                evaluate(test_ds)
+    """
+    tree = ast.parse(textwrap.dedent(code))
+    plain, reaching = (call_of(tree, 2, rows)[1].lines for rows in ((), (6,)))
+    assert plain == ("train(train_ds=tflint_values.batches(2))",)
+    assert reaching == ("train(train_ds=tflint_values.batches(2), test_ds=tflint_values.batches(2))",)
+
+
 PREPARED = """
 class Writer:
     def __init__(self, path):
@@ -173,6 +188,7 @@ def test_names_that_nothing_defines() -> None:
     )
     assert undefined_names(ast.parse("from lib import *\nf(x)"), ()).lines == ()
     assert undefined_names(ast.parse("def f():\n    global x\n    x = 1\nf()\nx"), ()).lines == ()
+    assert undefined_names(ast.parse("import keras\ndisplay(keras.Model())"), ()).lines == ("display = print",)
     dots = list(left_open(ast.parse("model = ...\nmodel.fit(a, epochs=1)\ny: int = ...\n")))
     assert [(value.lineno, one.text) for value, one in dots] == [(1, "tflint_values.model()")]
 
@@ -256,6 +272,9 @@ READERS = {
     "kit.files.load_hdf5_to_weights_in_order('a.h5', m)": "weights",
     "assign_params('a.npz', m)": "weights",
     "from pathlib import Path\nx = (Path('a') / 'b.txt').read_text()": "reading_itself",
+    "from pathlib import Path\nx = list(Path('a').rglob('*.jpg'))": "listing_itself",
+    "import glob\nx = glob.glob('*.jpg')": "listing",
+    "import keras\nx = keras.utils.text_dataset_from_directory('a')": "text_folder",
     "import numpy as np\nx = np.array([cut(row) for row in rows])": "old_array",
     "import gym\ne = gym.make('CartPole-v1')\ns, r, d, i = e.step(0)": "old_environment",
     "import gym\ne = [gym.make('A')]\ns = np.array([one.reset() for one in e])": "old_environment",
@@ -268,6 +287,7 @@ READERS = {
     "import os\nos.mkdir('../out')": "writing",
     "import keras\no = keras.optimizers.Adam(lr=0.1, decay=0.01)": "old_optimizer",
     "from absl import app, flags\nflags.DEFINE_string('a', None, 'b', required=True)\napp.run(main)": "flags",
+    "from absl import app, flags\nflags.DEFINE_string('log_dir', None, 'b')\napp.run(main)": "flags",
     "from absl import app, flags\nflags.mark_flags_as_required(['a'])\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
     "p.add_argument('--fit', action='store_true')\na = p.parse_args()": "arguments",
@@ -351,6 +371,15 @@ def test_the_ending_of_images_is_the_one_that_is_asked_for(tmp_path: Path) -> No
 def test_fields_of_lines_that_are_taken_apart(tmp_path: Path) -> None:
     hints = hints_of(model := model_of("a, b, c = line.strip().split(';')", tmp_path), [model.file])
     assert {"tflint_files.SEPARATOR = ';'", "tflint_files.FIELDS = 3"} <= set(hints.settings())
+
+
+def test_keys_of_lines_of_json(tmp_path: Path) -> None:
+    """Protects lines that are objects of JSON; a whole file may have any form."""
+    code = "import json\nfor line in file:\n    row = json.loads(line)\n    use(row['text'], row.get(\"id\"))\n"
+    hints = hints_of(model := model_of(code, tmp_path), [model.file])
+    assert "tflint_archives.KEYS = ('text', 'id')" in set(hints.settings())
+    whole = model_of("import json\nrow = json.loads(file.read())\nuse(row['text'])", tmp_path)
+    assert hints_of(whole, [whole.file]).keys == ()
 
 
 def test_fields_of_all_lines_that_are_taken_apart(tmp_path: Path) -> None:

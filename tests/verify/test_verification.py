@@ -19,7 +19,8 @@ from tflint_gpu.verify.execution.worker import Outcome, run_program
 from tflint_gpu.verify.experiments import bench as bench_module
 from tflint_gpu.verify.experiments.bench import Bench, verify
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
-from tflint_gpu.verify.slicing.extract import Pair, Program
+from tflint_gpu.verify.slicing.extract import NotExtractable, Pair, Program
+from tflint_gpu.verify.slicing.routes import Start
 from tflint_gpu.verify.statistics.statistics import Verdict
 
 
@@ -130,15 +131,38 @@ def test_what_no_keras_runs_is_told_as_keras_3_has_it(monkeypatch: pytest.Monkey
     assert "ZeroDivisionError" in other.verdict.reason and not other.case.old_keras
 
 
+@pytest.mark.parametrize("runs", [True, False])
+def test_another_way_to_the_place_is_taken_where_one_does_not_run(runs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects findings that several programs reach, of which one fails by itself; if all do, the first is told."""
+    ways = [(Path(name), Start(())) for name in ("first.py", "second.py", "third.py")]
+    lines = ["1 / 0", "2 / 0", "" if runs else "3 / 0"]
+    pairs = [Pair(program(step=0.1, line=line), program(), (), way) for line, way in zip(lines, ways, strict=True)]
+
+    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+        left = [each for each in pairs if each.approach not in one.failed]
+        if not left:
+            raise NotExtractable("")
+        return left[0]
+
+    monkeypatch.setattr("tflint_gpu.verify.experiments.bench.pair_of", pair)
+    result = verdict(dataclasses.replace(case(program(), program()), pair=pairs[0]), Setup(runs=3))
+    assert result.verdict.verdict == ("confirmed" if runs else "not run")
+    assert result.case.failed == (tuple(ways[:2]) if runs else ())
+
+
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_a_second_keras_that_got_no_time_is_asked_again(is_cut: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects old code on a busy machine: it was not refused but cut short, and the budget may have more for it."""
     one = case(program(), program())
     attempts = iter(
-        [Verification(one, Verdict("not run", reason), "cpu", is_cut=is_cut) for reason in ("refused", "the second")]
+        [
+            Verification(one, Verdict("not run", "refused"), "cpu"),
+            Verification(one, Verdict("not run", "the second"), "cpu", is_cut=is_cut),
+        ]
     )
     monkeypatch.setattr(Bench, "_attempt", lambda *_: iter([next(attempts)]))
-    monkeypatch.setattr(Bench, "_turns_to_keras_2", lambda _: True)
+    answers = iter([True, False])
+    monkeypatch.setattr(Bench, "_turns_to_keras_2", lambda _: next(answers))
     assert verdict(one).verdict.reason == ("the second" if is_cut else "refused")
 
 

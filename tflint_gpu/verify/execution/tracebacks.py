@@ -9,6 +9,7 @@ _LONGEST_TEXT = 2_000
 _HEADING = re.compile(r"^(?:  \+ Exception Group )?Traceback \(most recent call last\):\n(?=  )", re.MULTILINE)
 _FRAME = re.compile(r'^  File "([^"\n]*)", line \d+', re.MULTILINE)
 _EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(?:: ?(.*))?", re.DOTALL)
+_LACKING = re.compile(r"AttributeError: '(?!NoneType')[\w.]+' object has no attribute ")
 
 
 def exception_in(stderr: str) -> tuple[str | None, str]:
@@ -35,11 +36,12 @@ def exception_in(stderr: str) -> tuple[str | None, str]:
     return match[1], (match[2] or "").strip()[:_LONGEST_TEXT]
 
 
-def ends_in(stderr: str, package: str) -> bool:
-    """Whether the exception that ended a program was raised by a package, or is about it."""
+def may_concern(stderr: str, package: str) -> bool:
+    """Whether the exception that ended a program may be the doing of a package: it was running, the exception is about
+    it, or an object, perhaps one of its own, lacks an attribute."""
     headings = list(_HEADING.finditer(stderr))
     last = stderr[headings[-1].end() :] if headings else ""
-    frames = [path for path in _FRAME.findall(last) if "/optree/" not in path]  # by it Keras 3 walks its arguments
     message = last.rpartition("\n  ")[2].partition("\n")[2]
-    is_named = re.search(rf"'(?:\w+\.)?{package}\.", message) is not None  # `tensorflow.keras` is the same
-    return bool(frames) and (f"/{package}/" in frames[-1].replace("\\", "/") or is_named)
+    is_named = re.search(rf"'(?:\w+\.)*{package}\.", message) is not None  # `tensorflow.python.keras`
+    frames = [path.replace("\\", "/") for path in _FRAME.findall(last)]
+    return is_named or _LACKING.match(message) is not None or any(f"/{package}/" in path for path in frames)

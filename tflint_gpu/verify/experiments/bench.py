@@ -17,7 +17,7 @@ from tflint_gpu.verify.execution.crash_places import crash_place
 from tflint_gpu.verify.execution.host import cores
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits
-from tflint_gpu.verify.execution.tracebacks import ends_in
+from tflint_gpu.verify.execution.tracebacks import may_concern
 from tflint_gpu.verify.execution.worker import Outcome, Place, Running, run_program, running
 from tflint_gpu.verify.experiments.archive import kept_folder
 from tflint_gpu.verify.experiments.planning import pair_of
@@ -42,11 +42,14 @@ from tflint_gpu.verify.experiments.verification import (
     ends_when_decided,
     rounds_for,
 )
-from tflint_gpu.verify.slicing.extract import MADE_UP, OLD_KERAS, Pair
+from tflint_gpu.verify.slicing.extract import MADE_UP, OLD_KERAS, NotExtractable, Pair, Program
+from tflint_gpu.verify.slicing.inputs import InputError
 from tflint_gpu.verify.statistics import outcomes
 from tflint_gpu.verify.statistics.statistics import EXTRACTION_FAULTS, Verdict, judge
 
 OUT_OF_BUDGET = "the budget ended before a round was whole"
+_SHORTEST_ATTEMPT = 10.0
+_MOST_WAYS = 5
 _OUT_OF_MEMORY = {"killed", "out of memory"}
 
 
@@ -88,21 +91,33 @@ class Bench:
         self.on_run = on_run
         self.recordings: dict[int, Recording] = {}
         self.keras_said = ""
+        self.old_keras = case.old_keras
+        self.tried: list[Program] = []
 
     def verify(self, seconds: float, known: Verification | None, rounds: int | None) -> Iterator[Verification]:
         """Yield what is known after each round; see the function of this name.
 
         Where Keras 3 says that it cannot run a program, Keras 2 is asked: much code was written for it, and not all
-        shows that.
+        shows that. Then the other ways to the place are tried, as long as there is time; if none of them leads there,
+        the reason is that of the first.
         """
         end = time.monotonic() + seconds
-        for answer in self._attempt(end, known, rounds):
-            if answer.verdict.verdict == "not run" and self._turns_to_keras_2():
-                for again in self._attempt(end, None, rounds):
-                    is_refused = again.verdict.verdict == "not run" and not again.is_cut
-                    yield answer if is_refused else again
+        failure: Verification | None = None
+        while True:
+            for answer in self._attempt(end, known, rounds):
+                if answer.verdict.verdict == "not run":
+                    break
+                yield answer
+            else:
                 return
-            yield answer
+            failure = failure or answer
+            if answer.is_cut:
+                yield dataclasses.replace(failure, is_cut=True) if self.case.failed else answer
+                return
+            known = None
+            if not self._turns_to_keras_2() and not self._takes_another_way(end):
+                yield failure
+                return
 
     def _turns_to_keras_2(self) -> bool:
         """Make the programs those that run with Keras 2, if that may help."""
@@ -115,6 +130,26 @@ class Bench:
         self.case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
         self.keras_said = ""
         return True
+
+    def _takes_another_way(self, end: float) -> bool:
+        """Make the programs those that get to the place in another way, if there is one and time for it."""
+        is_late = end - time.monotonic() < _SHORTEST_ATTEMPT
+        case = self.case
+        while case.pair is not None and case.pair.approach is not None and len(case.failed) < _MOST_WAYS:
+            if is_late or case.prediction.kind == "crash":
+                return False
+            self.tried.append(case.pair.before)
+            case = dataclasses.replace(
+                case, failed=(*case.failed, case.pair.approach), old_keras=self.old_keras, is_calibrated=False
+            )
+            try:
+                case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
+            except (NotExtractable, InputError):
+                return False
+            if case.pair is not None and case.pair.before not in self.tried:
+                self.case, self.keras_said = case, ""
+                return True
+        return False
 
     def _attempt(self, end: float, known: Verification | None, rounds: int | None) -> Iterator[Verification]:
         pair = self.case.pair
@@ -277,7 +312,7 @@ class Bench:
     def _with_place(self, sample: Sample, outcome: Outcome) -> Sample:
         """The sample with the user's line that raised, unless that is the flagged one."""
         crash, experiment = sample.run.crash, self.case.experiment
-        if crash is not None and ends_in(outcome.stderr, "keras"):
+        if crash is not None and may_concern(outcome.stderr, "keras"):
             self.keras_said = f"{crash.exception}: {crash.text.partition(chr(10))[0]}"
         if crash is None or experiment is None or experiment.file is None:
             return sample

@@ -62,7 +62,10 @@ def among_others(case: Case, results: Iterable[Verification]) -> Case:
         patch=own.user_edits,
         flagged=everything.flagged,
     )
-    left_out = dataclasses.replace(case, experiment=experiment, old_keras=joint.case.old_keras, among=joint.case)
+    asked = joint.case
+    left_out = dataclasses.replace(
+        case, experiment=experiment, old_keras=asked.old_keras, failed=asked.failed, among=asked
+    )
     try:
         pair = pair_of(left_out, synthetic=False)
     except (NotExtractable, InputError):

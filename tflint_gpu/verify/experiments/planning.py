@@ -80,4 +80,4 @@ def pair_of(case: Case, synthetic: bool, opening: str = "", readings: Readings |
     assert experiment is not None
     if synthetic or experiment.only_workload:
         return workload_pair(experiment, opening)
-    return extract(experiment, case.entries, opening, readings, old_keras=case.old_keras)
+    return extract(experiment, case.entries, opening, readings, old_keras=case.old_keras, failed=case.failed)

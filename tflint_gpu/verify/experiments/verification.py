@@ -14,6 +14,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.rule.experiment import Experiment, Requirement
 from tflint_gpu.verify.execution.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.slicing.extract import Pair
+from tflint_gpu.verify.slicing.routes import Approach
 from tflint_gpu.verify.statistics import outcomes
 from tflint_gpu.verify.statistics.statistics import MINIMUM_REPEATS, Verdict
 
@@ -29,6 +30,7 @@ class Case:
     Arguments:
         is_calibrated: the programs of `pair` know how long their producer takes.
         old_keras: why its programs run with Keras 2 although nothing in the code asks for it; empty if they do not.
+        failed: ways to the place that were tried and of which no program ran.
         remarks: how its programs differ from what the user would run, besides what the programs know; each as part of a
             sentence.
         joined: the cases whose repairs this one applies together; none for the case of a finding.
@@ -43,6 +45,7 @@ class Case:
     reason: str = ""
     is_calibrated: bool = False
     old_keras: str = ""
+    failed: tuple[Approach, ...] = ()
     remarks: tuple[str, ...] = ()
     joined: tuple[Case, ...] = ()
     among: Case | None = None

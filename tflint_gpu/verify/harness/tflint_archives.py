@@ -1,6 +1,6 @@
-"""Writes files of data sets that everybody knows, in the formats in which they are published, with made-up rows.
+"""Makes up data sets that everybody knows, in the formats in which they are published, with made-up rows.
 
-`tflint-gpu verify` lays a copy next to a program in which something reads such a file.
+`tflint-gpu verify` lays a copy next to a program in which something reads such a file or table.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ import os
 import pickle
 import string
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy
+from tflint_outcome import tell
 
 LAST_ROW = 0
 """At which the code takes data apart: there are more rows than that."""
+
+KEYS: tuple[str, ...] = ()
+"""Of the JSON objects that lines hold."""
 
 _ROWS = 1000
 _TEXTS, _WORDS, _IMAGES = 1024, 10_000, 50
@@ -89,7 +93,26 @@ def written(place: str) -> str:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])
         return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
+    if KEYS and os.path.splitext(name)[1] in (".json", ".jsonl"):
+        with open(place, "w") as text:
+            text.writelines(json.dumps({key: _under(key, row) for key in KEYS}) + "\n" for row in range(_TEXTS))
+        return f"{_TEXTS} lines of objects with {', '.join(KEYS)} ({name})"
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
+
+
+def _under(key: str, row: int) -> str:
+    is_number = key.lower().endswith(("label", "class", "id", "score", "target"))
+    return str(row % 2) if is_number else f"a made up text with the number {row}"
+
+
+def checkpoints(folder: str) -> str:
+    """Write two folders, each with a checkpoint of nothing that a program has; return what they are."""
+    import tensorflow as tf
+
+    for member in ("first", "second"):
+        with tf.init_scope():
+            tf.train.Checkpoint(made_up=tf.Variable(0.0)).save(os.path.join(folder, member, "checkpoint"))
+    return f"two checkpoints ({os.path.basename(folder)})"
 
 
 def _coco() -> Mapping[str, Any]:
@@ -153,3 +176,44 @@ def _pickled(parts: Mapping[str, Any]) -> bytes:
 
 def _text(text: str) -> bytes:
     return b"U" + bytes([len(text)]) + text.encode()
+
+
+class _Table(dict):  # type: ignore[type-arg]
+    """What scikit-learn's functions give: parts by their names, or as attributes."""
+
+    __getattr__ = dict.__getitem__
+
+
+# Rows and columns, and the number of classes, 0 for numbers, of tables that scikit-learn fetches.
+_TABLES = {
+    "california_housing": ((20640, 8), 0),
+    "olivetti_faces": ((400, 4096), 40),
+    "covtype": ((20000, 54), 7),
+    "mnist_784": ((70000, 784), 10),
+    "fashion-mnist": ((70000, 784), 10),
+}
+
+
+def known_table(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `sklearn.datasets.fetch_...`, where the shape of the table is known."""
+
+    def fetch(*args: Any, **kwargs: Any) -> Any:
+        given = str(kwargs.get("name", args[0] if args else function.__name__.replace("fetch_", "", 1).lower()))
+        if given.lower() not in _TABLES:
+            return function(*args, **kwargs)
+        (rows, columns), classes = _TABLES[given.lower()]
+        tell(f"the table {given}, of {rows}x{columns}")
+        data: Any = _draw.random((rows, columns))
+        target: Any = _draw.integers(0, classes, rows) if classes else _draw.random(rows) * 5
+        names = [f"column_{number}" for number in range(columns)]
+        if columns == 784:
+            data, target = numpy.floor(data * 256), target.astype(str).astype(object)
+        if kwargs.get("as_frame") is True:
+            import pandas
+
+            data, target = pandas.DataFrame(data, columns=names), pandas.Series(target, name="target")
+        if kwargs.get("return_X_y"):
+            return data, target
+        return _Table(data=data, target=target, images=data, feature_names=names, target_names=["target"], DESCR="")
+
+    return fetch

@@ -319,8 +319,11 @@ def _argument(action: Any) -> str:
     return f"made_up_{action.dest}" + (".h5" if is_model else "")
 
 
+_FOLDER_OF_RESULTS = re.compile(r"(?:root|base|model|out|output|log|work|train|save|summary|results?)_?(?:dir|folder)$")
+
+
 def flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `absl.app.run`: flags that must have a value get one of their type."""
+    """Stand for `absl.app.run`: flags that must have a value, or say where to write, get one of their type."""
 
     def run(main: Callable[..., Any], argv: Any = None, *args: Any, **kwargs: Any) -> Any:
         from absl import flags as known
@@ -328,7 +331,8 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
         given = list(sys.argv if argv is None else argv)
         for name in known.FLAGS:
             flag = known.FLAGS[name]
-            if flag.value is None and any("other than None" in validator.message for validator in flag.validators):
+            is_required = any("other than None" in validator.message for validator in flag.validators)
+            if flag.value is None and (is_required or _FOLDER_OF_RESULTS.match(name)):
                 value = _of_flag(flag)
                 given.append(f"--{name}={value}")
                 tell(f"the flag --{name} as {value}")

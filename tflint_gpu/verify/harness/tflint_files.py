@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
+import re
 import string
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,8 @@ _FILES, _MOST_PIXELS = 12, 10_000_000
 _DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
+_OF_CLASSES = re.compile(r"label|class|species|category", re.IGNORECASE)
+_OF_CHECKPOINTS = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
 _TABLES = (".csv", ".data", ".tab")
 _PARTS = "ba do fi ga he ki lo mu ne ri".split()
 _WORDS = (
@@ -126,7 +129,7 @@ def picture(function: Callable[..., Any]) -> Callable[..., Any]:
 def _made_image(path: Any) -> str:
     ending = os.path.splitext(os.fsdecode(path))[1].lower()
     place = place_of(path)
-    _write_image(place, ending)
+    write_image(place, ending)
     tell(f"{ending or ENDING} images of {'x'.join(map(str, IMAGE))}")
     return place
 
@@ -194,7 +197,7 @@ def _made(path: Any) -> str | None:
     return place
 
 
-def _write_image(place: str, ending: str) -> None:
+def write_image(place: str, ending: str) -> None:
     image = draw.integers(0, 256, IMAGE).astype("uint8")
     encode = tf.io.encode_jpeg if ending in (".jpg", ".jpeg") else tf.io.encode_png
     with open(place, "wb") as file, tf.init_scope():  # what asks for it may be traced
@@ -219,7 +222,7 @@ def _write_text(place: str) -> int:
 def _line_of_boxes(folder: str, row: int) -> str:
     """An image, which is made up, and two boxes in it, each with the number of its class."""
     name = os.path.join(folder, f"boxes_{row:03d}{ENDING}")
-    _write_image(name, ENDING)
+    write_image(name, ENDING)
     corners = draw.integers(0, min(IMAGE[:2]) // 2, (2, 2))
     sides = draw.integers(min(IMAGE[:2]) // 8, min(IMAGE[:2]) // 2, (2, 2))
     boxes = [[*corner, *(corner + side), row % max(CLASSES, 1)] for corner, side in zip(corners, sides)]
@@ -238,7 +241,11 @@ def _write_table(place: str) -> None:
     with open(place, "w") as file:
         file.write(",".join(COLUMNS) + "\n")
         for row in draw.random((_ROWS, len(COLUMNS))):
-            file.write(",".join(f"{value:.4f}" for value in row) + "\n")
+            fields = (
+                str(int(value * CLASSES)) if _OF_CLASSES.search(name) else f"{value:.4f}"
+                for name, value in zip(COLUMNS, row)
+            )
+            file.write(",".join(fields) + "\n")
 
 
 def _array(name: str) -> Any:
@@ -361,7 +368,10 @@ def _filled(pattern: str) -> str:
             return place
     place = place_of(os.path.join(pattern, "x"))[:-2] if not has_wildcards else place_of(pattern)
     endings = [ending for ending in _IMAGES if pattern.lower().endswith(ending)]
-    count = _count()
+    if _OF_CHECKPOINTS.search(pattern) and not os.path.splitext(pattern)[1]:
+        tell(tflint_archives.checkpoints(os.path.dirname(place) if has_wildcards else place))
+        return place
+    count = count_of_images()
     for number in range(count):
         within = ("*", f"*{ENDING}") if HAS_FOLDERS else (f"*{ENDING}",)
         name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, *within)
@@ -371,7 +381,7 @@ def _filled(pattern: str) -> str:
         path = path if os.path.splitext(path)[1] else path + ENDING
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.splitext(path)[1].lower() in _IMAGES:
-            _write_image(path, os.path.splitext(path)[1].lower())
+            write_image(path, os.path.splitext(path)[1].lower())
         elif _made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
     named = pattern.replace(_HERE + os.sep, "", 1)
@@ -379,24 +389,7 @@ def _filled(pattern: str) -> str:
     return place
 
 
-def _count() -> int:
+def count_of_images() -> int:
     """How many images there are: two whole batches, if that is not too much to write."""
     sides = IMAGE[0] * IMAGE[1]
     return max(_FILES, min(2 * BATCH, _MOST_PIXELS // sides))
-
-
-def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for what reads images from a folder with a folder for each class."""
-
-    def read(directory: Any, *args: Any, **kwargs: Any) -> Any:
-        place = existing(directory) if is_path(directory) else directory
-        if place is None:
-            place = os.path.dirname(place_of(os.path.join(os.fsdecode(directory), "x")))
-            for number in range(max(_count(), max(CLASSES, 1) * 4)):
-                path = os.path.join(place, f"class_{number % max(CLASSES, 1):02d}", f"{number:03d}.png")
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                _write_image(path, ".png")
-            tell(f"images of {'x'.join(map(str, IMAGE))} in {CLASSES} classes ({os.path.basename(place)})")
-        return function(place, *args, **kwargs)
-
-    return read

@@ -1,7 +1,7 @@
 """Gives a program that was written for Keras 2 the Keras that it was written for.
 
 `tflint-gpu verify` lays a copy next to a program in which it found what only Keras 2 has, and lets the program import
-it first. `tf.keras` and `keras` are then `tf_keras`.
+it first. `tf.keras` and `keras` are then `tf_keras`, and so is what `tensorflow.python.keras` has no more.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from types import ModuleType
 
 # TensorFlow reads it when it is imported; TensorFlow 2.15 and older have Keras 2 in any case.
 os.environ["TF_USE_LEGACY_KERAS"] = "1"
+_INNER = "tensorflow.python.keras"
 
 
 class _KerasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -25,12 +26,14 @@ class _KerasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != "keras" and not fullname.startswith("keras."):
+        if fullname != "keras" and not fullname.startswith(("keras.", f"{_INNER}.")):
+            return None
+        if fullname.startswith(_INNER) and importlib.machinery.PathFinder.find_spec(fullname, path) is not None:
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        return importlib.import_module(f"tf_{spec.name}")
+        return importlib.import_module(f"tf_{spec.name.replace(_INNER, 'keras')}")
 
     def exec_module(self, module: ModuleType) -> None:
         """It was executed under its own name."""

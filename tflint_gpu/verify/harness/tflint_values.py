@@ -6,7 +6,9 @@ those that the code names (`tflint_files.INPUT` and its neighbours); where it na
 
 from __future__ import annotations
 
+import glob
 import os
+import pathlib
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -62,11 +64,19 @@ _CATALOGUE: dict[str, tuple[tuple[int, ...], int]] = {
 
 
 _PARTS = {"iris": ("features", "label"), "penguins": ("features", "species")}
+# What names the single rows, where the catalogue has that.
+_NAMED = {
+    "cifar10": "id",
+    "cifar100": "id",
+    "imagenet2012": "file_name",
+    "oxford_flowers102": "file_name",
+    "cats_vs_dogs": "image/filename",
+}
 
 
 def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     """What `tensorflow_datasets.load` gives, with made-up rows."""
-    known = name.partition(":")[0].partition("/")[0]
+    known = name.partition(":")[0].partition("/")[0].replace("_corrupted", "")  # of the same shape
     if known not in _CATALOGUE:
         raise FileNotFoundError(f"the data set {name} of TensorFlow Datasets is not here, and its shape is not known")
     shape, classes = _CATALOGUE[known]
@@ -83,7 +93,9 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         if name.startswith("celeb_a"):
             return tf.data.Dataset.from_tensor_slices({"image": data})
         names = _PARTS.get(known, ("image" if shape else "text", "label"))
-        parts = (data, label) if options.get("as_supervised") else dict(zip(names, (data, label)))
+        parts: Any = (data, label) if options.get("as_supervised") else dict(zip(names, (data, label)))
+        if known in _NAMED and not options.get("as_supervised"):
+            parts[_NAMED[known]] = numpy.array([f"{known}_{row:05d}" for row in range(rows)])
         if options.get("batch_size") == -1:
             return tf.nest.map_structure(tf.constant, parts)
         dataset = tf.data.Dataset.from_tensor_slices(parts)
@@ -135,47 +147,6 @@ def builder(name: str, *args: Any, **kwargs: Any) -> Any:
     return SimpleNamespace(
         name=info.name, info=info, as_dataset=as_dataset, download_and_prepare=lambda *args, **kwargs: None
     )
-
-
-class _Table(dict):  # type: ignore[type-arg]
-    """What scikit-learn's functions give: parts by their names, or as attributes."""
-
-    __getattr__ = dict.__getitem__
-
-
-# Rows and columns, and the number of classes, 0 for numbers, of tables that scikit-learn fetches.
-_TABLES = {
-    "california_housing": ((20640, 8), 0),
-    "olivetti_faces": ((400, 4096), 40),
-    "covtype": ((20000, 54), 7),
-    "mnist_784": ((70000, 784), 10),
-    "fashion-mnist": ((70000, 784), 10),
-}
-
-
-def known_table(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `sklearn.datasets.fetch_...`, where the shape of the table is known."""
-
-    def fetch(*args: Any, **kwargs: Any) -> Any:
-        given = str(kwargs.get("name", args[0] if args else function.__name__.replace("fetch_", "", 1).lower()))
-        if given.lower() not in _TABLES:
-            return function(*args, **kwargs)
-        (rows, columns), classes = _TABLES[given.lower()]
-        tell(f"the table {given}, of {rows}x{columns}")
-        data: Any = _draw.random((rows, columns))
-        target: Any = _draw.integers(0, classes, rows) if classes else _draw.random(rows) * 5
-        names = [f"column_{number}" for number in range(columns)]
-        if columns == 784:
-            data, target = numpy.floor(data * 256), target.astype(str).astype(object)
-        if kwargs.get("as_frame") is True:
-            import pandas
-
-            data, target = pandas.DataFrame(data, columns=names), pandas.Series(target, name="target")
-        if kwargs.get("return_X_y"):
-            return data, target
-        return _Table(data=data, target=target, images=data, feature_names=names, target_names=["target"], DESCR="")
-
-    return fetch
 
 
 def keras_numbers(name: str, cut: int = 0) -> Callable[..., Any]:
@@ -232,6 +203,58 @@ def records(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(filenames, *args, **kwargs)
 
     return read
+
+
+def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for what reads images from a folder with a folder for each class."""
+    classes = max(tflint_files.CLASSES, 1)
+
+    def write(place: str) -> None:
+        tflint_files.write_image(place + ".png", ".png")
+
+    what = f"images of {'x'.join(map(str, tflint_files.IMAGE))}"
+    return _reading_folder(function, what, classes, max(tflint_files.count_of_images(), 4 * classes), write)
+
+
+def text_folder(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for what reads texts from a folder with a folder for each class."""
+    classes = 2 if LABELS == "binary" else max(tflint_files.CLASSES, 1)
+
+    def write(place: str) -> None:
+        with open(place + ".txt", "w") as file:
+            file.write(f"a made up text with the name {os.path.basename(place)}")
+
+    return _reading_folder(function, "texts", classes, max(_ROWS, 4 * classes), write)
+
+
+def _reading_folder(
+    function: Callable[..., Any], what: str, classes: int, count: int, write: Callable[[str], None]
+) -> Callable[..., Any]:
+    def read(directory: Any, *args: Any, **kwargs: Any) -> Any:
+        place = existing(directory) if is_path(directory) else directory
+        if place is None:
+            place = os.path.dirname(place_of(os.path.join(os.fsdecode(directory), "x")))
+            for number in range(count):
+                write(place_of(os.path.join(place, f"class_{number % classes:02d}", f"{number:03d}")))
+            tell(f"{what} in {classes} classes ({os.path.basename(place)})")
+        return function(place, *args, **kwargs)
+
+    return read
+
+
+def listing_itself(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `path.glob` and its kin: where the folder has no such files, they are made up."""
+    path = getattr(function, "__self__", None)
+    if not isinstance(path, pathlib.Path):
+        return function
+
+    def listed(pattern: str) -> Any:
+        if next(iter(function(pattern)), None) is not None:
+            return function(pattern)
+        place = tflint_files.listing(str)(os.path.join(str(path), "**" * (function.__name__ == "rglob"), pattern))
+        return iter(sorted(pathlib.Path(file) for file in glob.glob(place, recursive=True)))
+
+    return listed
 
 
 _MISSING: list[str] = []

@@ -26,7 +26,8 @@ _WRITING = frozenset(
     "write write_file write_text write_bytes writelines save savez savez_compressed save_weights dump to_csv makedirs "
     "mkdir touch TFRecordWriter save_img imwrite".split()
 )
-_TAKING = frozenset(("pop", "popitem", "popleft", "setdefault"))
+# What changes its object even where it is called for what it gives: `state = environment.reset()`.
+_TAKING = frozenset(("pop", "popitem", "popleft", "setdefault", "reset"))
 _PASSING = frozenset(("enumerate", "reversed", "zip", "sorted", "list", "iter", "next"))
 # Modules whose functions show, write, wait or run other programs.
 _OUTSIDE = frozenset(

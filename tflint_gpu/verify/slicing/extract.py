@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -45,7 +45,7 @@ from tflint_gpu.verify.slicing.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.slicing.routes import Start, Stop, asked_of_callers, asked_settings, starts
+from tflint_gpu.verify.slicing.routes import Approach, Start, Stop, asked_of_callers, asked_settings, starts
 from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
@@ -87,11 +87,13 @@ class Pair:
 
     Arguments:
         remarks: how they differ from what the user would run, each as part of a sentence.
+        approach: the file that is run and how it gets to the place; none for a rule's own workload.
     """
 
     before: Program
     after: Program
     remarks: tuple[str, ...] = ()
+    approach: Approach | None = None
 
 
 def harness_modules(*more: str) -> dict[str, str]:
@@ -127,6 +129,7 @@ def extract(
     readings: Readings | None = None,
     *,
     old_keras: str = "",
+    failed: Collection[Approach] = (),
 ) -> Pair:
     """Cut both programs out of the project.
 
@@ -134,6 +137,7 @@ def extract(
         entries: the files that may be run, best first.
         readings: of files that were cut before.
         old_keras: why the programs are to run with Keras 2, if they are to whatever the code says.
+        failed: the ways to the place that were tried and are not to be taken again.
 
     Raises:
         NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out.
@@ -142,10 +146,10 @@ def extract(
     refusals: list[NotExtractable] = []
     readings = readings or Readings()
     try:
-        for entry, start in starts(experiment.file, experiment.node, entries):
+        for entry, start in starts(experiment.file, experiment.node, entries, failed):
             try:
                 cut = _Cut(entry, start, experiment, opening, readings, old_keras)
-                return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
+                return cut.pair
             except NotExtractable as refusal:
                 refusals.append(refusal)
     except InputError:
@@ -167,7 +171,7 @@ class _Cut:
         self, entry: Model, start: Start, experiment: Experiment, opening: str, readings: Readings, old_keras: str
     ) -> None:
         self.readings = readings
-        self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
+        self.entry, self.start, self.experiment, self.opening = entry, start, experiment, opening
         self.files: dict[Path, Part] = {}
         self.roots: set[Path] = set()
         self.called, self.call = self._call(start.function)
@@ -198,7 +202,9 @@ class _Cut:
             return set(), Supplement((), ())
         file, name = self.entry.file, function.name.value
         try:
-            called, call = call_of(ast.parse(file.source.code), file.source.row(file.span(function.name)[0]))
+            row = file.source.row(file.span(function.name)[0])
+            reached = [self._way(stop).row for stop in self.start.route if stop.file is file]
+            called, call = call_of(ast.parse(file.source.code), row, reached)
         except UnknownName as error:
             text = f"nothing in the checked files runs `{name}`, and nothing tells what its parameter `{error}` is"
             raise NotExtractable(f"{text}: add a call with a value for it, such as `{name}({error}=...)`") from error
@@ -207,7 +213,7 @@ class _Cut:
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
         wanted: dict[Path, set[str]] = {}
-        queue = {m.source.path: m for m in (self.entry.file, *(stop.file for stop in self.route))}
+        queue = {m.source.path: m for m in (self.entry.file, *(stop.file for stop in self.start.route))}
         while queue:
             path = next(iter(queue))
             file = queue.pop(path)
@@ -231,7 +237,7 @@ class _Cut:
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             if change.file is file:
                 names |= set(_NAME.findall(change.text))
-        ways = [self._way(stop) for stop in self.route if stop.file is file]
+        ways = [self._way(stop) for stop in self.start.route if stop.file is file]
         keeps = [file.source.row(file.span(node)[0]) for node in experiment.keeps if file is experiment.file]
         is_passed = bool(ways) or file is self.entry.file
         return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced, is_passed=is_passed)
@@ -283,6 +289,12 @@ class _Cut:
         """Whether the entry must be run as a module of its package."""
         part = self.files[self.entry.source.path]
         return is_relative(part.tree, part.dropped)
+
+    @property
+    def pair(self) -> Pair:
+        """Both programs."""
+        approach = self.entry.source.path, self.start
+        return Pair(self.program(repaired=False), self.program(repaired=True), self.remarks, approach)
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
@@ -342,7 +354,7 @@ class _Cut:
         lines = [f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}"]
         lines += hints_of(self.entry, files).settings()
         measured = [Stop(probe.file, probe.node) for probe in self.experiment.probes if not probe.optional]
-        asked = {**dict(asked_of_callers(self.entry, measured)), **dict(asked_settings((*self.route, *measured)))}
+        asked = {**dict(asked_of_callers(self.entry, measured)), **dict(asked_settings((*self.start.route, *measured)))}
         lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
         lines += [f"{ABSENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
         names = ", ".join(map(repr, self._recorders))
@@ -361,7 +373,7 @@ class _Cut:
         changed = {change.node for change in (*experiment.probes, *experiment.flaw, *experiment.repair)}
         pieces += shortened_fits(self.entry, file, changed)
         flagged = (node for _, node in experiment.flagged)
-        places = {*changed, *experiment.keeps, *flagged, *(stop.node for stop in self.route)}
+        places = {*changed, *experiment.keeps, *flagged, *(stop.node for stop in self.start.route)}
         pieces += shortened_loops(file, places, experiment.node)
         for reader in part.readers:
             pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")

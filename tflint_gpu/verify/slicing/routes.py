@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import libcst as cst
 
@@ -49,8 +50,26 @@ class Start:
     function: cst.FunctionDef | None = None
 
 
-def starts(file: File, node: Node, entries: Sequence[Model]) -> Iterator[tuple[Model, Start]]:
-    """The ways to the place: those that the entries take, then calls of functions that nothing calls."""
+Approach = tuple[Path, Start]
+
+
+def starts(
+    file: File, node: Node, entries: Sequence[Model], failed: Collection[Approach] = ()
+) -> Iterator[tuple[Model, Start]]:
+    """The ways to the place: those that the entries take, then calls of functions that nothing calls.
+
+    Arguments:
+        failed: the ones that are not to be taken again. What is left begins with what has least in common with them.
+    """
+    if not failed:
+        yield from _starts(file, node, entries)
+        return
+    files, functions = {path for path, _ in failed}, {start.function for _, start in failed}
+    left = [way for way in _starts(file, node, entries) if (way[0].source.path, way[1]) not in failed]
+    yield from sorted(left, key=lambda way: way[1].function in functions and way[0].source.path in files)
+
+
+def _starts(file: File, node: Node, entries: Sequence[Model]) -> Iterator[tuple[Model, Start]]:
     for entry in entries:
         for route in find_routes(file, node, entry):
             yield entry, Start(route)

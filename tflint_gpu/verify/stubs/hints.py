@@ -61,6 +61,7 @@ class Hints:
         separator: of the fields in a text's lines.
         fields: how many a line has.
         numbers: which of them are whole numbers.
+        keys: of the JSON objects that lines hold.
         lines: how many a text has.
         batch: rows of the largest batch.
         last_row: at which the code takes data apart.
@@ -79,6 +80,7 @@ class Hints:
     separator: str = ""
     fields: int = 0
     numbers: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
     lines: int = 0
     batch: int = 0
     last_row: int = 0
@@ -96,6 +98,7 @@ class Hints:
             (FILES, "SEPARATOR", self.separator),
             (FILES, "FIELDS", self.fields),
             (FILES, "NUMBERS", self.numbers),
+            (ARCHIVES, "KEYS", self.keys),
             (FILES, "LINES", self.lines),
             (FILES, "BATCH", self.batch),
             (ARCHIVES, "LAST_ROW", self.last_row),
@@ -133,6 +136,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         separator=separator
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
         fields=fields,
+        keys=tuple(dict.fromkeys(key for file in files for key in _keys(file))),
         numbers=numbers,
         lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
@@ -271,6 +275,15 @@ def _fields(file: File) -> Iterator[tuple[str, int, tuple[int, ...]]]:
             parts = (rf"\b(?:int|float)\({re.escape(file.code(element.value))}\)" for element in target.elements)
             numbers = (index for index, number in enumerate(parts) if re.search(number, file.source.code))
             yield between, len(target.elements), tuple(numbers)
+
+
+def _keys(file: File) -> Iterator[str]:
+    """The keys of what is read of single lines: `row = json.loads(line)`, and then `row["text"]`."""
+    for call in file.calls("json.loads"):
+        target = _target(file.tree.parents[call])
+        if isinstance(target, cst.Name) and len(call.args) == 1 and isinstance(call.args[0].value, cst.Name):
+            taken = rf"\b{re.escape(target.value)}(?:\[|\.get\()(['\"])(\w+)\1"
+            yield from (match[2] for match in re.finditer(taken, file.source.code))
 
 
 def _target(node: cst.CSTNode) -> cst.BaseExpression | None:

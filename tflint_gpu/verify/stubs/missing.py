@@ -25,6 +25,7 @@ _USUAL_IMPORTS = {
     "time": "import time",
     "pd": "import pandas as pd",
     "plt": "import matplotlib.pyplot as plt",
+    "display": "display = print",  # notebooks have it without an import
 }
 _OF_MODULES = frozenset("__file__ __name__ __doc__ __builtins__ __spec__ __package__ __loader__ __path__".split())
 _MAKES = re.compile(r"(?:load|build|create|make|get|define|define_the|construct)_?\w+|\w+_(?:model|network|net)")
@@ -91,8 +92,11 @@ def left_open(tree: ast.Module) -> Iterator[tuple[ast.expr, Stub]]:
                     yield value, stub
 
 
-def call_of(tree: ast.Module, row: int) -> tuple[set[str], Supplement]:
+def call_of(tree: ast.Module, row: int, reached: Collection[int] = ()) -> tuple[set[str], Supplement]:
     """A call of the function whose `def` stands in a row, or of the method on an object of its class.
+
+    Arguments:
+        reached: rows that the call is to reach: it gives what the conditions around them ask for.
 
     Returns the names that the call needs from the module, and the statements.
 
@@ -101,13 +105,13 @@ def call_of(tree: ast.Module, row: int) -> tuple[set[str], Supplement]:
     """
     for node in tree.body:
         if isinstance(node, _Function) and _row(node) == row:
-            made = _Arguments(tree)
+            made = _Arguments(tree, reached)
             call = f"{node.name}({made.of(node)})"
             return {node.name, *made.makers}, Supplement((call,), tuple(made.made_up))
         if isinstance(node, ast.ClassDef):
             for method in node.body:
                 if isinstance(method, _Function) and _row(method) == row:
-                    made = _Arguments(tree)
+                    made = _Arguments(tree, reached)
                     lines = _call_of_method(node, method, made)
                     return {node.name, *made.makers}, Supplement(lines, tuple(made.made_up))
     raise UnknownName("")
@@ -162,28 +166,34 @@ class _Arguments:
 
     Arguments:
         tree: the parsed file.
+        reached: rows that are to be reached.
 
     Attributes:
         made_up: each value, as part of a sentence.
         makers: the functions of the file that give one.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, reached: Collection[int]) -> None:
+        self._reached = reached
         self.made_up: list[str] = []
         self.makers: set[str] = set()
         self._functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
 
     def of(self, function: _Function, *, is_method: bool = False) -> str:
-        """What is passed for the parameters that have no default."""
+        """What is passed for the parameters that have no default, or whose default keeps away from what is reached."""
         parameters = [*function.args.posonlyargs, *function.args.args]
         parameters = parameters[: len(parameters) - len(function.args.defaults)]
         parameters = parameters[1:] if is_method else parameters
         required = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
         parameters += [parameter_name for parameter_name, default in required if default is None]
+        asked = _asked_for(function, self._reached)
+        more = [p for p in (*function.args.args, *function.args.kwonlyargs) if p.arg in asked and p not in parameters]
         texts: list[str] = []
-        for parameter in parameters:
+        for parameter in (*parameters, *more):
             stub = self._made_by_the_file(parameter.arg, function)
             stub = stub or role(parameter.arg, function.body, parameter.annotation)
+            if stub is None and parameter in more:
+                continue
             if stub is None:
                 raise UnknownName(parameter.arg)
             positional = parameter in function.args.posonlyargs
@@ -200,6 +210,26 @@ class _Arguments:
                 self.makers.add(function.name)
                 return Stub(f"{function.name}()", f"what `{function.name}` gives")
         return None
+
+
+def _asked_for(function: _Function, reached: Collection[int]) -> set[str]:
+    """The names that must have a value so that some rows of a function are reached: `if loader is not None:`."""
+    return {
+        name
+        for node in ast.walk(function)
+        if isinstance(node, ast.If)
+        and any(node.body[0].lineno <= row <= (node.body[-1].end_lineno or 0) for row in reached)
+        for name in _given(node.test)
+    }
+
+
+def _given(test: ast.expr) -> Iterator[str]:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            for value in values:
+                yield from _given(value)
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            yield name
 
 
 def _required(function: ast.FunctionDef) -> bool:

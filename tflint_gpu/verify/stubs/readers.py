@@ -54,6 +54,7 @@ _AROUND = {
         "keras.utils.image_dataset_from_directory keras.preprocessing.image_dataset_from_directory "
         "keras.preprocessing.image.image_dataset_from_directory"
     ),
+    "text_folder": "keras.utils.text_dataset_from_directory keras.preprocessing.text_dataset_from_directory",
     "loaded": "keras.models.load_model keras.saving.load_model",
     "known_table": (
         "sklearn.datasets.fetch_california_housing sklearn.datasets.fetch_openml sklearn.datasets.fetch_olivetti_faces "
@@ -66,13 +67,15 @@ _METHODS_AROUND = {
     "writing_to": ("save", "savefig"),
     "image_folder": ("flow_from_directory",),
     "reading_itself": ("read_text", "read_bytes"),
+    "listing_itself": ("glob", "rglob"),
 }
 STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
 """Names of settings that say from when on an agent learns."""
 
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
-    (VALUES, ("known_table", "old_array", "records", "parsed")),
+    (ARCHIVES, ("known_table",)),
+    (VALUES, ("old_array", "records", "parsed", "image_folder", "text_folder", "listing_itself")),
     (
         ENVIRONMENT,
         (
@@ -141,7 +144,8 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     for function, methods in _METHODS_AROUND.items():
         for method in methods:
             for call in file.method_calls(method):
-                yield Around(call, function)
+                if file.name(call.func) not in _READERS:
+                    yield Around(call, function)
     for call in file.tree.calls:  # of the project's own functions, one whose result is not used fills a model
         is_own = isinstance(file.tree.parents[call], cst.Expr) and _LOADS_WEIGHTS.fullmatch(_last_name(call.func))
         if is_own or method_name(call) == "load_weights":
@@ -196,7 +200,9 @@ def _takes_one_from_reset(file: File) -> bool:
 
 
 def _is_required_flag(file: File, call: cst.Call) -> bool:
-    """Whether a flag of absl must have a value by it."""
+    """Whether a flag of absl must have a value by it, or may name a folder to write to."""
+    if (_literal(argument(call, 0, "name")) or "").endswith(("dir", "folder")):
+        return True
     if (file.name(call.func) or "").rpartition(".")[2].startswith(("mark_flag_as_", "mark_flags_as_")):
         return True
     return any(
@@ -252,7 +258,7 @@ def last_row_of(file: File) -> int:
 def _may_be_known(call: cst.Call) -> bool:
     """Whether a data set of the catalogue is asked for, or one whose name shows when the program runs."""
     name = _literal(argument(call, 0, "name"))
-    return name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE
+    return name is None or name.partition(":")[0].partition("/")[0].replace("_corrupted", "") in CATALOGUE
 
 
 def _literal(node: cst.BaseExpression | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -88,7 +89,13 @@ def _changing(file: File, loop: Node, region: Sequence[Node]) -> set[str]:
 
 
 def outline_of_function(
-    file: File, function: cst.FunctionDef, tape: cst.Call, updates: frozenset[str], *, as_method: bool = False
+    file: File,
+    function: cst.FunctionDef,
+    tape: cst.Call,
+    updates: frozenset[str],
+    *,
+    as_method: bool = False,
+    is_short: bool = False,
 ) -> Outline:
     """The statements from a tape to the update of the weights as a function next to the one that holds them.
 
@@ -100,11 +107,12 @@ def outline_of_function(
         function: the innermost around the tape.
         updates: the methods that update weights.
         as_method: what is moved out of a method is one itself, above that: each object has a `tf.function` of its own.
+        is_short: end with the last update before a statement that may be passed by, or repeated.
 
     Raises:
         NotMovable: they are not in one block, something among them leaves it, or it only works where it is.
     """
-    region = _region(file, function, tape, updates)
+    region = _region(file, function, tape, updates, is_short=is_short)
     functions = [function, *(n for n in file.tree.ancestors(function) if isinstance(n, cst.FunctionDef))]
     own = [made for node in functions for made in file.python_statements(node) if isinstance(made, ast.FunctionDef)]
     moved = [statement for line in region for statement in file.python_statements(line)]
@@ -136,25 +144,32 @@ def bound_in(block: Iterable[ast.stmt]) -> set[str]:
     return {name for statement in block for name in bound(statement)}
 
 
-def _region(file: File, around: Node, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
-    region = step_region(file, around, tape, updates)
+def _region(
+    file: File, around: Node, tape: cst.Call, updates: frozenset[str], *, is_short: bool = False
+) -> Sequence[Node]:
+    region = step_region(file, around, tape, updates, is_short=is_short)
     if not region:
         names = ", ".join(f"`{name}`" for name in sorted(updates))
         raise NotMovable(f"none of {names} comes after the tape in the block that begins with it")
     return region
 
 
-def step_region(file: File, around: Node, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
+def step_region(
+    file: File, around: Node, tape: cst.Call, updates: frozenset[str], *, is_short: bool = False
+) -> Sequence[Node]:
     """The statements from a tape to the update of the weights; none where they are not in one block.
 
     Arguments:
         around: the loop or the function that the block must be in.
+        is_short: see `outline_of_function`.
     """
     block = file.tree.block(file.tree.statement(tape))
     first = next((statement for statement in children(block) if file.tree.within(tape, statement)), None)
     if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, around):
         return ()
     after = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
+    if is_short:
+        after = list(itertools.takewhile(lambda line: isinstance(line, cst.SimpleStatementLine | cst.With), after))
     last = next((i for i in reversed(range(len(after))) if _calls(file, after[i], updates)), None)
     return () if last is None else after[: last + 1]
 

@@ -36,6 +36,8 @@ _HOST_MODULES = frozenset(
         "sklearn socket subprocess sys tensorboardX threading time timeit tqdm wandb warnings"
     ).split()
 )
+# They take what a tensor tells of itself while it is traced, as far as that is known then.
+_ASKING_FOR_SHAPES = frozenset(["numpy.shape", "numpy.ndim"])
 _BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type"}
 _CONVERSIONS = frozenset("float int bool str complex format repr".split())
 _READS = frozenset("numpy item tolist eval".split())
@@ -178,7 +180,8 @@ class HostEffects(Analysis):
             return
         method = method_name(call)
         if method is None or name is not None:
-            is_host = name is not None and "." in name and name.partition(".")[0] in _HOST_MODULES
+            is_known = name is not None and "." in name and name not in _ASKING_FOR_SHAPES
+            is_host = is_known and str(name).partition(".")[0] in _HOST_MODULES
             yield Blocker(file, func, _only_while_traced(file.code(func)) if is_host else "")
         elif method in _READS and not call.args:
             yield Blocker(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")

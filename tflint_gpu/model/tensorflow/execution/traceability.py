@@ -38,6 +38,11 @@ _EFFECTS: dict[EffectKind, str] = {
 }
 
 
+def _is_top_level(file: File, node: Node) -> bool:
+    kinds = (cst.For, cst.While, cst.FunctionDef, cst.Lambda, cst.ClassDef)
+    return not any(isinstance(around, kinds) for around in (node, *file.tree.ancestors(node)))
+
+
 class Traceability(Analysis):
     """Analysis of the functions of one file."""
 
@@ -64,10 +69,22 @@ class Traceability(Analysis):
         named = [blocker for blocker in blockers if blocker.text]
         return next(iter([*named, *blockers]), None)
 
-    def effect_of(self, function: Function) -> Blocker | None:
-        """What in a function, or in what it calls, would certainly be another thing if it were traced."""
+    def effect_of(self, function: Function, *, is_run_once: bool = False) -> Blocker | None:
+        """What in a function, or in what it calls, would certainly be another thing if it were traced.
+
+        Arguments:
+            is_run_once: the module is run from its beginning to one loop that calls the function: what its own
+                statements give a new value outside of loops does not change there.
+        """
         effects = self._effects(self.model.assuming(function), function)
-        return next((effect for effect in effects if effect.text), None)
+        return next((e for e in effects if e.text and not (is_run_once and self._is_set_in_between(e))), None)
+
+    def _is_set_in_between(self, effect: Blocker) -> bool:
+        """Whether only statements of the module, outside of loops, give a name its values: the cells of a notebook."""
+        file, name = effect.file, effect.node
+        bindings = file.tree.root.bindings.get(name.value, []) if isinstance(name, cst.Name) else []
+        is_changed = isinstance(name, cst.Name) and name.value in file.changed
+        return bool(bindings) and not is_changed and all(_is_top_level(file, binding.node) for binding in bindings)
 
     def _effects(self, assumed: Model, function: Function) -> Iterator[Blocker]:
         yield from self._told(assumed, function)
