@@ -51,6 +51,7 @@ class Start:
 
 
 Approach = tuple[Path, Start]
+"""The file that is run, and how it gets to the place."""
 
 
 def starts(
