@@ -42,7 +42,7 @@ UsedSuppression = tuple[str, int]
 """A code in a comment that suppressed a finding: the name of its file, and where it starts in the text."""
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-_SWEEP_AFTER = 8 << 20
+_SWEEP_AFTER = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
