@@ -14,6 +14,7 @@ from tflint_gpu.text.bytesearch import mentions_tensorflow
 _IMPORT = regex(
     rb"\n[ \t]*(?:import[ \t]+([\w. \t,]+)|from[ \t]+\.*([\w.]*)[ \t]+import[ \t]+(?:\(([\w\s,]*)|([\w \t,]*)))"
 )
+_NOTHING: frozenset[str] = frozenset()
 Asked: TypeAlias = dict[str, frozenset[str]]
 """For files whose imports were followed the paths that were looked for."""
 
@@ -80,14 +81,15 @@ class ImportSearch:
         """The files that a dotted name means, from a folder or one above it, and the paths that were looked for."""
         key = folder, root, name
         if key not in self._present:
-            place, paths, present = folder, [], []
+            names, paths, present = self._names_in(folder), [], []
             prefix = folder if folder.endswith(os.sep) else folder + os.sep
             for part in name.split("."):
                 module, package = f"{prefix}{part}.py", f"{prefix}{part}{os.sep}__init__.py"
                 paths += [module, package]
-                present += [module] if self._is_there(place, f"{part}.py", module) else []
-                place, prefix = prefix + part, f"{prefix}{part}{os.sep}"
-                present += [package] if self._is_there(place, "__init__.py", package) else []
+                present += [module] if f"{part}.py" in names and os.path.isfile(module) else []
+                names = self._names_in(prefix + part) if part in names else _NOTHING
+                present += [package] if "__init__.py" in names and os.path.isfile(package) else []
+                prefix = f"{prefix}{part}{os.sep}"
             if present or folder == root or (above := os.path.dirname(folder)) == folder:
                 self._present[key] = tuple(present), frozenset(paths)
             else:
@@ -95,16 +97,14 @@ class ImportSearch:
                 self._present[key] = there, others.union(paths)
         return self._present[key]
 
-    def _is_there(self, folder: str, name: str, path: str) -> bool:
-        """Whether a folder has a file of a name, at a path; each folder is listed once."""
+    def _names_in(self, folder: str) -> frozenset[str]:
+        """The names in a folder, which is listed once; none where it is none."""
         if folder not in self._listed:
-            above, own = os.path.split(folder)
             try:
-                is_known_not_to_be = above in self._listed and own not in self._listed[above]
-                self._listed[folder] = frozenset(() if is_known_not_to_be else os.listdir(folder))
+                self._listed[folder] = frozenset(os.listdir(folder))
             except OSError:
-                self._listed[folder] = frozenset()
-        return name in self._listed[folder] and os.path.isfile(path)
+                self._listed[folder] = _NOTHING
+        return self._listed[folder]
 
 
 def _names(data: bytes) -> Iterator[str]:
