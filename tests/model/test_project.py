@@ -248,6 +248,17 @@ def test_python_reads_a_file_once_for_its_summary_and_to_take_it(tmp_path: Path)
     assert not project.is_python(SourceFile.decode(b"def broken(:\n", tmp_path / "part.py", "part.py"))
 
 
+def test_summaries_make_room_for_new_ones_the_first_ones_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects projects of several packages: those of the present one stay where those of one before it must go."""
+    monkeypatch.setattr("tflint_gpu.model.python.project.file_searches._MOST_SUMMARISED", 250)
+    code = b"import tensorflow as tf\n".ljust(100, b"\n")
+    sources = [SourceFile.decode(code, tmp_path / f"{name}.py", f"{name}.py") for name in ("a", "b", "c", "d")]
+    project = Project(tmp_path, NEWEST)
+    for source in sources:
+        assert project.prefilter_scope(source) is not None
+    assert [project.is_python(source) for source in sources] == [False, False, True, True]
+
+
 class _Reading(Sources):
     """Notes which files are read."""
 

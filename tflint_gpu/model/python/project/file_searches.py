@@ -42,6 +42,8 @@ class KnownSummaries:
             known = self._files.ask(path, "summary", lambda data: self._read(path, data))
             if known is None:
                 return None
+            if path not in self._known:  # it was made for another project
+                self.characters += len(known[0])
             self._known[path] = known
         return self._known[path][1]
 
@@ -73,14 +75,21 @@ class KnownSummaries:
         if known is None or known[0] != code:
             if known is not None:
                 self._functions.clear()
+                self.forget(path)
             if self.characters > _MOST_SUMMARISED:
-                self._known.clear()
-                self._functions.clear()
-                self.characters = 0
+                self._make_room()
             tree = self._python.of(code)
             known = self._known[path] = (code, None if tree is None else FileSummary(tree))
             self.characters += len(code)
         return known[1]
+
+    def _make_room(self) -> None:
+        """Let the first half go: those of a package that was checked before."""
+        self._functions.clear()
+        for path in [*self._known]:
+            if self.characters <= _MOST_SUMMARISED // 2:
+                break
+            self.forget(path)
 
     def functions(self, closure: frozenset[Path]) -> FunctionsByName:
         """The functions of the files of a closure, by their names: the same for all files that reach the same."""
