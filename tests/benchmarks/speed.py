@@ -30,7 +30,7 @@ from bare_parsing import parse_seconds
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
 from tflint_gpu.model.python.parsing.parsing import parse_module
-from tflint_gpu.model.python.project import project
+from tflint_gpu.model.python.project.sources import Sources
 from tflint_gpu.model.python.syntax.spans import Spans
 from tflint_gpu.model.python.syntax.tree import Tree
 from tflint_gpu.rule import Rule, entries, load
@@ -112,16 +112,16 @@ def _print_parts(projects: dict[Path, list[Path]], codes: Sequence[str]) -> None
     """The parts of one more check, and their ratio to the parser's part."""
     gc.collect()  # what the checks before have left is not this one's
     clock = _Clock()
-    originals = (project.parse_module, Tree.__init__, Spans.of)
+    originals = (Sources.parse, Tree.__init__, Spans.of)
     texts: list[str] = []
-    timed_parse = clock.timed("parse", project.parse_module)
+    timed_parse = clock.timed("parse", Sources.parse)
 
-    def noted(text: str, *more: Any) -> libcst.Module:
+    def noted(sources: Sources, path: Path, text: str, *more: Any) -> libcst.Module:
         texts.append(text)
-        module: libcst.Module = timed_parse(text, *more)
+        module: libcst.Module = timed_parse(sources, path, text, *more)
         return module
 
-    project.parse_module = noted
+    Sources.parse = noted  # type: ignore[method-assign]
     Tree.__init__ = clock.timed("traversal", Tree.__init__)  # type: ignore[method-assign]
     Spans.of = clock.timed("positions", Spans.of)  # type: ignore[method-assign]
     rules = load(codes)
@@ -130,7 +130,7 @@ def _print_parts(projects: dict[Path, list[Path]], codes: Sequence[str]) -> None
         rule.check = asked  # type: ignore[method-assign]
     checked(projects, rules)
     clock.enter("")
-    project.parse_module, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
+    Sources.parse, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
     parts, parse = clock.parts, _bare_seconds(texts)
     questions = sum(seconds for part, seconds in parts.items() if part.startswith("TFG"))
     print(f"\nparts of one check, in seconds of CPU and as a ratio to the {parse:.2f} s of bare parsing what is parsed")
