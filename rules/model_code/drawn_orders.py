@@ -46,7 +46,7 @@ def drawn_order(model: Model, file: File, call: cst.Call, name: str) -> Fix | No
         return None
     if not _keep_images(model, file, loop.iter):
         return None
-    index = next(name for name in ("index", f"{function}_index", "index_") if name not in file.tree.uses)
+    index = file.names.free("index", f"{function}_index", "index_")
     unstack, shuffle, count, choose = words
     branches = f"[lambda {function}={function}: {file.code(applied)} for {function} in {functions}]"
     edits = (

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,15 +71,11 @@ def test_what_was_found_out_dies_with_the_check(broken: bool, tmp_path: Path, ma
     files = list(Discovery(resolver, tmp_path).find(["."]))
     engine.check(files[0])  # what is made once for all files is there now
     engine.forget_files()
-    gc.collect()
-    gc.disable()
-    try:
+    with _collector_off():
         before = _nodes()
         [result] = [engine.check(file) for file in files]
         engine.forget_files()
         assert _nodes() == before
-    finally:
-        gc.enable()
     assert bool(result.errors) is broken
 
 
@@ -89,14 +86,10 @@ def test_what_all_rules_found_out_dies_with_the_check(tmp_path: Path) -> None:
     files = list(Discovery(resolver, FIXTURES).find(["."]))
     engine.check(files[0])  # what is made once for all files is there now
     engine.forget_files()
-    gc.collect()
-    gc.disable()
-    try:
+    with _collector_off():
         before = _alive(Analysis)
         assert sum(len(engine.check(file).diagnostics) for file in files) > len(files)
         assert _alive(Analysis) == before
-    finally:
-        gc.enable()
 
 
 @pytest.mark.parametrize(
@@ -113,16 +106,12 @@ def test_projects_die_with_the_check(code: str, told: str, program: str, tmp_pat
     resolver = SettingsResolver(working_directory=tmp_path)
     engine = Engine(resolver, tmp_path, list(load([code])))
     files = list(Discovery(resolver, tmp_path).find(["a.py"]))
-    gc.collect()
-    gc.disable()
-    try:
+    with _collector_off():
         before = _alive(Project, FileSummary)
         assert [one.code for one in engine.check(files[0]).diagnostics] == [told]
         assert _alive(Project, FileSummary) > before
         engine.forget_files()
         assert _alive(Project, FileSummary) == before
-    finally:
-        gc.enable()
 
 
 def test_a_project_makes_room_for_the_next(
@@ -150,6 +139,17 @@ PROJECT = {
     "program.py": TF + "from other import BAD\n",
     "other.py": "BAD = 1  # here\n",
 }
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Nothing but the end of the last reference frees an object; what died before is gone."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _nodes() -> int:

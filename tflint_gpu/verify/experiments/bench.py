@@ -133,11 +133,10 @@ class Bench:
 
     def _takes_another_way(self, end: float) -> bool:
         """Make the programs those that get to the place in another way, if there is one and time for it."""
-        is_late = end - time.monotonic() < _SHORTEST_ATTEMPT
         case = self.case
+        if end - time.monotonic() < _SHORTEST_ATTEMPT or case.prediction.kind == "crash":
+            return False
         while case.pair is not None and case.pair.approach is not None and len(case.failed) < _MOST_WAYS:
-            if is_late or case.prediction.kind == "crash":
-                return False
             self.tried.append(case.pair.before)
             case = dataclasses.replace(
                 case, failed=(*case.failed, case.pair.approach), old_keras=self.old_keras, is_calibrated=False

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 
 import libcst as cst
 
@@ -169,7 +168,7 @@ def step_region(
         return ()
     after = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
     if is_short:
-        after = list(itertools.takewhile(lambda line: isinstance(line, cst.SimpleStatementLine | cst.With), after))
+        after = list(takewhile(lambda line: isinstance(line, cst.SimpleStatementLine | cst.With), after))
     last = next((i for i in reversed(range(len(after))) if _calls(file, after[i], updates)), None)
     return () if last is None else after[: last + 1]
 
