@@ -535,6 +535,31 @@ store = LazyModule("kit.store")
 """
 
 
+def test_modules_that_define_flags_come_along(tmp_path: Path) -> None:
+    """Protects programs that read a flag which a module defines that they import for nothing else."""
+    pytest.importorskip("absl.flags")
+    files = Files(
+        tmp_path,
+        main="""
+        from absl import flags
+        import package.options
+        import other
+        FLAGS = flags.FLAGS
+        FLAGS(["main"])
+        place(FLAGS.depth)
+        """,
+        package__init="",
+        package__options="""
+        from absl import flags
+        flags.DEFINE_integer("depth", 7, "how deep")
+        print("more than flags")
+        """,
+        other="LARGE = 1",
+    )
+    assert files.shown("main") == "7"
+    assert "other.py" not in files.extract("main").before.files
+
+
 def test_modules_that_load_when_they_are_used(tmp_path: Path) -> None:
     """Protects packages that put off their imports: what is read comes along, and what is not does not."""
     (tmp_path / "kit").mkdir()

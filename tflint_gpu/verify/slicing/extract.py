@@ -28,6 +28,7 @@ from tflint_gpu.verify.slicing.imports import (
     imported_files,
     imported_modules,
     is_relative,
+    modules_with_flags,
     package_root,
     relative,
 )
@@ -233,7 +234,7 @@ class _Cut:
         if "*" in names and file is not self.entry.file:
             return Part(file, tree, frozenset(), replaced, is_whole=True)
         experiment = self.experiment
-        names = {name.partition(".")[0] for name in names}
+        names = {name.partition(".")[0] for name in names} | {*modules_with_flags(self.entry.project, file, tree)}
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             if change.file is file:
                 names |= set(_NAME.findall(change.text))

@@ -13,6 +13,8 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.project.file import File
 
+_READS_FLAGS = re.compile(r"\bFLAGS\b")
+_DEFINES_FLAGS = re.compile(r"\bflags\.DEFINE_")
 _LOADS_LATER = re.compile(r"(?i)(?:^|\.|_)(?:lazy\w*|import_module)$")
 
 
@@ -85,16 +87,28 @@ def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFro
             after = {f"{alias.name}.{name}" for name in read.of(alias.asname or alias.name) - {"*"}}
             root = None if node.level else _root(init.source.path, package)
             yield Imported(init, frozenset(after or {alias.name}), root)
-        if alias.name == "*":
-            dotted = package
-        else:
-            dotted = package + ("" if package.endswith(".") else ".") + alias.name
+        dotted = package if alias.name == "*" else _within(package, alias.name)
         imported = project.imported(file, dotted)
         if imported is None:
             continue
         names = {imported[1]} if imported[1] else read.of(alias.asname or alias.name)
         root = None if node.level else _root(imported[0].source.path, dotted)
         yield Imported(imported[0], frozenset({"*"} if alias.name == "*" else names), root)
+
+
+def modules_with_flags(project: Project, file: File, tree: ast.Module) -> Iterator[str]:
+    """The names that a file binds to modules of the project which define flags, where it reads flags at all.
+
+    It may read a flag of theirs without a word about the module.
+    """
+    if not _READS_FLAGS.search(file.source.code):
+        return
+    for node in _facts(tree).imports:
+        package = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            imported = project.imported(file, _within(package, alias.name) if package else alias.name)
+            if imported is not None and _DEFINES_FLAGS.search(imported[0].source.code):
+                yield alias.asname or alias.name.partition(".")[0]
 
 
 def rows_for_types(tree: ast.Module) -> frozenset[int]:
@@ -157,6 +171,11 @@ def common_root(folders: Iterable[Path]) -> Path:
     while not all(root == folder or root in folder.parents for folder in others):
         root = root.parent
     return root
+
+
+def _within(package: str, name: str) -> str:
+    """The full name of what a package holds."""
+    return package + ("" if package.endswith(".") else ".") + name
 
 
 def _root(path: Path, dotted: str) -> Path | None:
