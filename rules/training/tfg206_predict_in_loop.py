@@ -34,12 +34,11 @@ from tflint_gpu.rule import (
     Experiment,
     Finding,
     Fix,
-    NoExperiment,
     Note,
     Prediction,
     Rule,
     Workload,
-    fix_changes,
+    changes_of,
     measured_loop,
     notes_on,
     predict_on_batch,
@@ -128,15 +127,15 @@ class PredictInLoop(Rule):
         invocation = finding.subject_as(Invocation)
         data = argument(invocation.call, 0, "x")
         assert data is not None and isinstance(invocation.call.func, cst.Attribute)
-        if isinstance(invocation.loop, cst.BaseComp) and not invocation.path:
-            raise NoExperiment("a comprehension cannot be measured iteration by iteration")
         given, called = (invocation.file.code(expression) for expression in (data, invocation.call.func.value))
+        swapped = predict_on_batch(invocation.file, invocation.call)  # all rows at once would leave no iterations
         yield Experiment(
             invocation.root_file,
             invocation.loop,
             probes=measured_loop(model, invocation.root_file, invocation.loop),
-            repair=fix_changes(finding)
-            or (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
+            repair=changes_of(swapped, invocation.file)
+            if swapped is not None
+            else (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
             workload=_WORKLOAD,
         )
 

@@ -56,6 +56,7 @@ rows = [x[:1] for x, _ in data]
 for row in rows:
     print(model.predict(row, verbose=0))
 """
+ROW_BY_ROW = "rows = list(x for x, _ in data.unbatch())\nscores = [model.predict(row[None])[0] for row in rows]\n"
 MAPS = """
 data = tf.data.Dataset.from_tensor_slices(tf.zeros((512, 9))).map(lambda x: tf.cast(x, tf.float32) / 255.0).batch(32)
 for x in data:
@@ -141,11 +142,12 @@ def patched(path: Path, code: str) -> str:
         ),
         ("TFG204", MODEL_AND_DATA + NUMBER, ["    scaled(x, tf.constant(step))"]),
         ("TFG206", MODEL_AND_DATA + PREDICTION, ["    print(model.predict_on_batch(row))"]),
+        ("TFG206", MODEL_AND_DATA + ROW_BY_ROW, ["scores = [model.predict_on_batch(row[None])[0] for row in rows]"]),
         ("TFG201", MODEL_AND_DATA + SINGLE, ["model.fit(tf.ones((64, 4)), tf.ones((64, 1)), batch_size=32)"]),
         ("TFG304", MODEL_AND_DATA + MAPS, [MAPS.splitlines()[1].replace(".batch(32)", "").replace(".map(", ".batch(32).map(")]),
         ("TFG303", MODEL_AND_DATA + RANDOM_MAP, ["images = images.map(augment, num_parallel_calls=tf.data.AUTOTUNE).batch(32)"]),
     ],
-    ids=["TFG202", "TFG207", "TFG204", "TFG206", "TFG201", "TFG304", "TFG303"],
+    ids=["TFG202", "TFG207", "TFG204", "TFG206", "a comprehension", "TFG201", "TFG304", "TFG303"],
 )  # fmt: skip
 def test_the_repair_of_a_rule_is_an_edit_of_the_users_file(
     tmp_path: Path, code: str, program: str, lines: list[str]

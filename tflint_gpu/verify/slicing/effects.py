@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from tflint_gpu.model.python.refactoring.free_names import Function, bound, free, parameters, roots, stored
@@ -28,6 +29,8 @@ _WRITING = frozenset(
 )
 # What changes its object even where it is called for what it gives: `state = environment.reset()`.
 _TAKING = frozenset(("pop", "popitem", "popleft", "setdefault", "reset"))
+# What is read of an object that learned from data what it does to them: scalers, encoders, clusters.
+_FITTED = re.compile(r"(?:inverse_)?transform|[a-z]\w*[^\W_]_")
 _PASSING = frozenset(("enumerate", "reversed", "zip", "sorted", "list", "iter", "next"))
 # Modules whose functions show, write, wait or run other programs.
 _OUTSIDE = frozenset(
@@ -60,6 +63,8 @@ class Effects:
         }
         has_method = any(isinstance(node, _Function) and node.name == "train" for node in ast.walk(tree))
         self._networks = set() if has_method else called & self._objects
+        reads = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+        self._fitted = {ast.unparse(node.value) for node in reads if _FITTED.fullmatch(node.attr)}
         self._aliases = _aliases(tree, self._definitions)
         self._learning: set[str] = set()
         self._reach: dict[str, set[str]] = {}
@@ -156,6 +161,8 @@ class Effects:
         name = _called(call)
         if name == "train" and not call.args and not call.keywords and roots(call.func) & self._networks:
             return False  # as TensorLayer and PyTorch switch the mode of a network
+        if name == "fit" and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in self._fitted:
+            return False
         return name in _EFFECTS or name in self._learning or bool(roots(call.func) & self._outside)
 
     def _handed(self, call: ast.Call) -> set[str]:
