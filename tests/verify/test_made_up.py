@@ -604,6 +604,9 @@ tflint_files.IMAGE = (5, 7, 3)
 records = tflint_values.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
 image, label, box = next(iter(records))
 assert image.shape == (5, 7, 3) and box.shape == (4,) and int(label) < 3
+shards = tflint_files.listing(tf.data.Dataset.list_files)("shards/eval.tfrecord-*")
+again = shards.interleave(tflint_values.records(tf.data.TFRecordDataset)).map(parse)
+assert next(iter(again))[0].shape == (5, 7, 3)
 tflint_measure.finish()
 """
 

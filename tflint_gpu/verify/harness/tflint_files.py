@@ -60,6 +60,7 @@ _WORDS = (
 _WORDS += [first + second + third for first in _PARTS for second in _PARTS for third in _PARTS]
 
 draw = numpy.random.default_rng(1)
+empty_records: list[str] = []  # TFRecord files that are filled when it is known what is parsed
 
 
 def existing(path: Any) -> str | None:
@@ -372,14 +373,11 @@ def _filled(pattern: str) -> str:
         tell(tflint_archives.checkpoints(os.path.dirname(place) if has_wildcards else place))
         return place
     count = count_of_images()
-    for number in range(count):
-        within = ("*", f"*{ENDING}") if HAS_FOLDERS else (f"*{ENDING}",)
-        name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, *within)
-        folder, last = os.path.split(name)
-        folder = folder.replace("*", f"class_{number % CLASSES}")
-        path = os.path.join(folder, last.replace("*", f"{number:03d}"))
-        path = path if os.path.splitext(path)[1] else path + ENDING
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+    paths = [_listed(place, number, has_wildcards) for number in range(count)]
+    if "tfrecord" in os.path.basename(pattern).lower():
+        empty_records.extend(paths)
+        return place
+    for path in paths:
         if os.path.splitext(path)[1].lower() in _IMAGES:
             write_image(path, os.path.splitext(path)[1].lower())
         elif _made(path) is None:
@@ -387,6 +385,17 @@ def _filled(pattern: str) -> str:
     named = pattern.replace(_HERE + os.sep, "", 1)
     tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({named})")
     return place
+
+
+def _listed(place: str, number: int, has_wildcards: bool) -> str:
+    within = ("*", f"*{ENDING}") if HAS_FOLDERS else (f"*{ENDING}",)
+    name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, *within)
+    folder, last = os.path.split(name)
+    path = os.path.join(folder.replace("*", f"class_{number % CLASSES}"), last.replace("*", f"{number:03d}"))
+    path += "" if os.path.splitext(path)[1] else ENDING
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "a").close()
+    return path
 
 
 def count_of_images() -> int:

@@ -197,8 +197,8 @@ def records(function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(names, (list, tuple)) and all(is_path(name) for name in names):
             places = [existing(name) for name in names]
             if not names or None in places:
-                _MISSING.append(place_of("made_up.tfrecord"))
-                return function(_MISSING[-1], *args, **kwargs)
+                tflint_files.empty_records.append(place_of("made_up.tfrecord"))
+                return function(tflint_files.empty_records[-1], *args, **kwargs)
             return function(places, *args, **kwargs)
         return function(filenames, *args, **kwargs)
 
@@ -257,15 +257,12 @@ def listing_itself(function: Callable[..., Any]) -> Callable[..., Any]:
     return listed
 
 
-_MISSING: list[str] = []
-
-
 def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `tf.io.parse_single_example`: missing records get the features that it is asked for."""
 
     def parse(serialized: Any, features: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        for place in _MISSING:
-            if not os.path.exists(place):
+        for place in tflint_files.empty_records:
+            if not os.path.exists(place) or not os.path.getsize(place):
                 with tf.init_scope():  # `map` traces this, and a file is written now
                     _write_records(place, features)
         return function(serialized, features, *args, **kwargs)
