@@ -72,7 +72,8 @@ class PredictInLoop(Rule):
     Measured: {evidence}
 
     Fix: unsafe: no progress bar is shown. A comprehension over rows becomes one `predict` of all rows; else
-    `predict_on_batch` takes the place of `predict`.
+    `predict_on_batch` takes the place of `predict`. There is none where `predict` gets a list of one: it makes an array
+    of it, and `predict_on_batch` does not.
 
     Example:
         import numpy as np

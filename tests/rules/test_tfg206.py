@@ -432,6 +432,13 @@ def test_a_list_of_one_text_is_a_row_for_keras_2(code: str, tmp_path: Path) -> N
     assert _of_206(HEAD + code, tmp_path) == []
 
 
+@_table(TEXTS)
+def test_a_list_is_nothing_for_predict_on_batch(code: str, tmp_path: Path) -> None:
+    """Protects from a fix that raises: `predict_on_batch` of Keras 2 makes no array of a list."""
+    (finding,) = (f for rule, f in findings(HEAD + code, tmp_path, target=KERAS_2) if rule.code == "TFG206")
+    assert finding.fix is None
+
+
 @_table(NO_TEXTS)
 def test_a_list_of_one_input_is_no_row(code: str, tmp_path: Path) -> None:
     """Protects models with their one input in a list: it may be a batch."""

@@ -540,6 +540,8 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
     )
     (tmp_path / "mine").mkdir()
     assert beside.files.listing(os.listdir)("mine") == [], "a folder that is there is what it is"
+    (tmp_path / "rows_00.csv").write_text("1,2\n")
+    assert beside.files.listing(glob.glob)("rows_00.csv") == ["rows_00.csv"], "neither is a file a folder"
 
 
 def test_nothing_is_fetched(beside: Beside) -> None:

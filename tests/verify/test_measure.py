@@ -320,6 +320,18 @@ def test_stubs_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
     assert outcome.result.notes["types"] == ["float32", "int64", "uint8", "uint8"]
 
 
+def test_a_traced_model_takes_the_lists_that_predict_takes(measure: Measure) -> None:
+    """Protects programs that give `predict` of Keras 2 a text in a list."""
+    outcome = measure(
+        "words = tf.keras.layers.TextVectorization(vocabulary=['old', 'house'])\n"
+        "model = tf.keras.Sequential([words, tf.keras.layers.Embedding(4, 2)])\n"
+        "shapes = [list(tflint_measure.traced(model)(data).shape) for data in (['an old house'], tf.constant(['old']))]\n"
+        "tflint_measure.finish(shapes=shapes)\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.result.notes["shapes"] == [[1, 3, 2], [1, 1, 2]]
+
+
 def test_numbers_that_are_handed_to_a_traced_function(measure: Measure) -> None:
     """Protects repairs from traces for each number, and from types that eager TensorFlow does not mind."""
     outcome = measure(

@@ -48,7 +48,7 @@ _ROWS = 256
 _FILES, _MOST_PIXELS = 12, 10_000_000
 _DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
-_TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
+_TEXTS = (".txt", ".names", ".classes", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
 _OF_CLASSES = re.compile(r"label|class|species|category", re.IGNORECASE)
 _OF_CHECKPOINTS = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
 _TABLES = (".csv", ".data", ".tab")
@@ -365,7 +365,7 @@ def _filled(pattern: str) -> str:
 
     has_wildcards = any(mark in pattern for mark in "*?[")
     for place in (pattern, os.path.join(_HERE, pattern), *(os.path.join(folder, pattern) for folder in FOLDERS)):
-        if glob.glob(place) if has_wildcards else os.path.isdir(place):
+        if glob.glob(place) if has_wildcards else os.path.exists(place):
             return place
     place = place_of(os.path.join(pattern, "x"))[:-2] if not has_wildcards else place_of(pattern)
     endings = [ending for ending in _IMAGES if pattern.lower().endswith(ending)]

@@ -187,11 +187,21 @@ def eager(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def traced(function: Callable[..., Any]) -> Any:
-    """The function or model under `tf.function`, the same object for each call."""
+    """The function or model under `tf.function`, the same object for each call.
+
+    A model gets a list of texts or numbers as a tensor, as `predict` of Keras 2 hands it on.
+    """
     key = (id(getattr(function, "__self__", None)), id(getattr(function, "__func__", function)))
     if key not in _TRACED:
-        _TRACED[key] = (function, eager(tf.function(function)))
+        run = eager(tf.function(function))
+        is_model = hasattr(function, "predict_on_batch")
+        _TRACED[key] = (function, (lambda *args, **kwargs: run(*map(_array, args), **kwargs)) if is_model else run)
     return _TRACED[key][1]
+
+
+def _array(value: Any) -> Any:
+    is_list = isinstance(value, list) and all(isinstance(v, (str, int, float)) for v in tf.nest.flatten(value))
+    return tf.constant(value) if is_list else value
 
 
 _TRACED: dict[Any, Any] = {}
