@@ -188,6 +188,10 @@ CONTENT = {
         "from typing import NamedTuple\nclass C(NamedTuple):\n    x: int\n    y: int\nx, y = C(1, a())\nreveal(y)",
         "a()",
     ),
+    "named tuple of names": (
+        "from collections import namedtuple\nclass C(namedtuple('C', 'x, y')):\n    pass\nreveal(C(1, y=a()).y)",
+        "a()",
+    ),
     "key": ("d = {'x': a(), 'y': b()}\nreveal(d['y'])", "b()"),
     "get": ("d = {'x': a()}\nreveal(d.get('x'))", "a()"),
     "dict(...)": ("d = dict(x=a())\nreveal(d['x'])", "a()"),

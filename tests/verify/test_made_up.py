@@ -507,11 +507,14 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
 
 def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects `read_csv`: columns of `usecols` and `names` come first, then those that the code takes."""
-    frames = types.SimpleNamespace(DataFrame=lambda rows, columns: (rows.shape, columns))
-    monkeypatch.setitem(sys.modules, "pandas", frames)
-    beside.files.COLUMNS = ("age", "height")
-    assert beside.files.table(fail)("a.csv") == ((256, 2), ["age", "height"])
-    assert beside.files.table(fail)("b.csv", names=["x"])[1] == ["x"]
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=dict))
+    beside.files.COLUMNS, beside.files.TEXTS = ("age", "maker"), ("maker",)
+    read = beside.files.table(fail)("a.csv")
+    assert {name: (values.shape, values.dtype.kind) for name, values in read.items()} == {
+        "age": ((256,), "f"),
+        "maker": ((256,), "U"),
+    }
+    assert list(beside.files.table(fail)("b.csv", names=["x"])) == ["x"]
     assert "a table with the columns x (b.csv)" in beside.told
     beside.files.COLUMNS, beside.files.CLASSES = ("petal_width", "species"), 3
     written = [line.split(",") for line in Path(beside.files.fetched(fail)("iris.csv")).read_text().splitlines()]
@@ -570,6 +573,8 @@ train, info = tflint_values.catalogued("mnist", split="train", as_supervised=Tru
 tflint_files.BATCH = 50
 assert len(list(tflint_values.catalogued("cycle_gan", split="trainA").batch(50))) == 1
 assert next(iter(tflint_values.catalogued("cifar10", split="test")))["id"].dtype == tf.string
+steps = int(tflint_values.builder("cifar10").info.splits["train"].num_examples * (1 - 0.95)) // 50
+assert steps == 1, "a twentieth is a batch"
 noisy = tflint_values.builder("cifar10_corrupted/fog_1").as_dataset(split="test", as_supervised=True)
 assert next(iter(noisy))[0].shape == (32, 32, 3)
 image, label = next(iter(train.batch(4)))
@@ -582,6 +587,8 @@ assert next(iter(tflint_values.catalogued("cycle_gan", as_supervised=True)["trai
 found = tflint_files.listing(tf.io.gfile.glob)("checkpoints_of/*")
 assert [tf.train.latest_checkpoint(folder) for folder in found] == [f"{folder}/checkpoint-1" for folder in found]
 assert len(tflint_files.listing(os.listdir)("ckpt_dir")) == 2
+found = tflint_files.listing(tf.io.gfile.glob)("kept/checkpoint_of/**/*.index")
+assert [tf.train.load_checkpoint(file[:-6]) is not None for file in found] == [True, True]
 
 def fetch_california_housing(): raise AssertionError
 housing = tflint_archives.known_table(fetch_california_housing)()

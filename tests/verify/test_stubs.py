@@ -227,6 +227,40 @@ def test_columns_that_a_table_is_read_with(tmp_path: Path) -> None:
     assert hints_of(model, [model.file]).columns == ("wide", "long", "kind")
 
 
+TABLES = """
+import collections
+class Table(collections.namedtuple("Table", "path,answer,left_out")):
+    __slots__ = []
+TABLES = {
+    "boats": Table(path="boats.csv", answer="drag", left_out=["builder"]),
+    "wines": Table("wines.csv", "taste", left_out=[]),
+}
+def load(name):
+    table = TABLES.get(name)
+    frame = read(table.path)
+    for other in table.left_out:
+        frame.pop(other)
+    return frame, frame.pop(table.answer)
+def normalized(name, rows):
+    return rows.map(lambda x, y: x[name])
+kinds = ["colour", "maker"]
+for kind in kinds:
+    column = normalized(kind, rows)
+column = normalized("age", rows)
+row = {"colour": "red", "age": 3, "other": "text"}
+kinds = {"age": "float32", "drag": "float32"}
+French = rows["maker"] == "Renault"
+"""
+
+
+def test_columns_whose_names_come_from_elsewhere(tmp_path: Path) -> None:
+    """Protects tables whose columns are named in a list, in a call or in an object, and not where they are read."""
+    model = model_of(TABLES, tmp_path)
+    hints = hints_of(model, [model.file])
+    assert set(hints.texts) == {"colour", "maker"}
+    assert set(hints.columns) == {"colour", "maker", "age", "builder", "drag", "taste"}
+
+
 def test_a_tpu_that_the_program_insists_on(tmp_path: Path) -> None:
     """Protects notebooks for a TPU; where code looks for one and goes on without, it is left to that."""
     found = "    t = tf.distribute.cluster_resolver.TPUClusterResolver()\n    tf.config.experimental_connect_to_cluster(t)\n"

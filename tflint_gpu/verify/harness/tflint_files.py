@@ -29,6 +29,7 @@ IMAGE: tuple[int, ...] = (256, 512, 3)
 INPUT: tuple[int, ...] = ()
 CLASSES = 2
 COLUMNS: tuple[str, ...] = ()
+TEXTS: tuple[str, ...] = ()  # columns that hold words
 SEPARATOR = " "
 FIELDS = 0
 NUMBERS: tuple[int, ...] = ()
@@ -241,12 +242,16 @@ def _line(fields: Sequence[str], row: int) -> str:
 def _write_table(place: str) -> None:
     with open(place, "w") as file:
         file.write(",".join(COLUMNS) + "\n")
-        for row in draw.random((_ROWS, len(COLUMNS))):
-            fields = (
-                str(int(value * CLASSES)) if _OF_CLASSES.search(name) else f"{value:.4f}"
-                for name, value in zip(COLUMNS, row)
-            )
-            file.write(",".join(fields) + "\n")
+        for row in zip(*map(_column, COLUMNS)):
+            file.write(",".join(value if isinstance(value, str) else f"{value:.4g}" for value in row) + "\n")
+
+
+def _column(name: Any) -> Any:
+    """Words, the numbers of classes where the name says so, or any numbers."""
+    if name in TEXTS:
+        return numpy.array(_WORDS[:8])[draw.integers(0, 8, _ROWS)]
+    numbers = draw.random(_ROWS)
+    return (numbers * CLASSES).astype(int) if CLASSES > 1 and _OF_CLASSES.search(str(name)) else numbers
 
 
 def _array(name: str) -> Any:
@@ -319,7 +324,7 @@ def table(function: Callable[..., Any]) -> Callable[..., Any]:
         if not columns:
             raise FileNotFoundError(f"{source} is not here, and nothing says which columns it has")
         tell(f"a table with the columns {', '.join(map(str, columns))} ({os.path.basename(str(source))})")
-        return pandas.DataFrame(draw.random((_ROWS, len(columns))), columns=list(columns))
+        return pandas.DataFrame({name: _column(name) for name in columns})
 
     return read
 
@@ -369,8 +374,8 @@ def _filled(pattern: str) -> str:
             return place
     place = place_of(os.path.join(pattern, "x"))[:-2] if not has_wildcards else place_of(pattern)
     endings = [ending for ending in _IMAGES if pattern.lower().endswith(ending)]
-    if _OF_CHECKPOINTS.search(pattern) and not os.path.splitext(pattern)[1]:
-        tell(tflint_archives.checkpoints(os.path.dirname(place) if has_wildcards else place))
+    if _OF_CHECKPOINTS.search(pattern) and os.path.splitext(pattern)[1] in ("", ".index"):
+        tell(tflint_archives.checkpoints(os.path.dirname(re.split(r"[*?[]", place)[0]) if has_wildcards else place))
         return place
     count = count_of_images()
     paths = [_listed(place, number, has_wildcards) for number in range(count)]

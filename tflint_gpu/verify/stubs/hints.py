@@ -13,7 +13,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, VALUES, last_row_of
+from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, VALUES, last_row_of, text_of
 
 _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
@@ -28,6 +28,7 @@ _WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[
 _HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
 _BOXES = re.compile(r"map\(\s*int\s*,\s*(\w+)\.split\(\s*['\"],['\"]\s*\)[\s)]*for\s+\1\s+in\b")
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
+_OF_WORDS = re.compile(r"""\[(['"])(\w+)\1\]\s*(?:[=!]=\s*['"]|\.str\.)""")
 _LABELS = {
     "categorical_crossentropy": "one-hot",
     "CategoricalCrossentropy": "one-hot",
@@ -55,6 +56,7 @@ class Hints:
         image: height, width and channels of image files.
         classes: how many numbers the model gives for a row.
         columns: of tables.
+        texts: which of them hold words.
         labels: what the loss takes, as `tflint_values.LABELS` has it.
         vocabulary: how many tokens the first layer knows.
         ending: of image files.
@@ -74,6 +76,7 @@ class Hints:
     image: Shape = ()
     classes: int = 0
     columns: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     labels: str = ""
     vocabulary: int = 0
     ending: str = ""
@@ -95,6 +98,7 @@ class Hints:
             (FILES, "INPUT", self.inputs),
             (FILES, "CLASSES", self.classes),
             (FILES, "COLUMNS", self.columns),
+            (FILES, "TEXTS", self.texts),
             (FILES, "SEPARATOR", self.separator),
             (FILES, "FIELDS", self.fields),
             (FILES, "NUMBERS", self.numbers),
@@ -124,12 +128,14 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     image = image or (inputs if len(inputs) == 3 and inputs[2] in (1, 3, 4) else ())
     if image and any(map(_holds_two, files)):
         image = (image[0], 2 * image[1], *image[2:])
+    columns = next((names for file in files for names in reader.columns(file)), ())
+    columns = columns or tuple(dict.fromkeys(name for file in files for name in reader.used_columns(file)))
     return Hints(
         inputs=inputs,
         image=image,
         classes=dense[-1] if dense else 0,
-        columns=next((names for file in files for names in reader.columns(file)), ())
-        or tuple(dict.fromkeys(name for file in files for name in _columns(file))),
+        columns=columns,
+        texts=tuple(dict.fromkeys(name for file in files for name in _texts(file) if name in columns)),
         labels=next((label for file in files for label in reader.labels(file)), ""),
         vocabulary=vocabulary[0] if vocabulary else 0,
         ending=_ending(files),
@@ -220,6 +226,28 @@ class _Reader:
             if last in _LABELS:
                 yield _LABELS[last]
 
+    def used_columns(self, file: File) -> Iterator[str]:
+        """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`.
+
+        They may be in a list, `frame[NUMBERS]`, and come from elsewhere: `frame.pop(table.label)`, `batch[name]`.
+        """
+        for node in file.tree.parents:
+            match node:
+                case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                    yield from self._texts(file, index) if "environ" not in file.code(value) else ()  # of the process
+        for call in file.method_calls("pop", "drop"):
+            if call.args:
+                yield from self._texts(file, call.args[0].value)
+
+    def _texts(self, file: File, expr: cst.BaseExpression) -> Iterator[str]:
+        for origin in self._entry.inference.of(file, expr):
+            node = origin.node
+            listed = [e.value for e in node.elements] if isinstance(node, cst.List | cst.Tuple) else [node]
+            for part in listed if not origin.access_path else ():
+                if isinstance(part, cst.BaseExpression):
+                    texts = self._entry.constants.possible(origin.file, part, origin.context)
+                    yield from (text for text in texts if isinstance(text, str) and text)
+
     def _value(self, file: File, expr: Any) -> Any:
         return None if expr is None else self._entry.value(expr, file)
 
@@ -237,26 +265,17 @@ def _ending(files: Sequence[File]) -> str:
     return f".{named.most_common(1)[0][0]}" if named else ""
 
 
-def _columns(file: File) -> Iterator[str]:
-    """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`.
+def _texts(file: File) -> Iterator[str]:
+    """The columns that hold words: compared with a text, or with one in a row that also has numbers.
 
-    A list of such texts may have a name of its own: `frame[NUMBERS]`.
+    `table["kind"] == "cat"`, `table["kind"].str.lower()`, `{"kind": "cat", "age": 3}`.
     """
-    lists = {
-        node.targets[0].target.value: node.value
-        for node in file.tree.parents
-        if isinstance(node, cst.Assign)
-        and isinstance(node.targets[0].target, cst.Name)
-        and isinstance(node.value, cst.List)
-    }
+    yield from (match[2] for match in _OF_WORDS.finditer(file.source.code))
     for node in file.tree.parents:
-        if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-            if "environ" in file.code(node.value):  # of the process
-                continue
-            index = node.slice[0].slice.value
-            yield from _texts(lists.get(index.value, index) if isinstance(index, cst.Name) else index)
-    for call in file.method_calls("pop", "drop"):
-        yield from (text for arg in call.args[:1] for text in _texts(arg.value))
+        if isinstance(node, cst.Dict):
+            pairs = [(text_of(e.key), e.value) for e in node.elements if isinstance(e, cst.DictElement)]
+            has_numbers = any(isinstance(value, cst.Integer | cst.Float) for _, value in pairs)
+            yield from (name for name, value in pairs if name and has_numbers and text_of(value) is not None)
 
 
 def _fields(file: File) -> Iterator[tuple[str, int, tuple[int, ...]]]:
@@ -298,11 +317,3 @@ def _taken_apart(file: File, rows: str) -> cst.BaseExpression | None:
                 if name == rows:
                     return _target(file.tree.parents[call])
     return None
-
-
-def _texts(value: cst.BaseExpression) -> Iterator[str]:
-    listed = [e.value for e in value.elements] if isinstance(value, cst.List | cst.Tuple) else [value]
-    for item in listed:
-        text = item.evaluated_value if isinstance(item, cst.SimpleString) else None
-        if isinstance(text, str) and text:
-            yield text

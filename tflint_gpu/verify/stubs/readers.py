@@ -201,7 +201,7 @@ def _takes_one_from_reset(file: File) -> bool:
 
 def _is_required_flag(file: File, call: cst.Call) -> bool:
     """Whether a flag of absl must have a value by it, or may name a folder to write to."""
-    if (_literal(argument(call, 0, "name")) or "").endswith(("dir", "folder")):
+    if (text_of(argument(call, 0, "name")) or "").endswith(("dir", "folder")):
         return True
     if (file.name(call.func) or "").rpartition(".")[2].startswith(("mark_flag_as_", "mark_flags_as_")):
         return True
@@ -224,7 +224,7 @@ def _may_be_asked(call: cst.Call) -> bool:
     """Whether an argument turns something on, chooses among a few things, or says when something begins."""
     action, choices = argument(call, 9, "action"), argument(call, 9, "choices")
     is_switch = isinstance(action, cst.SimpleString) and action.evaluated_value == "store_true"
-    return choices is not None or is_switch or any(STARTS.search(_literal(arg.value) or "") for arg in call.args)
+    return choices is not None or is_switch or any(STARTS.search(text_of(arg.value) or "") for arg in call.args)
 
 
 def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
@@ -257,10 +257,11 @@ def last_row_of(file: File) -> int:
 
 def _may_be_known(call: cst.Call) -> bool:
     """Whether a data set of the catalogue is asked for, or one whose name shows when the program runs."""
-    name = _literal(argument(call, 0, "name"))
+    name = text_of(argument(call, 0, "name"))
     return name is None or name.partition(":")[0].partition("/")[0].replace("_corrupted", "") in CATALOGUE
 
 
-def _literal(node: cst.BaseExpression | None) -> str | None:
+def text_of(node: cst.BaseExpression | None) -> str | None:
+    """The text that a literal is; None for anything else."""
     value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
     return value if isinstance(value, str) else None

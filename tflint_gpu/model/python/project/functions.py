@@ -17,6 +17,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     Expression,
     FunctionNode,
     Node,
+    argument,
     dotted_name,
     parameters,
     positional_parameters,
@@ -297,6 +298,13 @@ class Definitions:
 
     def fields(self, cls: Class) -> tuple[str, ...]:
         """The fields of a dataclass or NamedTuple, in the order of its constructor's arguments; else none."""
+        named = [
+            argument(base.value, 1, "field_names")
+            for base in cls.node.bases
+            if isinstance(base.value, cst.Call) and cls.file.name(base.value.func) == "collections.namedtuple"
+        ]
+        if named and isinstance(named[0], cst.SimpleString):
+            return tuple(str(named[0].evaluated_value).replace(",", " ").split())
         is_record = any(cls.file.name(base.value) in _RECORD_BASES for base in cls.node.bases) or any(
             (dotted_name(function_of(d)) or "") in _RECORDS or cls.file.name(function_of(d)) in _RECORDS
             for d in cls.node.decorators
