@@ -500,6 +500,19 @@ def test_an_agent_learns_soon(tmp_path: Path) -> None:
     assert "tflint_environment.ASKED = {'train_start': 100}" in text
 
 
+def test_an_agent_learns_soon_within_the_measured_loop(tmp_path: Path) -> None:
+    """Protects findings below the loop that is measured: the condition lies between the two."""
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--warmup', type=int, default=2000)\n"
+        "args = parser.parse_args()\nclass Agent:\n    def learn(self):\n        update(7)\n"
+        "    def rest(self, days):\n        if len(days) >= args.warmup:\n            self.learn()\n"
+        "agent = Agent()\nfor day in place(range(9)):\n    agent.rest([day])\n"
+    )
+    project = Files(tmp_path, main=code)
+    text = project.extract(flagged=(project.call("update(7)"),)).before.files["main.py"]
+    assert "tflint_environment.ASKED = {'warmup': 100}" in text
+
+
 def test_loops_that_ask_whether_to_go_on_are_short(tmp_path: Path) -> None:
     """Protects the user's time where agents learn in a method, until an episode is over."""
     code = (

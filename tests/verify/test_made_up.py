@@ -46,7 +46,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     png = types.SimpleNamespace(numpy=lambda: b"an image")
     tensorflow = types.SimpleNamespace(
         autograph=types.SimpleNamespace(experimental=unconverted),
-        io=types.SimpleNamespace(encode_png=lambda image: png, encode_jpeg=lambda image: png),
+        image=types.SimpleNamespace(encode_png=lambda image: png, encode_jpeg=lambda image: png),  # as in 2.0
         constant=lambda value: value,
         init_scope=contextlib.nullcontext,
     )

@@ -52,6 +52,9 @@ ROUTES = {
     "class A:\n    def f(self): place()\nclass B(A): pass\nclass C(B): pass\nC()": [["C() ...", "place()"]],
     "class A:\n    def f(self): place()\ndef make(): return A()\nx = make()": [["make() ...", "A() ...", "place()"]],
     "def f(x): place()\nuse(loss=f)": [["use(loss=f) ...", "place()"]],
+    "from threading import Thread\ndef f(x): place()\nt = Thread(target=f, args=(1,))\nt.start()": [
+        ["Thread(target=f, args=(1,)) ...", "place()"]
+    ],
     "ds.map(lambda x: place())": [["lambda x: place() ...", "place()"]],
     "def f():\n    ds.map(lambda x: place())\nf()": [["f() ...", "lambda x: place() ...", "place()"]],
 }

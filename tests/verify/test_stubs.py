@@ -438,6 +438,34 @@ def test_fields_of_which_numbers_are_made(tmp_path: Path) -> None:
     assert (hints.fields, hints.numbers) == (3, (0, 2))
 
 
+PICKED = {
+    "row = line.strip().split(',')\nx = row[0], float(row[2])": (",", 3, (2,)),
+    "def read(line):\n    parts = tf.strings.split([line], sep=';').values\n    return parts[1], parts[2:]": (
+        ";",
+        2 + 4,
+        (),
+    ),
+    "words = tf.string_split([line], '|').values\ny = tf.strings.to_number(words[1:], tf.float32)": (
+        "|",
+        5,
+        (1, 2, 3, 4),
+    ),
+    "row = line.split(';')\nnumbers = list(map(int, row[1:]))\nname = table['name']": ("", 0, ()),
+    "parts = path.split('/')\nname = parts[3]": ("", 0, ()),
+    "row = line.split(',')\nuse(row[0])": ("", 0, ()),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), PICKED.items())
+def test_fields_that_are_picked_one_by_one(
+    code: str, expected: tuple[str, int, tuple[int, ...]], tmp_path: Path
+) -> None:
+    """Protects tables without names for their columns; parts of paths, and what has columns, are not such lines."""
+    model = model_of(f"import tensorflow as tf\ntf.keras.layers.Dense(4)\n{code}\n", tmp_path)
+    hints = hints_of(model, [model.file])
+    assert (hints.separator, hints.fields, hints.numbers) == expected
+
+
 def test_another_name_for_what_opens_files(tmp_path: Path) -> None:
     """Protects modules that put something of their own in the place of `open`, and read with the old one."""
     code = "plain = open\nclass open:\n    def __init__(self, path):\n        self.file = plain(path)\n"
@@ -459,6 +487,9 @@ OLD = {
     "c.get_initial_state(batch_size=3, dtype=d)": "dtype=",
     "import keras\nl = keras.layers.LSTM(3, batch_input_shape=(1, 2, 3))": "batch_input_shape=",
     "import tensorflow as tf\nloss = tf.keras.losses.mean_squared_error": "tf.keras.losses.mean_squared_error",
+    "import tensorflow.keras.metrics as m\nloss = m.log_cosh(a, b)": "m.log_cosh",
+    "from tensorflow import keras\nloss = keras.losses.kl_divergence(a, b)": "keras.losses.kl_divergence",
+    "from tensorflow.keras.losses import mean_absolute_error as mae": "keras.losses.mean_absolute_error",
 }
 
 
@@ -474,6 +505,7 @@ def test_signs_of_keras_2(code: str, sign: str, tmp_path: Path) -> None:
         "import keras\no = keras.optimizers.Adam(learning_rate=0.1)",
         "import keras\ne = keras.layers.Embedding(10, output_dim=3)",
         "from keras.preprocessing import image_dataset_from_directory",
+        "from keras import losses\nloss = losses.mean_squared_error(a, b)",
     ],
 )
 def test_what_keras_3_has_too_is_no_sign(code: str, tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def test_whose_exception_it_is() -> None:
     assert may_concern(f"{head}AttributeError: 'Recall' object has no attribute 'reset_states'\n", "keras")
     assert may_concern(f"{head}AttributeError: 'tuple' object has no attribute 'as_list'\n", "keras")
     assert not may_concern(f"{head}AttributeError: 'NoneType' object has no attribute 'shape'\n", "keras")
+    assert may_concern(f"{head}ValueError: not enough values to unpack (expected 3, got 1)\n", "keras")
     assert not may_concern("", "keras")
     walks = '  File "/lib/site-packages/optree/ops.py", line 7, in tree_map\n    return map(\n'
     assert may_concern(f"{head}{inside}{walks}ValueError: Invalid dtype: str7\n", "keras")

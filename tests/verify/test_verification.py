@@ -19,7 +19,7 @@ from tflint_gpu.verify.execution.worker import Outcome, run_program
 from tflint_gpu.verify.experiments import bench as bench_module
 from tflint_gpu.verify.experiments.bench import Bench, verify
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
-from tflint_gpu.verify.slicing.extract import NotExtractable, Pair, Program
+from tflint_gpu.verify.slicing.extract import OLD_KERAS, NotExtractable, Pair, Program
 from tflint_gpu.verify.slicing.routes import Start
 from tflint_gpu.verify.statistics.statistics import Verdict
 
@@ -148,6 +148,24 @@ def test_another_way_to_the_place_is_taken_where_one_does_not_run(runs: bool, mo
     result = verdict(dataclasses.replace(case(program(), program()), pair=pairs[0]), Setup(runs=3))
     assert result.verdict.verdict == ("confirmed" if runs else "not run")
     assert result.case.failed == (tuple(ways[:2]) if runs else ())
+
+
+@pytest.mark.parametrize("package", ["", "keras", "tf_keras"])
+def test_another_way_is_taken_with_the_keras_that_came_further(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the budget: what Keras 3 refuses on one way it refuses on the next, if Keras 2 went past it."""
+    refused = {"p.py": f"import {package}\n{package}.f()", f"{package}/__init__.py": "def f(): raise ValueError('no')"}
+    second = Program("p.py", {**refused, f"{OLD_KERAS}.py": ""}) if package else program(line="open('model.pb')")
+    seen: list[Case] = []
+
+    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+        seen.append(one)
+        flagged = program(step=0.1) if one.failed else second
+        return Pair(flagged, program(), (), (Path("second.py" if one.failed else "first.py"), Start(())))
+
+    monkeypatch.setattr("tflint_gpu.verify.experiments.bench.pair_of", pair)
+    assert verdict(case(FAILS_IN_KERAS, program()), Setup(runs=3)).verdict.verdict == "confirmed"
+    assert [bool(one.failed) for one in seen] == [False, True]
+    assert bool(seen[1].old_keras) is not bool(package)
 
 
 @pytest.mark.parametrize("is_cut", [True, False])

@@ -9,7 +9,10 @@ _LONGEST_TEXT = 2_000
 _HEADING = re.compile(r"^(?:  \+ Exception Group )?Traceback \(most recent call last\):\n(?=  )", re.MULTILINE)
 _FRAME = re.compile(r'^  File "([^"\n]*)", line \d+', re.MULTILINE)
 _EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(?:: ?(.*))?", re.DOTALL)
-_LACKING = re.compile(r"AttributeError: '(?!NoneType')[\w.]+' object has no attribute ")
+_OTHERWISE = re.compile(
+    r"AttributeError: '(?!NoneType')[\w.]+' object has no attribute "
+    r"|ValueError: (?:too many|not enough) values to unpack "
+)
 
 
 def exception_in(stderr: str) -> tuple[str | None, str]:
@@ -38,10 +41,10 @@ def exception_in(stderr: str) -> tuple[str | None, str]:
 
 def may_concern(stderr: str, package: str) -> bool:
     """Whether the exception that ended a program may be the doing of a package: it was running, the exception is about
-    it, or an object, perhaps one of its own, lacks an attribute."""
+    it, or an object, perhaps one of its own, lacks an attribute or has another number of parts."""
     headings = list(_HEADING.finditer(stderr))
     last = stderr[headings[-1].end() :] if headings else ""
     message = last.rpartition("\n  ")[2].partition("\n")[2]
     is_named = re.search(rf"'(?:\w+\.)*{package}\.", message) is not None  # `tensorflow.python.keras`
     frames = [path.replace("\\", "/") for path in _FRAME.findall(last)]
-    return is_named or _LACKING.match(message) is not None or any(f"/{package}/" in path for path in frames)
+    return is_named or _OTHERWISE.match(message) is not None or any(f"/{package}/" in path for path in frames)

@@ -138,8 +138,10 @@ class Bench:
             return False
         while case.pair is not None and case.pair.approach is not None and len(case.failed) < _MOST_WAYS:
             self.tried.append(case.pair.before)
+            # What ended elsewhere is past what Keras 3 refuses, and other ways come by there, too.
+            old_keras = self.old_keras if self.keras_said else case.old_keras
             case = dataclasses.replace(
-                case, failed=(*case.failed, case.pair.approach), old_keras=self.old_keras, is_calibrated=False
+                case, failed=(*case.failed, case.pair.approach), old_keras=old_keras, is_calibrated=False
             )
             try:
                 case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
@@ -311,7 +313,7 @@ class Bench:
     def _with_place(self, sample: Sample, outcome: Outcome) -> Sample:
         """The sample with the user's line that raised, unless that is the flagged one."""
         crash, experiment = sample.run.crash, self.case.experiment
-        if crash is not None and may_concern(outcome.stderr, "keras"):
+        if crash is not None and any(may_concern(outcome.stderr, package) for package in ("keras", "tf_keras")):
             self.keras_said = f"{crash.exception}: {crash.text.partition(chr(10))[0]}"
         if crash is None or experiment is None or experiment.file is None:
             return sample

@@ -201,7 +201,7 @@ def _made(path: Any) -> str | None:
 
 def write_image(place: str, ending: str) -> None:
     image = draw.integers(0, 256, IMAGE).astype("uint8")
-    encode = tf.io.encode_jpeg if ending in (".jpg", ".jpeg") else tf.io.encode_png
+    encode = tf.image.encode_jpeg if ending in (".jpg", ".jpeg") else tf.image.encode_png  # in `tf.io` since 2.1
     with open(place, "wb") as file, tf.init_scope():  # what asks for it may be traced
         file.write(encode(tf.constant(image)).numpy())
 

@@ -355,7 +355,9 @@ class _Cut:
         lines = [f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}"]
         lines += hints_of(self.entry, files).settings()
         measured = [Stop(probe.file, probe.node) for probe in self.experiment.probes if not probe.optional]
-        asked = {**dict(asked_of_callers(self.entry, measured)), **dict(asked_settings((*self.start.route, *measured)))}
+        flagged = [Stop(file, node) for file, node in self.experiment.flagged]
+        asked = dict(asked_of_callers(self.entry, (*measured, *flagged)))
+        asked.update(asked_settings((*self.start.route, *measured)))
         lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
         lines += [f"{ABSENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
         names = ", ".join(map(repr, self._recorders))

@@ -58,10 +58,8 @@ _NAMES = (
 
 
 # Keras 3 has them in `keras.losses`, and not in `tf.keras.losses`.
-_LOSSES = re.compile(
-    r"\btf\.keras\.(?:losses|metrics)\.(?:kl_divergence|log_cosh|"
-    r"mean_(?:squared|absolute)(?:_percentage|_logarithmic)?_error)\b"
-)
+_LOSS = re.compile(r"kl_divergence|log_cosh|mean_(?:squared|absolute)(?:_percentage|_logarithmic)?_error")
+_LOSSES = re.compile(rf"tensorflow\.keras\.(?:losses|metrics)\.(?:{_LOSS.pattern})")
 _RESHAPE = "(lambda new: lambda array, *shape, newshape=None, **more: new(array, *(shape or [newshape]), **more))"
 # A table in parts, as before NumPy 2: `train, test = np.split(table.sample(frac=1), [int(0.8 * len(table))])`.
 _SPLIT = (
@@ -102,16 +100,17 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
     for bindings in file.tree.root.bindings.values():
         for binding in bindings:
             name = canonical(binding.target) if binding.kind == "import" else ""
-            if any(
+            if _LOSSES.fullmatch(binding.target) or any(
                 name == old_name or (old_name.endswith(".*") and f"{name}.".startswith(old_name[:-1]))
                 for old_name in _NAMES
             ):
                 yield binding.node, name
     for call in file.calls(*_NAMES):
         yield call, file.code(call.func)
-    if _LOSSES.search(file.source.code):
-        for node in file.tree.nodes(Attribute):
-            if _LOSSES.fullmatch(file.code(node)):
+    for node in file.tree.nodes(Attribute):
+        if _LOSS.fullmatch(node.attr.value):
+            first, _, rest = file.code(node).partition(".")
+            if any(_LOSSES.fullmatch(f"{binding.target}.{rest}") for binding in file.tree.root.bindings.get(first, ())):
                 yield node, file.code(node)
 
 

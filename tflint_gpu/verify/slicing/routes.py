@@ -152,7 +152,8 @@ def _before(entry: Model, file: File, function: FunctionNode) -> Iterator[Stop]:
     calls = [(site, call) for site, call in _calls(entry, file, function) if site in (file, entry.file)]
     makes = function.name.value == "__init__"
     for site, call in calls:
-        yield Stop(site, call, forward=makes)
+        is_target = any(arg.keyword is not None and arg.keyword.value == "target" for arg in call.args)
+        yield Stop(site, call, forward=makes or is_target)  # a thread is made here, and started later
     owner = file.tree.class_of(function)
     if owner is not None:
         yield from _constructions(entry, Class(file, owner))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import libcst as cst
@@ -27,6 +28,10 @@ _BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECAS
 _WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[1\]")
 _HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
 _BOXES = re.compile(r"map\(\s*int\s*,\s*(\w+)\.split\(\s*['\"],['\"]\s*\)[\s)]*for\s+\1\s+in\b")
+_SPLITS = ("tf.strings.split", "tf.string_split", "tf.compat.v1.string_split")
+_BETWEEN = (",", ";", "\t", "|", " ")  # fields, and not the parts of a path
+# `words[0]`, `float(words[1])`, `tf.strings.to_number(words[2:], tf.float32)`
+_PICK = r"(\b(?:int|float|to_number)\(\s*|\bmap\((?:int|float),\s*)?\b{}\[(\d+)(:?)\]"
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
 _OF_WORDS = re.compile(r"""\[(['"])(\w+)\1\]\s*(?:[=!]=\s*['"]|\.str\.)""")
 _LABELS = {
@@ -121,19 +126,22 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     """What the files of a program say, the one that is run first."""
     reader = _Reader(entry)
     dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
-    separator, fields, numbers = next((field for file in files for field in _fields(file)), ("", 0, ()))
+    classes = dense[-1] if dense else 0
+    columns = next((names for file in files for names in reader.columns(file)), ())
+    columns = columns or tuple(dict.fromkeys(name for file in files for name in reader.used_columns(file)))
+    known = (field for file in files for field in _fields(file))
+    picked = (field for file in files if not columns for field in _picked_fields(file, max(classes, 1)))
+    separator, fields, numbers = next(chain(known, picked), ("", 0, ()))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
     inputs = next((shape for file in files for shape in reader.input_shapes(file)), ())
     image = next((shape for file in files for shape in reader.image_shapes(file)), ())
     image = image or (inputs if len(inputs) == 3 and inputs[2] in (1, 3, 4) else ())
     if image and any(map(_holds_two, files)):
         image = (image[0], 2 * image[1], *image[2:])
-    columns = next((names for file in files for names in reader.columns(file)), ())
-    columns = columns or tuple(dict.fromkeys(name for file in files for name in reader.used_columns(file)))
     return Hints(
         inputs=inputs,
         image=image,
-        classes=dense[-1] if dense else 0,
+        classes=classes,
         columns=columns,
         texts=tuple(dict.fromkeys(name for file in files for name in _texts(file) if name in columns)),
         labels=next((label for file in files for label in reader.labels(file)), ""),
@@ -294,6 +302,31 @@ def _fields(file: File) -> Iterator[tuple[str, int, tuple[int, ...]]]:
             parts = (rf"\b(?:int|float)\({re.escape(file.code(element.value))}\)" for element in target.elements)
             numbers = (index for index, number in enumerate(parts) if re.search(number, file.source.code))
             yield between, len(target.elements), tuple(numbers)
+
+
+def _picked_fields(file: File, rest: int) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """The same where fields are picked one by one: `row = tf.strings.split(line, ",")`, then `row[0]` and `row[2:]`.
+
+    Arguments:
+        rest: how many fields `row[2:]` has.
+    """
+    for call in (*file.method_calls("split"), *file.calls(*_SPLITS)):
+        given = argument(call, 1 if file.name(call.func) in _SPLITS else 0, "sep")
+        between = given.evaluated_value if isinstance(given, cst.SimpleString) else None
+        parent = file.tree.parents[call]
+        while isinstance(parent, cst.Attribute | cst.Call):  # `.values`, `.to_tensor()`
+            parent = file.tree.parents[parent]
+        target = _target(parent)
+        if between in _BETWEEN and isinstance(target, cst.Name):
+            function = file.tree.function(call)
+            code = file.source.code if function is None else file.code(function)
+            picks = [
+                (range(int(first), int(first) + (rest if is_open else 1)), is_number)
+                for is_number, first, is_open in re.findall(_PICK.format(target.value), code)
+            ]
+            count = max((span.stop for span, _ in picks), default=0)
+            if count > 1:
+                yield between, count, tuple(sorted({n for span, is_number in picks if is_number for n in span}))
 
 
 def _keys(file: File) -> Iterator[str]:
