@@ -355,7 +355,7 @@ def test_files_of_the_format_of_mnist(beside: Beside) -> None:
 @pytest.mark.parametrize(("encoding", "key"), [("latin-1", "labels"), ("bytes", b"labels")])
 def test_archives_of_cifar(encoding: str, key: Any, beside: Beside) -> None:
     """Protects loaders that fetch, unpack and unpickle the data sets themselves, as Python 2 wrote them."""
-    path, _ = beside.files.retrieved(fail)("https://a.b/cifar-10-python.tar.gz", "data/cifar-10-python.tar.gz")
+    path, _ = beside.environment.retrieved(fail)("https://a.b/cifar-10-python.tar.gz", "data/cifar-10-python.tar.gz")
     with tarfile.open(path) as archive:
         archive.extractall("data", filter="data")
     with beside.files.reading(open)("data/cifar-10-batches-py/data_batch_5", "rb") as file:
@@ -517,7 +517,7 @@ def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pyte
     assert list(beside.files.table(fail)("b.csv", names=["x"])) == ["x"]
     assert "a table with the columns x (b.csv)" in beside.told
     beside.files.COLUMNS, beside.files.CLASSES = ("petal_width", "species"), 3
-    written = [line.split(",") for line in Path(beside.files.fetched(fail)("iris.csv")).read_text().splitlines()]
+    written = [line.split(",") for line in Path(beside.environment.fetched(fail)("iris.csv")).read_text().splitlines()]
     assert written[0] == ["petal_width", "species"] and {row[1] for row in written[1:]} == {"0", "1", "2"}
     beside.files.COLUMNS = ()
     with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
@@ -549,9 +549,13 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
 
 def test_nothing_is_fetched(beside: Beside) -> None:
     """Protects the network: addresses give files that are made up, weights that are not here are left out."""
-    assert Path(beside.files.fetched(fail)("words.txt", "https://a.b/words.txt")).is_file()
-    path, _ = beside.files.retrieved(fail)("https://a.b/c.txt")
+    assert Path(beside.environment.fetched(fail)("words.txt", "https://a.b/words.txt")).is_file()
+    path, _ = beside.environment.retrieved(fail)("https://a.b/c.txt")
     assert Path(path).is_file()
+    answer = beside.environment.answered(fail)("https://a.b/words.txt?raw=1", timeout=3)
+    assert answer.ok and answer.read().decode() == answer.text and len(answer.text.splitlines()) > 9
+    with pytest.raises(FileNotFoundError, match="is not asked"):
+        beside.environment.answered(fail)("https://a.b/c.unknown")
     assert beside.environment.weights(fail)("best.h5") is None and beside.environment.left_out(fail)("wget x") == 0
     assert "trained weights: the model has its first ones" in beside.told
 

@@ -296,6 +296,7 @@ READERS = {
     "import pandas as pd\nx = pd.read_csv('http://a/b.csv')": "table",
     "import cv2\nx = cv2.imread('a.png')": "picture",
     "x = open('a.txt').read()": "reading",
+    "import requests\nx = requests.get('http://a/b.txt').text": "answered",
     "import glob\nx = glob.glob('a/*.png')": "listing",
     "import tensorflow as tf\nx = tf.keras.utils.get_file('a.txt', 'http://a')": "fetched",
     "import tensorflow as tf\nx = tf.data.TFRecordDataset('a')": "records",

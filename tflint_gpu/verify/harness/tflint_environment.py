@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import re
 import sys
+import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy
 import tensorflow as tf
+import tflint_archives
 import tflint_files
-from tflint_files import existing, is_path, tell
+from tflint_files import existing, is_path, made, place_of, tell
 
 _ATARI = (210, 160, 3)
 # Those that gym registered of the Atari 2600 (gym/envs/__init__.py of 0.21).
@@ -346,3 +348,38 @@ def _of_flag(flag: Any) -> str:
     if choices:
         return str(choices[0])
     return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), f"made_up_{flag.name}")
+
+
+def fetched(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `keras.utils.get_file`: nothing is fetched, the file is made up."""
+
+    def get_file(fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any) -> str:
+        name = os.path.basename(str(fname or origin))
+        path = os.path.join("datasets", name)
+        place: str = existing(path) or made(path) or place_of(path)
+        return place
+
+    return get_file
+
+
+def retrieved(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `urllib.request.urlretrieve` and its kin."""
+
+    def retrieve(url: Any, filename: Any = None, *args: Any, **kwargs: Any) -> Any:
+        path = filename or kwargs.get("out") or os.path.basename(str(url))
+        return existing(path) or made(path) or place_of(path), None
+
+    return retrieve
+
+
+def answered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `requests.get` and `urllib.request.urlopen`: nothing is asked, the answer is a made-up file."""
+
+    def get(url: Any, *args: Any, **kwargs: Any) -> Any:
+        path = urllib.parse.urlparse(str(getattr(url, "full_url", url))).path
+        place = fetched(function)(os.path.basename(path) or "page.txt")
+        if not os.path.isfile(place):
+            raise FileNotFoundError(f"{url} is not asked, and nothing says what it gives")
+        return tflint_archives.Answer(place)
+
+    return get

@@ -90,13 +90,13 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, bytes, os.PathLike))
 
 
-def reading(function: Callable[..., Any], made: Callable[[Any], str | None] | None = None) -> Callable[..., Any]:
+def reading(function: Callable[..., Any], make: Callable[[Any], str | None] | None = None) -> Callable[..., Any]:
     """Stand for a function that reads a file or folder, given by its first argument.
 
     Arguments:
-        made: writes a file that is not here; by default what its ending tells.
+        make: writes a file that is not here; by default what its ending tells.
     """
-    make = made or _made
+    make = make or made
 
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
@@ -118,7 +118,7 @@ def reading(function: Callable[..., Any], made: Callable[[Any], str | None] | No
 def reading_itself(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `path.read_text` and its kin, which read the file that they are of."""
     path = getattr(function, "__self__", None)
-    place = (existing(path) or _made(path)) if isinstance(path, pathlib.Path) else None
+    place = (existing(path) or made(path)) if isinstance(path, pathlib.Path) else None
     read: Callable[..., Any] = function if place is None else getattr(pathlib.Path(place), function.__name__)
     return read
 
@@ -166,14 +166,14 @@ def read_bytes(function: Callable[..., Any]) -> Callable[..., Any]:
     def read(filename: Any, *args: Any, **kwargs: Any) -> Any:
         name = filename.numpy() if hasattr(filename, "numpy") else filename
         if is_path(name) and existing(name) is None:
-            filename = _made(name) or filename
+            filename = made(name) or filename
         return function(filename, *args, **kwargs)
 
     converted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(read)
     return converted
 
 
-def _made(path: Any) -> str | None:
+def made(path: Any) -> str | None:
     """A file of the kind that its ending tells; None where nothing can be made up."""
     ending = os.path.splitext(os.fsdecode(path))[1].lower()
     place = place_of(path)
@@ -329,27 +329,6 @@ def table(function: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def fetched(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `keras.utils.get_file`: nothing is fetched, the file is made up."""
-
-    def get_file(fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any) -> str:
-        name = os.path.basename(str(fname or origin))
-        path = os.path.join("datasets", name)
-        return existing(path) or _made(path) or place_of(path)
-
-    return get_file
-
-
-def retrieved(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `urllib.request.urlretrieve` and its kin."""
-
-    def retrieve(url: Any, filename: Any = None, *args: Any, **kwargs: Any) -> Any:
-        path = filename or kwargs.get("out") or os.path.basename(str(url))
-        return existing(path) or _made(path) or place_of(path), None
-
-    return retrieve
-
-
 def listing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for what lists the files of a folder or of a pattern: where there are none, images are made up."""
 
@@ -385,7 +364,7 @@ def _filled(pattern: str) -> str:
     for path in paths:
         if os.path.splitext(path)[1].lower() in _IMAGES:
             write_image(path, os.path.splitext(path)[1].lower())
-        elif _made(path) is None:
+        elif made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
     named = pattern.replace(_HERE + os.sep, "", 1)
     tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({named})")

@@ -43,6 +43,7 @@ _AROUND = {
     "table": "pandas.read_csv pandas.read_table pandas.read_excel pandas.read_parquet",
     "fetched": "keras.utils.get_file keras.utils.data_utils.get_file",
     "retrieved": "urllib.request.urlretrieve wget.download gdown.download",
+    "answered": "requests.get urllib.request.urlopen",
     "left_out": "os.system",
     "unshown": "cv2.imshow cv2.namedWindow cv2.destroyAllWindows cv2.waitKey",
     "camera": "cv2.VideoCapture",
@@ -79,7 +80,8 @@ _MODULE_OF = (
     (
         ENVIRONMENT,
         (
-            "left_out unshown camera weights loaded environment old_environment arguments flags old_optimizer refused"
+            "left_out unshown camera weights loaded environment old_environment arguments flags old_optimizer refused "
+            "fetched retrieved answered"
         ).split(),
     ),
 )
