@@ -577,6 +577,11 @@ train, info = tflint_values.catalogued("mnist", split="train", as_supervised=Tru
 tflint_files.BATCH = 50
 assert len(list(tflint_values.catalogued("cycle_gan", split="trainA").batch(50))) == 1
 assert next(iter(tflint_values.catalogued("cifar10", split="test")))["id"].dtype == tf.string
+assert next(iter(tflint_values.catalogued("made up", split="test")))["image"].shape == (32, 32, 3)
+tflint_archives.LAST_ROW = 300
+pictures, numbers = tflint_values.catalogued("mnist", split="test", batch_size=-1, as_supervised=True)
+assert min(tf.math.bincount(tf.cast(numbers, tf.int32))) > 300 and len(pictures) == len(numbers)
+tflint_archives.LAST_ROW = 0
 steps = int(tflint_values.builder("cifar10").info.splits["train"].num_examples * (1 - 0.95)) // 50
 assert steps == 1, "a twentieth is a batch"
 noisy = tflint_values.builder("cifar10_corrupted/fog_1").as_dataset(split="test", as_supervised=True)
