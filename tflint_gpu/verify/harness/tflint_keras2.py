@@ -15,8 +15,6 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-# TensorFlow reads it when it is imported; TensorFlow 2.15 and older have Keras 2 in any case.
-os.environ["TF_USE_LEGACY_KERAS"] = "1"
 _INNER = "tensorflow.python.keras"
 
 
@@ -39,5 +37,18 @@ class _KerasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """It was executed under its own name."""
 
 
-if importlib.util.find_spec("tf_keras") is not None:
+def _is_keras_3() -> bool:
+    try:
+        from importlib.metadata import version
+
+        return not version("keras").startswith(("1.", "2."))
+    except ImportError:  # of Python 3.7, which TensorFlow left before Keras 3 was there; or no Keras of its own
+        return False
+
+
+# TensorFlow reads it when it is imported. 2.15 would look for tf_keras, too, and has Keras 2 in any case.
+_HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
+if _HAS_TF_KERAS or _is_keras_3():
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
+if _HAS_TF_KERAS:
     sys.meta_path.insert(0, _KerasFinder())
