@@ -372,7 +372,6 @@ def _filled(pattern: str) -> str:
         if glob.glob(place) if has_wildcards else os.path.isdir(place):
             return place
     place = place_of(os.path.join(pattern, "x"))[:-2] if not has_wildcards else place_of(pattern)
-    endings = [ending for ending in _IMAGES if pattern.lower().endswith(ending)]
     if _OF_CHECKPOINTS.search(pattern) and os.path.splitext(pattern)[1] in ("", ".index"):
         tell(tflint_archives.checkpoints(os.path.dirname(re.split(r"[*?[]", place)[0]) if has_wildcards else place))
         return place
@@ -382,19 +381,20 @@ def _filled(pattern: str) -> str:
         name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, *within)
         folder, last = os.path.split(name)
         folder = folder.replace("*", f"class_{number % CLASSES}")
-        path = os.path.join(folder, last.replace("*", f"{number:03d}"))
+        path = os.path.join(folder, re.sub(r"(\.\w+)\*$", r"\1", last).replace("*", f"{number:03d}"))
         path = path if os.path.splitext(path)[1] else path + ENDING
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.path.splitext(path)[1].lower() in _IMAGES:
-            write_image(path, os.path.splitext(path)[1].lower())
+        ending = os.path.splitext(path)[1].lower()
+        if ending in _IMAGES:
+            write_image(path, ending)
         elif _made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
-    named = pattern.replace(_HERE + os.sep, "", 1)
-    tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({named})")
+    if ending in _IMAGES:
+        named = pattern.replace(_HERE + os.sep, "", 1)
+        tell(f"{count} {ending} images of {'x'.join(map(str, IMAGE))} ({named})")
     return place
 
 
 def count_of_images() -> int:
     """How many images there are: two whole batches, if that is not too much to write."""
-    sides = IMAGE[0] * IMAGE[1]
-    return max(_FILES, min(2 * BATCH, _MOST_PIXELS // sides))
+    return max(_FILES, min(2 * BATCH, _MOST_PIXELS // (IMAGE[0] * IMAGE[1])))
