@@ -11,6 +11,7 @@ import pickle
 import sys
 import tarfile
 import types
+import wave
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -534,6 +535,10 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
     beside.files.BATCH, beside.files.IMAGE = 64, (8, 8, 3)
     assert len(beside.files.listing(glob.glob)("small/*.jpg")) == 128, "two whole batches"
     beside.files.BATCH = 0
+    assert not any(".mid" in text for text in beside.told)
+    tracks = beside.files.listing(glob.glob)("songs/*.mid*")
+    assert len(tracks) == 12 and all(Path(track).read_bytes()[:4] == b"MThd" for track in tracks)
+    assert [text for text in beside.told if ".mid" in text] == [".mid files of 600 notes"]
     assert all(name.endswith(".png") for name in beside.files.listing(os.listdir)("others"))
     place = beside.values.image_folder(lambda directory: directory)("train")
     assert sorted(one.name for one in Path(place).iterdir()) == ["class_00", "class_01", "class_02"]
@@ -545,6 +550,12 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
     assert beside.files.listing(os.listdir)("mine") == [], "a folder that is there is what it is"
     (tmp_path / "rows_00.csv").write_text("1,2\n")
     assert beside.files.listing(glob.glob)("rows_00.csv") == ["rows_00.csv"], "neither is a file a folder"
+
+
+def test_sounds_are_made_up(beside: Beside) -> None:
+    """Protects programs that listen: a second of sound, as Python's own reader takes it."""
+    with wave.open(beside.files.reading(lambda path: path)("voices/yes.wav")) as sound:
+        assert (sound.getnchannels(), sound.getsampwidth(), sound.getnframes()) == (1, 2, sound.getframerate())
 
 
 def test_nothing_is_fetched(beside: Beside) -> None:

@@ -11,7 +11,9 @@ import json
 import os
 import pickle
 import string
+import struct
 import tarfile
+import wave
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +28,7 @@ KEYS: tuple[str, ...] = ()
 
 _ROWS = 1000
 _TEXTS, _WORDS, _IMAGES = 1024, 10_000, 50
+_NOTES, _TICKS, _RATE = 600, 240, 16_000  # of a piece of music; ticks are half of a beat, the rate is in hertz
 _draw = numpy.random.default_rng(1)
 
 # The folder in each archive, its files, and the names and numbers of classes of its labels, as
@@ -93,11 +96,29 @@ def written(place: str) -> str:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])
         return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
+    ending = os.path.splitext(name)[1]
+    if ending in (".mid", ".midi"):
+        with open(place, "wb") as music:
+            music.write(_music())
+        return f"{ending} files of {_NOTES} notes"
+    if ending == ".wav":
+        with wave.open(place, "wb") as sound:
+            sound.setparams((1, 2, _RATE, _RATE, "NONE", ""))
+            sound.writeframes(_draw.integers(-(2**12), 2**12, _RATE).astype("<i2").tobytes())
+        return f"{ending} files of a second at {_RATE} Hz"
     if KEYS and os.path.splitext(name)[1] in (".json", ".jsonl"):
         with open(place, "w") as text:
             text.writelines(json.dumps({key: _under(key, row) for key in KEYS}) + "\n" for row in range(_TEXTS))
         return f"{_TEXTS} lines of objects with {', '.join(KEYS)} ({name})"
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
+
+
+def _music() -> bytes:
+    """A track of single notes, as https://www.midi.org's Standard MIDI Files 1.0 describes it."""
+    delay = bytes([0x80 | _TICKS >> 7, _TICKS & 127])
+    notes = (bytes([0, 0x90, pitch, 80]) + delay + bytes([0x80, pitch, 0]) for pitch in _draw.integers(40, 90, _NOTES))
+    track = b"\x00\xc0\x00" + b"".join(notes) + b"\x00\xff\x2f\x00"
+    return struct.pack(">4sIHHH", b"MThd", 6, 0, 1, 2 * _TICKS) + struct.pack(">4sI", b"MTrk", len(track)) + track
 
 
 def _under(key: str, row: int) -> str:

@@ -352,7 +352,6 @@ def _filled(pattern: str) -> str:
         if glob.glob(place) if has_wildcards else os.path.exists(place):
             return place
     place = place_of(os.path.join(pattern, "x"))[:-2] if not has_wildcards else place_of(pattern)
-    endings = [ending for ending in _IMAGES if pattern.lower().endswith(ending)]
     if _OF_CHECKPOINTS.search(pattern) and os.path.splitext(pattern)[1] in ("", ".index"):
         tell(tflint_archives.checkpoints(os.path.dirname(re.split(r"[*?[]", place)[0]) if has_wildcards else place))
         return place
@@ -362,12 +361,14 @@ def _filled(pattern: str) -> str:
         empty_records.extend(paths)
         return place
     for path in paths:
-        if os.path.splitext(path)[1].lower() in _IMAGES:
-            write_image(path, os.path.splitext(path)[1].lower())
+        ending = os.path.splitext(path)[1].lower()
+        if ending in _IMAGES:
+            write_image(path, ending)
         elif made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
-    named = pattern.replace(_HERE + os.sep, "", 1)
-    tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({named})")
+    if ending in _IMAGES:
+        named = pattern.replace(_HERE + os.sep, "", 1)
+        tell(f"{count} {ending} images of {'x'.join(map(str, IMAGE))} ({named})")
     return place
 
 
@@ -375,7 +376,8 @@ def _listed(place: str, number: int, has_wildcards: bool) -> str:
     within = ("*", f"*{ENDING}") if HAS_FOLDERS else (f"*{ENDING}",)
     name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, *within)
     folder, last = os.path.split(name)
-    path = os.path.join(folder.replace("*", f"class_{number % CLASSES}"), last.replace("*", f"{number:03d}"))
+    path = os.path.join(folder.replace("*", f"class_{number % CLASSES}"), re.sub(r"(\.\w+)\*$", r"\1", last))
+    path = path.replace("*", f"{number:03d}")
     path += "" if os.path.splitext(path)[1] else ENDING
     os.makedirs(os.path.dirname(path), exist_ok=True)
     open(path, "a").close()
@@ -384,5 +386,4 @@ def _listed(place: str, number: int, has_wildcards: bool) -> str:
 
 def count_of_images() -> int:
     """How many images there are: two whole batches, if that is not too much to write."""
-    sides = IMAGE[0] * IMAGE[1]
-    return max(_FILES, min(2 * BATCH, _MOST_PIXELS // sides))
+    return max(_FILES, min(2 * BATCH, _MOST_PIXELS // (IMAGE[0] * IMAGE[1])))
