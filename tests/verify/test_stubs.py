@@ -19,6 +19,10 @@ from tflint_gpu.verify.stubs.readers import read_elsewhere, replaced_functions
 from tflint_gpu.verify.stubs.roles import role
 
 ROLES = {
+    'print(f"{x}!")': "made up",
+    'load("{}_{}".format(kind, x))': "made up",
+    "name = kind + str(x)": "made up",
+    'load(x + "_1")': "made up",
     "x.fit(1, epochs=2)": "model()",
     "y = x.trainable_variables": "model()",
     "x.apply_gradients(z)": "optimizer()",

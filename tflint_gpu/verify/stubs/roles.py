@@ -159,6 +159,19 @@ class _Uses:
                 yield _LOSS if len(call.args) == 2 else _MODEL
             elif self._is_argument(call) and ast.unparse(call.func).startswith(("tf.", "keras.")):
                 yield _TENSOR
+        if any(map(self._is_in_text, self._nodes)):
+            yield _TEXT
+
+    def _is_in_text(self, node: ast.AST) -> bool:
+        """Whether a text is made of it: `f"{name}"`, `"{}".format(name)`, `str(name)`, `name + "_"`."""
+        match node:
+            case ast.FormattedValue(value=value):
+                return self._is(value)
+            case ast.Call(func=ast.Name("str") | ast.Attribute(ast.Constant(str()), "format")):
+                return self._is_argument(node)
+            case ast.BinOp(left, ast.Add(), ast.Constant(str())):
+                return self._is(left)
+        return False
 
     def _as_argument(self, call: ast.Call) -> Iterator[Stub]:
         called = _last(call.func)
