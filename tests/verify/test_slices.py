@@ -100,6 +100,7 @@ KEPT = {
     ),
     "strings of several rows": 'text = """\na\n\tb\n"""\nuse(text)  # place',
     "the other branch": "n = 1\nif f():\n    g(n)\nelse:\n    use()  # place",
+    "an object that makes its model where it loads the weights": "s = Sampler()\ns.load_weights()\nuse(s)  # place",
     "the arguments of a program": (
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', default=1)\nargs = p.parse_args()\n"
         "use(args.n)  # place"
