@@ -552,6 +552,21 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
     assert beside.files.listing(glob.glob)("rows_00.csv") == ["rows_00.csv"], "neither is a file a folder"
 
 
+def test_a_file_that_sets_the_sizes_of_a_network(beside: Beside) -> None:
+    """Protects models that are made with what a JSON file says: numbers that fit together."""
+    archives = importlib.import_module("tflint_archives")
+    archives.SIZES = ("n_layers", "n_heads", "width", "dropout", "vocab_size")
+    sizes = json.loads(Path(beside.files.reading(lambda path: path)("run/made.json")).read_text())
+    assert sizes == {"n_layers": 2, "n_heads": 2, "width": 64, "dropout": 0.1, "vocab_size": 500}
+
+
+def test_a_method_that_makes_the_model_and_loads_its_weights(beside: Beside) -> None:
+    """Protects objects whose model is made where its weights are loaded; what cannot be loaded stays as it is."""
+    made: list[str] = []
+    assert beside.environment.weights(lambda: made.append("model"))() is None and made == ["model"]
+    assert beside.environment.weights(fail)() is None and "trained weights: the model has its first ones" in beside.told
+
+
 def test_sounds_are_made_up(beside: Beside) -> None:
     """Protects programs that listen: a second of sound, as Python's own reader takes it."""
     with wave.open(beside.files.reading(lambda path: path)("voices/yes.wav")) as sound:

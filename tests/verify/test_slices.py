@@ -102,6 +102,7 @@ KEPT = {
     "the other branch": "n = 1\nif f():\n    g(n)\nelse:\n    use()  # place",
     "a scaler that learns from the data": "scaler = Scaler()\nscaler.fit(x)\nuse(scaler.transform(x))  # place",
     "what a scaler has learned": "scaler = Scaler()\nscaler.fit(x)\nmean = scaler.mean_\nuse(mean)  # place",
+    "an object that makes its model where it loads the weights": "s = Sampler()\ns.load_weights()\nuse(s)  # place",
     "the arguments of a program": (
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', default=1)\nargs = p.parse_args()\n"
         "use(args.n)  # place"

@@ -477,6 +477,23 @@ def test_another_name_for_what_opens_files(tmp_path: Path) -> None:
     assert [around.function for around in read_elsewhere(model_of(code, tmp_path).file)] == ["reading"]
 
 
+def test_what_reads_a_model_of_sentencepiece(tmp_path: Path) -> None:
+    """Protects tokenizers of SentencePiece, whose methods have names that others have, too."""
+    made = "import sentencepiece as s\np = s.SentencePieceProcessor()\np.load('a.model')\n"
+    model = model_of(f"{made}q = s.SentencePieceProcessor(model_file='b.model')", tmp_path)
+    assert [around.function for around in read_elsewhere(model.file)] == ["reading", "reading"]
+    assert list(read_elsewhere(model_of("p.load('a.model')", tmp_path).file)) == []
+
+
+def test_keys_of_what_a_network_is_made_with(tmp_path: Path) -> None:
+    """Protects programs that make their model with what a JSON file says."""
+    code = (
+        "import json\nwith open('a.json') as f:\n    given = json.load(f)\nm = make(given['depth'], given.get('width'))"
+    )
+    hints = hints_of(model := model_of(code, tmp_path), [model.file])
+    assert hints.sizes == ("depth", "width") and "tflint_archives.SIZES = ('depth', 'width')" in list(hints.settings())
+
+
 def test_optional_arguments_need_no_stand_in(tmp_path: Path) -> None:
     flags = "from absl import app, flags\nflags.DEFINE_string('a', None, 'b')\napp.run(main)"
     assert list(read_elsewhere(model_of(flags, tmp_path).file)) == []

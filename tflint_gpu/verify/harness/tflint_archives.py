@@ -10,8 +10,10 @@ import io
 import json
 import os
 import pickle
+import re
 import string
 import struct
+import sys
 import tarfile
 import wave
 from collections.abc import Callable, Mapping
@@ -26,8 +28,12 @@ LAST_ROW = 0
 KEYS: tuple[str, ...] = ()
 """Of the JSON objects that lines hold."""
 
+SIZES: tuple[str, ...] = ()
+"""Keys of the JSON object that a file holds: what a network is made with."""
+
 _ROWS = 1000
 _TEXTS, _WORDS, _IMAGES = 1024, 10_000, 50
+_PIECES = 500
 _NOTES, _TICKS, _RATE = 600, 240, 16_000  # of a piece of music; ticks are half of a beat, the rate is in hertz
 _draw = numpy.random.default_rng(1)
 
@@ -61,6 +67,15 @@ _OF_BERT = {
     "bert_config.json": json.dumps(_BERT),
     "vocab.txt": "".join(f"{token}\n" for token in [*_TOKENS, *(f"##{number}" for number in range(901))]),
 }
+# By what the key has: the first that fits.
+_SIZES = (
+    ("layer|depth|block", 2),
+    ("head", 2),
+    ("vocab", _PIECES),
+    ("rate|prob|drop|eps|^lr$", 0.1),
+    ("len|position", 512),
+    ("", 64),
+)
 # Widths and heights of boxes, as https://github.com/pjreddie/darknet/blob/master/cfg/yolov3.cfg has them.
 _ANCHORS = "10,13,  16,30,  33,23,  30,61,  62,45,  59,119,  116,90,  156,198,  373,326\n"
 
@@ -97,6 +112,13 @@ def written(place: str) -> str:
             text.write(_OF_BERT[name])
         return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
     ending = os.path.splitext(name)[1]
+    if SIZES and not KEYS and ending == ".json":
+        with open(place, "w") as text:
+            json.dump({key: next(size for part, size in _SIZES if re.search(part, key)) for key in SIZES}, text)
+        return f"{name}, which sets {', '.join(SIZES)}"
+    if ending in (".model", ".spm") and "sentencepiece" in sys.modules:
+        _write_pieces(place)
+        return f"a model of SentencePiece with {_PIECES} pieces ({name})"
     if ending in (".mid", ".midi"):
         with open(place, "wb") as music:
             music.write(_music())
@@ -111,6 +133,17 @@ def written(place: str) -> str:
             text.writelines(json.dumps({key: _under(key, row) for key in KEYS}) + "\n" for row in range(_TEXTS))
         return f"{_TEXTS} lines of objects with {', '.join(KEYS)} ({name})"
     return _idx(place) if name.endswith(".gz") and "-idx" in name else ""
+
+
+def _write_pieces(place: str) -> None:
+    import sentencepiece  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    letters = numpy.array(list(string.ascii_lowercase))
+    texts = (" ".join("".join(letters[_draw.integers(0, 26, 6)]) for _ in range(10)) for _ in range(_PIECES))
+    with open(place, "wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=texts, model_writer=file, vocab_size=_PIECES, minloglevel=2
+        )
 
 
 def _music() -> bytes:

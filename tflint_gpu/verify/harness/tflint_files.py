@@ -44,7 +44,7 @@ ENDING = ".png"
 HAS_AMOUNTS_AS_ACTIONS = False  # they are numbers of any size, not one of several
 
 _HERE = os.getcwd()
-_GIVEN = ("filename", "file", "fname", "path", "filepath", "name", "annotation_file")
+_GIVEN = ("filename", "file", "fname", "path", "filepath", "name", "annotation_file", "model_file")
 _ROWS = 256
 _FILES, _MOST_PIXELS = 12, 10_000_000
 _DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes

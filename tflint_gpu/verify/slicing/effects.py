@@ -159,10 +159,13 @@ class Effects:
 
     def _is_aside(self, call: ast.Call) -> bool:
         name = _called(call)
-        if name == "train" and not call.args and not call.keywords and roots(call.func) & self._networks:
+        takes_nothing = not call.args and not call.keywords
+        if name == "train" and takes_nothing and roots(call.func) & self._networks:
             return False  # as TensorLayer and PyTorch switch the mode of a network
         if name == "fit" and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in self._fitted:
             return False
+        if name in ("load_weights", "restore") and takes_nothing:
+            return False  # Keras is told from where: an object of the program's own may make its model in it
         return name in _EFFECTS or name in self._learning or bool(roots(call.func) & self._outside)
 
     def _handed(self, call: ast.Call) -> set[str]:

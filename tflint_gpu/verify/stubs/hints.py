@@ -69,6 +69,7 @@ class Hints:
         fields: how many a line has.
         numbers: which of them are whole numbers.
         keys: of the JSON objects that lines hold.
+        sizes: keys of the JSON object that a file holds, of a network's sizes.
         lines: how many a text has.
         batch: rows of the largest batch.
         last_row: at which the code takes data apart.
@@ -89,6 +90,7 @@ class Hints:
     fields: int = 0
     numbers: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
     lines: int = 0
     batch: int = 0
     last_row: int = 0
@@ -108,6 +110,7 @@ class Hints:
             (FILES, "FIELDS", self.fields),
             (FILES, "NUMBERS", self.numbers),
             (ARCHIVES, "KEYS", self.keys),
+            (ARCHIVES, "SIZES", self.sizes),
             (FILES, "LINES", self.lines),
             (FILES, "BATCH", self.batch),
             (ARCHIVES, "LAST_ROW", self.last_row),
@@ -150,7 +153,8 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         separator=separator
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
         fields=fields,
-        keys=tuple(dict.fromkeys(key for file in files for key in _keys(file))),
+        keys=tuple(dict.fromkeys(key for file in files for key in _keys(file, "json.loads"))),
+        sizes=tuple(dict.fromkeys(key for file in files for key in _keys(file, "json.load"))),
         numbers=numbers,
         lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
@@ -329,9 +333,9 @@ def _picked_fields(file: File, rest: int) -> Iterator[tuple[str, int, tuple[int,
                 yield between, count, tuple(sorted({n for span, is_number in picks if is_number for n in span}))
 
 
-def _keys(file: File) -> Iterator[str]:
-    """The keys of what is read of single lines: `row = json.loads(line)`, and then `row["text"]`."""
-    for call in file.calls("json.loads"):
+def _keys(file: File, reader: str) -> Iterator[str]:
+    """The keys of what is read of single lines, or of a file: `row = json.loads(line)`, and then `row["text"]`."""
+    for call in file.calls(reader):
         target = _target(file.tree.parents[call])
         if isinstance(target, cst.Name) and len(call.args) == 1 and isinstance(call.args[0].value, cst.Name):
             taken = rf"\b{re.escape(target.value)}(?:\[|\.get\()(['\"])(\w+)\1"

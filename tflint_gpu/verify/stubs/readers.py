@@ -148,6 +148,10 @@ def read_elsewhere(file: File) -> Iterator[Around]:
             for call in file.method_calls(method):
                 if file.name(call.func) not in _READERS:
                     yield Around(call, function)
+    pieces = list(file.calls("sentencepiece.SentencePieceProcessor"))
+    for call in (*pieces, *(file.method_calls("load", "Load") if pieces else ())):
+        if call.args and file.name(call.func) not in _READERS:
+            yield Around(call, "reading")
     for call in file.tree.calls:  # of the project's own functions, one whose result is not used fills a model
         is_own = isinstance(file.tree.parents[call], cst.Expr) and _LOADS_WEIGHTS.fullmatch(_last_name(call.func))
         if is_own or method_name(call) == "load_weights":
