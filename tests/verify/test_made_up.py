@@ -49,6 +49,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
         image=types.SimpleNamespace(encode_png=lambda image: png, encode_jpeg=lambda image: png),  # as in 2.0
         constant=lambda value: value,
         init_scope=contextlib.nullcontext,
+        executing_eagerly=lambda: True,
     )
     monkeypatch.setattr(builtins, "__import__", builtins.__import__)
     monkeypatch.setitem(sys.modules, "tflint_outcome", outcome)
@@ -388,6 +389,23 @@ def test_the_files_of_a_pretrained_bert(beside: Beside) -> None:
     assert settings["hidden_size"] % settings["num_attention_heads"] == 0 and len(beside.told) == 2
 
 
+def test_a_graph_of_citations(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects networks over graphs, which are tried on Planetoid's files: their parts belong to one graph."""
+    matrices = types.SimpleNamespace(csr_matrix=np.asarray)
+    monkeypatch.setitem(sys.modules, "scipy", types.SimpleNamespace(sparse=matrices))
+    monkeypatch.setitem(sys.modules, "scipy.sparse", matrices)
+    parts: dict[str, Any] = {}
+    for name in ("x", "y", "tx", "ty", "allx", "ally", "graph"):
+        with beside.files.reading(open)(f"graphs/ind.pubmed.{name}", "rb") as file:
+            parts[name] = pickle.load(file, encoding="latin1")
+    tested = [int(line) for line in beside.files.reading(open)("graphs/ind.pubmed.test.index")]
+    for one, other in (("x", "y"), ("tx", "ty"), ("allx", "ally")):
+        assert len(parts[one]) == len(parts[other]) and set(parts[other].sum(axis=1)) == {1}
+    nodes = len(parts["allx"]) + len(parts["tx"])
+    assert set(parts["graph"]) == set(range(nodes)) and max(map(max, parts["graph"].values())) < nodes
+    assert sorted(tested) == list(range(len(parts["allx"]), nodes))
+
+
 def test_fields_that_are_numbers(beside: Beside) -> None:
     """Protects texts with a label in each line, whatever their name ends with."""
     beside.files.SEPARATOR, beside.files.FIELDS, beside.files.NUMBERS, beside.files.CLASSES = ";", 3, (1,), 4
@@ -555,7 +573,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_archives, tflint_files, tflint_values
+import tflint_archives, tflint_environment, tflint_files, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -600,12 +618,36 @@ features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedL
 def parse(record):
     one = tflint_values.parsed(tf.io.parse_single_example)(record, features)
     return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
+tflint_files.INPUT, tflint_environment.HAS_ANY_SIZE = (8, 8, 3), True
+trained = tflint_environment.loaded(tf.keras.models.load_model)("best.h5")
+maps = tf.keras.Model(trained.input, trained.get_layer("conv5_block3_out").output)
+assert trained(tf.zeros((1, 40, 24, 3))).shape == (1, 3) and maps(tf.zeros((1, 16, 24, 3))).shape == (1, 16, 24, 16)
 tflint_files.IMAGE = (5, 7, 3)
 records = tflint_values.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
 image, label, box = next(iter(records))
 assert image.shape == (5, 7, 3) and box.shape == (4,) and int(label) < 3
 tflint_measure.finish()
 """
+
+
+GRAPH = """
+import tflint_measure
+import tensorflow as tf
+import tflint_files
+
+tf.compat.v1.disable_eager_execution()
+tflint_files.IMAGE = (4, 6, 3)
+contents = [tflint_files.reading(open)(name, "rb").read() for name in ("a.png", "b.jpg")]
+with tf.compat.v1.Session() as session:
+    assert [session.run(tf.image.decode_image(each)).shape for each in contents] == [(4, 6, 3)] * 2
+tflint_measure.finish()
+"""
+
+
+def test_images_for_programs_that_build_graphs(tmp_path: Path) -> None:
+    """Protects code of TensorFlow 1, which turns eager execution off: nothing has a value there."""
+    outcome = run_program(Program("p.py", {"p.py": GRAPH, **modules_beside(*MODULES)}).write(tmp_path))
+    assert outcome.status == "finished", outcome.stderr
 
 
 def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
@@ -615,5 +657,7 @@ def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
     assert outcome.status == "finished", outcome.stderr
     told = outcome.result.notes["made_up"] if outcome.result else ()
     assert (
-        "the data set mnist, of 28x28x1 in 10 classes" in told and "records with the features image, label, box" in told
+        "the data set mnist, of 28x28x1 in 10 classes" in told
+        and "records with the features image, label, box" in told
+        and "a layer for conv5_block3_out" in told
     )

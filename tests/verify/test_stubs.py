@@ -432,6 +432,14 @@ def test_fields_that_are_picked_one_by_one(
     assert (hints.separator, hints.fields, hints.numbers) == expected
 
 
+@pytest.mark.parametrize(("sides", "is_any"), [("None, None, 3", True), ("None, 40", False), ("32, 32, 3", False)])
+def test_images_of_any_size(sides: str, is_any: bool, tmp_path: Path) -> None:
+    """Protects detectors and segmentations, which resize images to a size that their network does not name."""
+    model = model_of(f"import tensorflow as tf\nx = tf.keras.Input(shape=({sides}))\n", tmp_path)
+    hints = hints_of(model, [model.file])
+    assert ("tflint_environment.HAS_ANY_SIZE = True" in hints.settings()) == is_any and None not in hints.inputs
+
+
 def test_another_name_for_what_opens_files(tmp_path: Path) -> None:
     """Protects modules that put something of their own in the place of `open`, and read with the old one."""
     code = "plain = open\nclass open:\n    def __init__(self, path):\n        self.file = plain(path)\n"
