@@ -438,6 +438,8 @@ def test_images_of_any_size(sides: str, is_any: bool, tmp_path: Path) -> None:
     model = model_of(f"import tensorflow as tf\nx = tf.keras.Input(shape=({sides}))\n", tmp_path)
     hints = hints_of(model, [model.file])
     assert ("tflint_environment.HAS_ANY_SIZE = True" in hints.settings()) == is_any and None not in hints.inputs
+    asking = model_of(f"import tensorflow as tf\nx = tf.keras.Input(({sides}))\nsize = net.input_shape[1:3]", tmp_path)
+    assert not hints_of(asking, [asking.file]).has_any_size
 
 
 def test_another_name_for_what_opens_files(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Hints:
 
     Arguments:
         inputs: the shape of one row that the model takes.
-        has_any_size: images of other heights and widths do, too.
+        has_any_size: images of other heights and widths do, too, and nothing asks the model for these.
         image: height, width and channels of image files.
         classes: how many numbers the model gives for a row.
         columns: of tables.
@@ -141,7 +141,9 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         image = (image[0], 2 * image[1], *image[2:])
     return Hints(
         inputs=inputs,
-        has_any_size=len(given) == 3 and given[:2] == (None, None),
+        has_any_size=len(given) == 3
+        and given[:2] == (None, None)
+        and not any(".input_shape[" in file.source.code for file in files),
         image=image,
         classes=classes,
         columns=columns,
