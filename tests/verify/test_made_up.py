@@ -389,6 +389,15 @@ def test_the_files_of_a_pretrained_bert(beside: Beside) -> None:
     assert settings["hidden_size"] % settings["num_attention_heads"] == 0 and len(beside.told) == 2
 
 
+def test_names_of_classes_need_no_network(beside: Beside) -> None:
+    """Protects programs that show what a network of ImageNet sees: the best first, each with its value."""
+    decode = beside.values.decoded(fail)
+    assert decode(np.array([[0.25, 0.5, 0.125], [0.5, 0.25, 0.125]]), top=2) == [
+        [("n00000001", "class_1", 0.5), ("n00000000", "class_0", 0.25)],
+        [("n00000000", "class_0", 0.5), ("n00000001", "class_1", 0.25)],
+    ]
+
+
 def test_a_graph_of_citations(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects networks over graphs, which are tried on Planetoid's files: their parts belong to one graph."""
     matrices = types.SimpleNamespace(csr_matrix=np.asarray)

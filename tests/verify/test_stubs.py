@@ -267,6 +267,7 @@ READERS = {
     "import tensorflow as tf\nx = tf.data.TFRecordDataset('a')": "records",
     "import tensorflow as tf\nx = tf.keras.utils.image_dataset_from_directory('a')": "image_folder",
     "import tensorflow as tf\nx = tf.keras.models.load_model('a.h5')": "loaded",
+    "from tensorflow.keras.applications.vgg16 import decode_predictions\nx = decode_predictions(y, top=3)": "decoded",
     "import os\nos.system('wget http://a')": "left_out",
     "m.load_weights('a.h5')": "weights",
     "kit.files.load_hdf5_to_weights_in_order('a.h5', m)": "weights",
