@@ -121,6 +121,18 @@ def test_what_is_returned(before: str, loop: str, added: str, after: str, names:
     assert any(line.startswith(f"{names} = train_step" if names else "train_step") for line in lines)
 
 
+@pytest.mark.parametrize("has_loop", [True, False])
+def test_a_state_goes_from_one_iteration_to_the_next(has_loop: bool, tmp_path: Path) -> None:
+    """Protects recurrent networks: what the step itself reads in the next iteration is returned, too."""
+    code = around("memory = None", "for x in ds:", "print(loss)", "").replace(
+        "loss = f(x)", "loss, memory = f(x, memory)"
+    )
+    if not has_loop:
+        code = code.replace("for x in ds:", "for x in ds:\n    memory = None")
+    lines = heads(code, tmp_path)
+    assert [line for line in lines if line.startswith("return")] == ["return loss" + ", memory" * has_loop]
+
+
 PRINTED = {
     "in the tape": ("    loss = f(x)\n    print(loss.numpy())  # each\n", "print(loss.numpy())  # each"),
     "on several rows": ("    loss = f(x)\n    print(\n        loss.numpy(),\n    )\n", "print("),

@@ -50,6 +50,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
         image=types.SimpleNamespace(encode_png=lambda image: png, encode_jpeg=lambda image: png),  # as in 2.0
         constant=lambda value: value,
         init_scope=contextlib.nullcontext,
+        executing_eagerly=lambda: True,
     )
     monkeypatch.setattr(builtins, "__import__", builtins.__import__)
     monkeypatch.setitem(sys.modules, "tflint_outcome", outcome)
@@ -389,6 +390,32 @@ def test_the_files_of_a_pretrained_bert(beside: Beside) -> None:
     assert settings["hidden_size"] % settings["num_attention_heads"] == 0 and len(beside.told) == 2
 
 
+def test_names_of_classes_need_no_network(beside: Beside) -> None:
+    """Protects programs that show what a network of ImageNet sees: the best first, each with its value."""
+    decode = beside.values.decoded(fail)
+    assert decode(np.array([[0.25, 0.5, 0.125], [0.5, 0.25, 0.125]]), top=2) == [
+        [("n00000001", "class_1", 0.5), ("n00000000", "class_0", 0.25)],
+        [("n00000000", "class_0", 0.5), ("n00000001", "class_1", 0.25)],
+    ]
+
+
+def test_a_graph_of_citations(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects networks over graphs, which are tried on Planetoid's files: their parts belong to one graph."""
+    matrices = types.SimpleNamespace(csr_matrix=np.asarray)
+    monkeypatch.setitem(sys.modules, "scipy", types.SimpleNamespace(sparse=matrices))
+    monkeypatch.setitem(sys.modules, "scipy.sparse", matrices)
+    parts: dict[str, Any] = {}
+    for name in ("x", "y", "tx", "ty", "allx", "ally", "graph"):
+        with beside.files.reading(open)(f"graphs/ind.pubmed.{name}", "rb") as file:
+            parts[name] = pickle.load(file, encoding="latin1")
+    tested = [int(line) for line in beside.files.reading(open)("graphs/ind.pubmed.test.index")]
+    for one, other in (("x", "y"), ("tx", "ty"), ("allx", "ally")):
+        assert len(parts[one]) == len(parts[other]) and set(parts[other].sum(axis=1)) == {1}
+    nodes = len(parts["allx"]) + len(parts["tx"])
+    assert set(parts["graph"]) == set(range(nodes)) and max(map(max, parts["graph"].values())) < nodes
+    assert sorted(tested) == list(range(len(parts["allx"]), nodes))
+
+
 def test_fields_that_are_numbers(beside: Beside) -> None:
     """Protects texts with a label in each line, whatever their name ends with."""
     beside.files.SEPARATOR, beside.files.FIELDS, beside.files.NUMBERS, beside.files.CLASSES = ";", 3, (1,), 4
@@ -590,7 +617,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_archives, tflint_files, tflint_values
+import tflint_archives, tflint_environment, tflint_files, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -644,6 +671,10 @@ features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedL
 def parse(record):
     one = tflint_values.parsed(tf.io.parse_single_example)(record, features)
     return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
+tflint_files.INPUT, tflint_environment.HAS_ANY_SIZE = (8, 8, 3), True
+trained = tflint_environment.loaded(tf.keras.models.load_model)("best.h5")
+maps = tf.keras.Model(trained.input, trained.get_layer("conv5_block3_out").output)
+assert trained(tf.zeros((1, 40, 24, 3))).shape == (1, 3) and maps(tf.zeros((1, 16, 24, 3))).shape == (1, 16, 24, 16)
 tflint_files.IMAGE = (5, 7, 3)
 records = tflint_values.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
 image, label, box = next(iter(records))
@@ -655,6 +686,28 @@ tflint_measure.finish()
 """
 
 
+GRAPH = """
+import tflint_measure
+import tensorflow as tf
+import tflint_files, tflint_outcome
+
+tf.compat.v1.disable_eager_execution()
+tflint_files.IMAGE = (4, 6, 3)
+contents = [tflint_files.reading(open)(name, "rb").read() for name in ("a.png", "b.jpg")]
+with tf.compat.v1.Session() as session:
+    assert [session.run(tf.image.decode_image(each)).shape for each in contents] == [(4, 6, 3)] * 2
+weight = tf.Variable([1.0], name="layer/bias")
+tflint_outcome.keep_weights()
+tflint_measure.finish()
+"""
+
+
+def test_images_for_programs_that_build_graphs(tmp_path: Path) -> None:
+    """Protects code of TensorFlow 1, which turns eager execution off: nothing has a value there."""
+    outcome = run_program(Program("p.py", {"p.py": GRAPH, **modules_beside(*MODULES)}).write(tmp_path))
+    assert outcome.status == "finished", outcome.stderr
+
+
 def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
     """Protects programs from stubs that do not fit together: with TensorFlow itself, all in one process."""
     program = Program("program.py", {"program.py": VALUES, **modules_beside(*MODULES)})
@@ -662,5 +715,7 @@ def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
     assert outcome.status == "finished", outcome.stderr
     told = outcome.result.notes["made_up"] if outcome.result else ()
     assert (
-        "the data set mnist, of 28x28x1 in 10 classes" in told and "records with the features image, label, box" in told
+        "the data set mnist, of 28x28x1 in 10 classes" in told
+        and "records with the features image, label, box" in told
+        and "a layer for conv5_block3_out" in told
     )

@@ -306,6 +306,7 @@ READERS = {
     "import tensorflow as tf\nx = tf.data.TFRecordDataset('a')": "records",
     "import tensorflow as tf\nx = tf.keras.utils.image_dataset_from_directory('a')": "image_folder",
     "import tensorflow as tf\nx = tf.keras.models.load_model('a.h5')": "loaded",
+    "from tensorflow.keras.applications.vgg16 import decode_predictions\nx = decode_predictions(y, top=3)": "decoded",
     "import os\nos.system('wget http://a')": "left_out",
     "m.load_weights('a.h5')": "weights",
     "kit.files.load_hdf5_to_weights_in_order('a.h5', m)": "weights",
@@ -469,6 +470,16 @@ def test_fields_that_are_picked_one_by_one(
     model = model_of(f"import tensorflow as tf\ntf.keras.layers.Dense(4)\n{code}\n", tmp_path)
     hints = hints_of(model, [model.file])
     assert (hints.separator, hints.fields, hints.numbers) == expected
+
+
+@pytest.mark.parametrize(("sides", "is_any"), [("None, None, 3", True), ("None, 40", False), ("32, 32, 3", False)])
+def test_images_of_any_size(sides: str, is_any: bool, tmp_path: Path) -> None:
+    """Protects detectors and segmentations, which resize images to a size that their network does not name."""
+    model = model_of(f"import tensorflow as tf\nx = tf.keras.Input(shape=({sides}))\n", tmp_path)
+    hints = hints_of(model, [model.file])
+    assert ("tflint_environment.HAS_ANY_SIZE = True" in hints.settings()) == is_any and None not in hints.inputs
+    asking = model_of(f"import tensorflow as tf\nx = tf.keras.Input(({sides}))\nsize = net.input_shape[1:3]", tmp_path)
+    assert not hints_of(asking, [asking.file]).has_any_size
 
 
 def test_another_name_for_what_opens_files(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import json
 import os
@@ -76,6 +77,10 @@ _SIZES = (
     ("len|position", 512),
     ("", 64),
 )
+# The citations of https://github.com/kimiyoung/planetoid, with the sizes of Cora: all papers, those of which labels
+# are known, those that are trained with, words, and classes.
+_PLANETOID = re.compile(r"ind\.(\w+)\.(x|y|tx|ty|allx|ally|graph|test\.index)")
+_PAPERS, _KNOWN, _TRAINED, _OF_CORA, _SUBJECTS = 2708, 1708, 140, 1433, 7
 # Widths and heights of boxes, as https://github.com/pjreddie/darknet/blob/master/cfg/yolov3.cfg has them.
 _ANCHORS = "10,13,  16,30,  33,23,  30,61,  62,45,  59,119,  116,90,  156,198,  373,326\n"
 
@@ -99,6 +104,11 @@ def written(place: str) -> str:
         with open(place, "wb") as known:
             pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), known)
         return f"{_TEXTS} texts of word numbers, and labels (imdb.pkl)"
+    part = _PLANETOID.fullmatch(name)
+    if part:
+        with open(place, "wb") as known:
+            known.write(_citations(part[2]))
+        return f"the graph {part[1]}, of {_PAPERS} nodes in {_SUBJECTS} classes"
     if "anchors" in name and os.path.splitext(name)[1] in ("", ".txt"):
         with open(place, "w") as text:
             text.write(_ANCHORS)
@@ -152,6 +162,21 @@ def _music() -> bytes:
     notes = (bytes([0, 0x90, pitch, 80]) + delay + bytes([0x80, pitch, 0]) for pitch in _draw.integers(40, 90, _NOTES))
     track = b"\x00\xc0\x00" + b"".join(notes) + b"\x00\xff\x2f\x00"
     return struct.pack(">4sIHHH", b"MThd", 6, 0, 1, 2 * _TICKS) + struct.pack(">4sI", b"MTrk", len(track)) + track
+
+
+def _citations(part: str) -> bytes:
+    """One of the files of a graph: rows of words or of classes, neighbours of each node, or numbers of nodes."""
+    sparse: Any = importlib.import_module("scipy.sparse")
+    if part == "test.index":
+        return "".join(f"{node}\n" for node in range(_KNOWN, _PAPERS)).encode()
+    rows = {"t": _PAPERS - _KNOWN, "a": _KNOWN}.get(part[0], _TRAINED)
+    if part == "graph":
+        value: Any = {node: _draw.integers(0, _PAPERS, 2).tolist() for node in range(_PAPERS)}
+    elif part.endswith("x"):
+        value = sparse.csr_matrix((_draw.random((rows, _OF_CORA)) < 0.01).astype("float32"))
+    else:
+        value = numpy.eye(_SUBJECTS, dtype="int32")[_draw.integers(0, _SUBJECTS, rows)]
+    return pickle.dumps(value, 2)
 
 
 def _under(key: str, row: int) -> str:

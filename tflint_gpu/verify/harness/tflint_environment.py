@@ -32,6 +32,9 @@ _GAMES = frozenset(
         "Skiing Solaris SpaceInvaders StarGunner Tennis TimePilot Tutankham UpNDown Venture VideoPinball WizardOfWor"
     ).split()
 )
+HAS_ANY_SIZE = False
+"""The model takes images of any height and width."""
+
 ASKED: dict[str, Any] = {}
 """What the way to the flagged code asks of the command line."""
 
@@ -274,14 +277,35 @@ def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
         place = existing(path) if is_path(path) else path
         if place is not None:
             return function(place, *args, **kwargs)
-        layers = tf.keras.layers
         tell(f"a small model for {os.path.basename(os.fsdecode(path))}")
-        if shape:
-            return tf.keras.Sequential([layers.InputLayer(shape), layers.Flatten(), layers.Dense(classes, "softmax")])
-        convolution = layers.Conv2D(16, 3, padding="same", activation="relu")
-        return tf.keras.Sequential([convolution, layers.Conv2D(classes, 1, activation="sigmoid")])
+        return _small_model(shape, classes)
 
     return load
+
+
+def _small_model(shape: Sequence[int], classes: int) -> Any:
+    """Of convolutions for images, and one that has any layer which is asked for by its name."""
+    layers = tf.keras.layers
+    first: Any = layers.Conv2D(16, 3, padding="same", activation="relu")
+    if not shape:
+        made = tf.keras.Sequential([first, layers.Conv2D(classes, 1, activation="sigmoid")])
+    else:
+        is_image = len(shape) == 3
+        first = first if is_image else layers.Flatten()
+        given = tf.keras.Input((None, None, shape[2]) if is_image and HAS_ANY_SIZE else shape)
+        features = layers.GlobalAveragePooling2D()(first(given)) if is_image else first(given)
+        made = tf.keras.Model(given, layers.Dense(classes, "softmax")(features))
+    known = made.get_layer
+
+    def get_layer(name: Any = None, index: Any = None) -> Any:
+        try:
+            return known(name, index)
+        except ValueError:
+            tell(f"a layer for {name}")
+            return first
+
+    made.get_layer = get_layer
+    return made
 
 
 def arguments(function: Callable[..., Any]) -> Callable[..., Any]:

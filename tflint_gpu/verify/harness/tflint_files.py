@@ -203,7 +203,11 @@ def write_image(place: str, ending: str) -> None:
     image = draw.integers(0, 256, IMAGE).astype("uint8")
     encode = tf.image.encode_jpeg if ending in (".jpg", ".jpeg") else tf.image.encode_png  # in `tf.io` since 2.1
     with open(place, "wb") as file, tf.init_scope():  # what asks for it may be traced
-        file.write(encode(tf.constant(image)).numpy())
+        if tf.executing_eagerly():
+            file.write(encode(tf.constant(image)).numpy())
+        else:
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                file.write(session.run(encode(tf.constant(image))))
 
 
 def _write_text(place: str) -> int:

@@ -204,7 +204,7 @@ def keep_first(result: Any) -> Any:
 
 def keep_weights() -> None:
     """Keep numbers of the weights as some iterations have left them, where no result of the program's own is kept."""
-    if _FIRST.get("outputs") is not None:
+    if _FIRST.get("outputs") is not None or not tf.executing_eagerly():  # a variable of a graph has no value by itself
         return
     kinds = (get_object for get_object in gc.get_objects() if issubclass(type(get_object), tf.Variable))
     weights = sorted((kind for kind in kinds if kind.trainable and kind.dtype.is_floating), key=_age)

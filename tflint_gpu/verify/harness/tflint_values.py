@@ -193,6 +193,20 @@ def old_array(function: Callable[..., Any]) -> Callable[..., Any]:
     return array
 
 
+def decoded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `decode_predictions`, which would fetch the names of ImageNet's classes: they are numbers."""
+
+    def decode(predictions: Any, top: int = 5) -> Any:
+        tell("the names of ImageNet's classes")
+        best = numpy.argsort(predictions, axis=1)[:, ::-1][:, :top]
+        return [
+            [(f"n{number:08d}", f"class_{number}", float(row[number])) for number in numbers]
+            for row, numbers in zip(predictions, best)
+        ]
+
+    return decode
+
+
 def records(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `tf.data.TFRecordDataset`: files that are not here are written when it is known what is parsed."""
 

@@ -14,12 +14,12 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, VALUES, last_row_of, text_of
+from tflint_gpu.verify.stubs.readers import ARCHIVES, ENVIRONMENT, FILES, VALUES, last_row_of, text_of
 
 _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
 _LAST_LAYERS = ("keras.layers.Dense",)
-_LARGEST_SIDE = 2048
+_LARGEST_SIDE, _UNKNOWN_SIDE = 2048, 8
 _FROM_ROW = re.compile(r"\[\s*(\d[\d_]{2,6})\s*:")  # `sentences[100_000:]`
 _LINES_AFTER = 600
 _ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
@@ -50,6 +50,7 @@ _LABELS = {
 }
 
 Shape = tuple[int, ...]
+Sides = tuple[int | None, ...]  # of which some may be unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Hints:
 
     Arguments:
         inputs: the shape of one row that the model takes.
+        has_any_size: images of other heights and widths do, too, and nothing asks the model for these.
         image: height, width and channels of image files.
         classes: how many numbers the model gives for a row.
         columns: of tables.
@@ -79,6 +81,7 @@ class Hints:
     """
 
     inputs: Shape = ()
+    has_any_size: bool = False
     image: Shape = ()
     classes: int = 0
     columns: tuple[str, ...] = ()
@@ -103,6 +106,7 @@ class Hints:
         for module, name, value in (
             (FILES, "IMAGE", self.image),
             (FILES, "INPUT", self.inputs),
+            (ENVIRONMENT, "HAS_ANY_SIZE", self.has_any_size),
             (FILES, "CLASSES", self.classes),
             (FILES, "COLUMNS", self.columns),
             (FILES, "TEXTS", self.texts),
@@ -136,13 +140,17 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     picked = (field for file in files if not columns for field in _picked_fields(file, max(classes, 1)))
     separator, fields, numbers = next(chain(known, picked), ("", 0, ()))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
-    inputs = next((shape for file in files for shape in reader.input_shapes(file)), ())
+    given = next((shape for file in files for shape in reader.input_shapes(file)), ())
+    inputs = tuple(_UNKNOWN_SIDE if side is None else side for side in given)
     image = next((shape for file in files for shape in reader.image_shapes(file)), ())
     image = image or (inputs if len(inputs) == 3 and inputs[2] in (1, 3, 4) else ())
     if image and any(map(_holds_two, files)):
         image = (image[0], 2 * image[1], *image[2:])
     return Hints(
         inputs=inputs,
+        has_any_size=len(given) == 3
+        and given[:2] == (None, None)
+        and not any(".input_shape[" in file.source.code for file in files),
         image=image,
         classes=classes,
         columns=columns,
@@ -179,7 +187,7 @@ class _Reader:
             if isinstance(value, int) and 0 < value <= 10**6:
                 yield value
 
-    def input_shapes(self, file: File) -> Iterator[Shape]:
+    def input_shapes(self, file: File) -> Iterator[Sides]:
         """What the first layers of models take, without the batch."""
         for call in file.calls(*_INPUTS):
             yield from self._shape(file, argument(call, 0, "shape"))
@@ -207,16 +215,15 @@ class _Reader:
     def _image(self, file: File, size: Any) -> Iterator[Shape]:
         for shape in self._shape(file, size):
             if len(shape) >= 2:
-                yield (shape[0], shape[1], 3)
+                yield (shape[0] or _UNKNOWN_SIDE, shape[1] or _UNKNOWN_SIDE, 3)
 
-    def _shape(self, file: File, expr: Any) -> Iterator[Shape]:
+    def _shape(self, file: File, expr: Any) -> Iterator[Sides]:
         value = self._value(file, expr)
         if isinstance(value, int) and not isinstance(value, bool):
             value = (value,)
-        if isinstance(value, (list, tuple)) and value:
-            sides = tuple(8 if side is None else side for side in value)
-            if all(isinstance(side, int) and 0 < side <= _LARGEST_SIDE for side in sides):
-                yield sides
+        sides = tuple(value) if isinstance(value, (list, tuple)) else ()
+        if sides and all(side is None or (isinstance(side, int) and 0 < side <= _LARGEST_SIDE) for side in sides):
+            yield sides
 
     def columns(self, file: File) -> Iterator[tuple[str, ...]]:
         """The names that a table is read with, all of them: `column_names=NAMES`."""

@@ -76,7 +76,7 @@ STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
     (ARCHIVES, ("known_table",)),
-    (VALUES, ("old_array", "records", "parsed", "image_folder", "text_folder", "listing_itself")),
+    (VALUES, "old_array decoded records parsed image_folder text_folder listing_itself".split()),
     (
         ENVIRONMENT,
         (
@@ -88,7 +88,7 @@ _MODULE_OF = (
 # `x[5000:]`, `x[:-5000]`, `x.reshape(60000, 784)`, `data.skip(5000)`
 _CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|(?:\.(?:reshape|take|skip)|\brange)\(\s*\(?\s*(\d+)\b")
 _LATE = 500
-_READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer old_array".split())
+_READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer old_array decoded".split())
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
@@ -159,6 +159,9 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     for call in file.calls("keras.optimizers.*"):
         if any(arg.keyword is not None and arg.keyword.value in ("lr", "decay") for arg in call.args):
             yield Around(call, "old_optimizer")
+    for call in file.calls("keras.applications.*"):
+        if (file.name(call.func) or "").endswith(".decode_predictions"):
+            yield Around(call, "decoded")
     for call in file.calls("numpy.array"):
         if len(call.args) == 1 and isinstance(call.args[0].value, cst.ListComp | cst.Subscript):
             yield Around(call, "old_array")  # rows of a text, which may be of unequal length

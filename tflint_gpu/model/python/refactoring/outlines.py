@@ -346,7 +346,7 @@ def _read_after(tree: ast.Module, first: int, last: int, region: frozenset[ast.s
     while True:
         names |= free_of_block([statement for statement in block if statement.lineno > last])
         if is_repeated:
-            names |= free_of_block(block, region)
+            names |= free_of_block(block)
         path = next(
             (statement for statement in block if statement.lineno <= first and last <= (statement.end_lineno or 0)),
             None,
