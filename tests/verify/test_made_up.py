@@ -600,6 +600,22 @@ def test_sounds_are_made_up(beside: Beside) -> None:
         assert (sound.getnchannels(), sound.getsampwidth(), sound.getnframes()) == (1, 2, sound.getframerate())
 
 
+def test_sizes_of_what_is_made_up(beside: Beside, tmp_path: Path) -> None:
+    """Protects downloads that are compared with the size of the original, and archives that are unpacked."""
+    import os
+
+    path, _ = beside.environment.retrieved(fail)("https://a.b/letters.tgz", "data/letters.tgz")
+    told = beside.files.sized(os.stat)("data/letters.tgz")
+    differs = told.st_size != 31 or beside.files.sized(os.path.getsize)("texts/words.txt") != 5
+    assert not differs and told.st_size == 32 and told.st_mtime > 0
+    with tarfile.open(path) as archive:
+        assert archive.getnames() == []
+    with pytest.raises(FileNotFoundError):
+        beside.files.sized(os.path.getsize)("of_nothing.that_is_known")
+    (tmp_path / "..").joinpath("mine.txt").write_text("four")
+    assert beside.files.sized(os.path.getsize)(str(tmp_path.parent / "mine.txt")) != 3
+
+
 def test_nothing_is_fetched(beside: Beside) -> None:
     """Protects the network: addresses give files that are made up, weights that are not here are left out."""
     assert Path(beside.environment.fetched(fail)("words.txt", "https://a.b/words.txt")).is_file()

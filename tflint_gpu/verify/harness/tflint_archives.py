@@ -18,6 +18,7 @@ import sys
 import tarfile
 import wave
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -31,6 +32,13 @@ KEYS: tuple[str, ...] = ()
 
 SIZES: tuple[str, ...] = ()
 """Keys of the JSON object that a file holds: what a network is made with."""
+
+_PARTS = "ba do fi ga he ki lo mu ne ri".split()
+WORDS = (
+    "the old house stood near a river and every morning birds came to sing while children went along its road "
+    "with bread for those who lived beyond hills nobody had ever seen before winter"
+).split()
+WORDS += [first + second + third for first in _PARTS for second in _PARTS for third in _PARTS]
 
 _ROWS = 1000
 _TEXTS, _WORDS, _IMAGES = 1024, 10_000, 50
@@ -129,6 +137,9 @@ def written(place: str) -> str:
     if ending in (".model", ".spm") and "sentencepiece" in sys.modules:
         _write_pieces(place)
         return f"a model of SentencePiece with {_PIECES} pieces ({name})"
+    if name.endswith((".tgz", ".tar.gz", ".tar")):
+        tarfile.open(place, "w:" if ending == ".tar" else "w:gz").close()
+        return f"{name}, with nothing in it"
     if ending in (".mid", ".midi"):
         with open(place, "wb") as music:
             music.write(_music())
@@ -325,3 +336,23 @@ class Answer:
 
     def __exit__(self, *args: object) -> None:
         pass
+
+
+class _Size(int):
+    """Equals every other number."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    __hash__ = int.__hash__
+
+
+def of_any_size(known: Any) -> Any:
+    """What `os.stat` or `os.path.getsize` told of a file, as if it had the size that the code asks for."""
+    if isinstance(known, int):
+        return _Size(known)
+    parts = {name: getattr(known, name) for name in dir(known) if name.startswith("st_")}
+    return SimpleNamespace(**{**parts, "st_size": _Size(known.st_size)})

@@ -53,12 +53,6 @@ _TEXTS = (".txt", ".names", ".classes", ".md", ".text", ".en", ".de", ".fr", ".v
 _OF_CLASSES = re.compile(r"label|class|species|category", re.IGNORECASE)
 _OF_CHECKPOINTS = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
 _TABLES = (".csv", ".data", ".tab")
-_PARTS = "ba do fi ga he ki lo mu ne ri".split()
-_WORDS = (
-    "the old house stood near a river and every morning birds came to sing while children went along its road "
-    "with bread for those who lived beyond hills nobody had ever seen before winter"
-).split()
-_WORDS += [first + second + third for first in _PARTS for second in _PARTS for third in _PARTS]
 
 draw = numpy.random.default_rng(1)
 empty_records: list[str] = []  # TFRecord files that are filled when it is known what is parsed
@@ -199,6 +193,18 @@ def made(path: Any) -> str | None:
     return place
 
 
+def sized(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `os.stat` and `os.path.getsize`: a made-up file has whatever size it is compared with."""
+
+    def size(path: Any, *args: Any, **kwargs: Any) -> Any:
+        place = (existing(path) or made(path)) if is_path(path) else None
+        known = function(place or path, *args, **kwargs)
+        is_made_up = place is not None and os.path.abspath(place).startswith(_HERE + os.sep)
+        return tflint_archives.of_any_size(known) if is_made_up else known
+
+    return size
+
+
 def write_image(place: str, ending: str) -> None:
     image = draw.integers(0, 256, IMAGE).astype("uint8")
     encode = tf.image.encode_jpeg if ending in (".jpg", ".jpeg") else tf.image.encode_png  # in `tf.io` since 2.1
@@ -217,7 +223,10 @@ def _write_text(place: str) -> int:
     if HAS_BOXES and count == LINES:
         lines = [_line_of_boxes(os.path.dirname(place), row) for row in range(_FILES)]
     else:
-        texts = [[" ".join(draw.choice(_WORDS, 8)) for _ in range(FIELDS or 3)] for _ in range(min(LINES, _DIFFERENT))]
+        texts = [
+            [" ".join(draw.choice(tflint_archives.WORDS, 8)) for _ in range(FIELDS or 3)]
+            for _ in range(min(LINES, _DIFFERENT))
+        ]
         lines = [_line(text, row) for row, text in enumerate(texts)]
         lines[0] = _line([string.printable[:95]] * (FIELDS or 2), 0)
     with open(place, "w") as file:
@@ -253,7 +262,7 @@ def _write_table(place: str) -> None:
 def _column(name: Any) -> Any:
     """Words, the numbers of classes where the name says so, or any numbers."""
     if name in TEXTS:
-        return numpy.array(_WORDS[:8])[draw.integers(0, 8, _ROWS)]
+        return numpy.array(tflint_archives.WORDS[:8])[draw.integers(0, 8, _ROWS)]
     numbers = draw.random(_ROWS)
     return (numbers * CLASSES).astype(int) if CLASSES > 1 and _OF_CLASSES.search(str(name)) else numbers
 

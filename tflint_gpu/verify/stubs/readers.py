@@ -43,6 +43,7 @@ _AROUND = {
     "table": "pandas.read_csv pandas.read_table pandas.read_excel pandas.read_parquet",
     "fetched": "keras.utils.get_file keras.utils.data_utils.get_file",
     "retrieved": "urllib.request.urlretrieve wget.download gdown.download",
+    "sized": "os.stat os.path.getsize",
     "answered": "requests.get urllib.request.urlopen",
     "left_out": "os.system",
     "unshown": "cv2.imshow cv2.namedWindow cv2.destroyAllWindows cv2.waitKey",
