@@ -621,9 +621,14 @@ digits, written = tflint_archives.known_table(fetch_california_housing)("mnist_7
 assert digits.shape == (70000, 784) and written[0] in "0123456789"
 
 try:
-    tflint_values.catalogued("voc")
+    tflint_values.catalogued("wider_face")
 except FileNotFoundError as error:
-    assert "voc" in str(error)
+    assert "wider_face" in str(error)
+pictures, info = tflint_values.catalogued("voc/2007", split="train", with_info=True)
+one = next(iter(pictures))
+assert one["image"].shape == (375, 500, 3) and info.features["objects"]["label"].num_classes == 20
+assert one["objects"]["bbox"].shape == (3, 4) and not tf.reduce_any(one["objects"]["is_difficult"])
+assert tf.reduce_all(one["objects"]["bbox"][:, :2] < one["objects"]["bbox"][:, 2:])
 (words, _), _ = tflint_values.keras_numbers("imdb")(num_words=50)
 assert len(tflint_values.keras_numbers("reuters", cut=9000)()[0][1]) > 9000
 assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0][0].shape[1] == 13

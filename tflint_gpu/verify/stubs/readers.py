@@ -103,7 +103,7 @@ CATALOGUE = frozenset(
         "mnist fashion_mnist kmnist emnist cifar10 cifar100 svhn_cropped stl10 celeb_a cats_vs_dogs tf_flowers "
         "oxford_flowers102 horses_or_humans rock_paper_scissors beans food101 malaria imdb_reviews imagenet2012 "
         "imagenette cycle_gan stanford_dogs caltech101 cassava citrus_leaves colorectal_histology deep_weeds eurosat "
-        "patch_camelyon iris penguins"
+        "patch_camelyon iris penguins coco voc"
     ).split()
 )
 
