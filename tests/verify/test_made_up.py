@@ -506,6 +506,24 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
     assert (given.path, given.count, given.optional) == ("made_up_path", 1, None)
 
 
+def test_flags_that_the_way_asks_for(beside: Beside) -> None:
+    """Protects ways that a flag of absl opens: what is asked is given, and what is so already stays."""
+    flags = pytest.importorskip("absl.flags")
+    values = flags.FlagValues()
+    flags.DEFINE_bool("asked_bool", False, "", flag_values=values)
+    flags.DEFINE_enum("asked_agent", "small", ["small", "large"], "", flag_values=values)
+    flags.DEFINE_integer("asked_start", 50, "", flag_values=values)
+    beside.environment.ASKED = {"asked_bool": True, "asked_agent": "large", "asked_start": 100, "no_flag": True}
+    known, flags.FLAGS = flags.FLAGS, values
+    try:
+        run = beside.environment.flags(lambda main, argv: main(values(argv)))
+        run(lambda _: None, ["program.py"])
+    finally:
+        flags.FLAGS = known
+    assert (values.asked_bool, values.asked_agent, values.asked_start) == (True, "large", 50)
+    assert beside.told == ["the flag --asked_bool as True", "the flag --asked_agent as large"]
+
+
 def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects `read_csv`: columns of `usecols` and `names` come first, then those that the code takes."""
     monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=dict))
