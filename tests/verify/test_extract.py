@@ -390,7 +390,7 @@ def test_nothing_runs_the_place(tmp_path: Path) -> None:
 
 DOWNLOADS = {
     "import tensorflow_datasets as tfds\nx = tfds.load('wikipedia')": "tfds.load",
-    "import tensorflow_datasets as tfds\nx = tfds.load('voc')": "tfds.load",
+    "import tensorflow_datasets as tfds\nx = tfds.load('wider_face')": "tfds.load",
     "from urllib.request import urlopen\ndef get(): return urlopen('http://a')\nx = get()": "urlopen",
     "import other\nurl = 'https://example.org/a.csv'\nx = other.read(url)": "https://example.org/a.csv",
 }

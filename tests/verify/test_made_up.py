@@ -533,6 +533,24 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
     assert (given.path, given.count, given.optional) == ("made_up_path", 1, None)
 
 
+def test_flags_that_the_way_asks_for(beside: Beside) -> None:
+    """Protects ways that a flag of absl opens: what is asked is given, and what is so already stays."""
+    flags = pytest.importorskip("absl.flags")
+    values = flags.FlagValues()
+    flags.DEFINE_bool("asked_bool", False, "", flag_values=values)
+    flags.DEFINE_enum("asked_agent", "small", ["small", "large"], "", flag_values=values)
+    flags.DEFINE_integer("asked_start", 50, "", flag_values=values)
+    beside.environment.ASKED = {"asked_bool": True, "asked_agent": "large", "asked_start": 100, "no_flag": True}
+    known, flags.FLAGS = flags.FLAGS, values
+    try:
+        run = beside.environment.flags(lambda main, argv: main(values(argv)))
+        run(lambda _: None, ["program.py"])
+    finally:
+        flags.FLAGS = known
+    assert (values.asked_bool, values.asked_agent, values.asked_start) == (True, "large", 50)
+    assert beside.told == ["the flag --asked_bool as True", "the flag --asked_agent as large"]
+
+
 def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects `read_csv`: columns of `usecols` and `names` come first, then those that the code takes."""
     monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=dict))
@@ -675,9 +693,14 @@ digits, written = tflint_archives.known_table(fetch_california_housing)("mnist_7
 assert digits.shape == (70000, 784) and written[0] in "0123456789"
 
 try:
-    tflint_values.catalogued("voc")
+    tflint_values.catalogued("wider_face")
 except FileNotFoundError as error:
-    assert "voc" in str(error)
+    assert "wider_face" in str(error)
+pictures, info = tflint_values.catalogued("voc/2007", split="train", with_info=True)
+one = next(iter(pictures))
+assert one["image"].shape == (375, 500, 3) and info.features["objects"]["label"].num_classes == 20
+assert one["objects"]["bbox"].shape == (3, 4) and not tf.reduce_any(one["objects"]["is_difficult"])
+assert tf.reduce_all(one["objects"]["bbox"][:, :2] < one["objects"]["bbox"][:, 2:])
 (words, _), _ = tflint_values.keras_numbers("imdb")(num_words=50)
 assert len(tflint_values.keras_numbers("reuters", cut=9000)()[0][1]) > 9000
 assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0][0].shape[1] == 13

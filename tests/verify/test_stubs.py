@@ -329,6 +329,8 @@ READERS = {
     "from absl import app, flags\nflags.DEFINE_string('a', None, 'b', required=True)\napp.run(main)": "flags",
     "from absl import app, flags\nflags.DEFINE_string('log_dir', None, 'b')\napp.run(main)": "flags",
     "from absl import app, flags\nflags.mark_flags_as_required(['a'])\napp.run(main)": "flags",
+    "from absl import app, flags\nflags.DEFINE_bool('a', False, 'b')\napp.run(main)": "flags",
+    "from absl import app, flags\nflags.DEFINE_string('mode', 'train', 'b')\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
     "p.add_argument('--fit', action='store_true')\na = p.parse_args()": "arguments",
     "p.add_argument('--mode', choices=['fit', 'show'])\na = p.parse_args()": "arguments",

@@ -328,16 +328,19 @@ def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 def _asked(parsed: Any) -> Any:
     """What was given on the command line, and what the way to the flagged code asks of it."""
     for name, value in ASKED.items():
-        given = getattr(parsed, name, None)
-        is_wrong = hasattr(parsed, name) and given != value
-        if value is True:
-            is_wrong = isinstance(given, int) and not given  # what is a path or a text cannot be turned on
-        elif isinstance(value, int):
-            is_wrong = isinstance(given, (int, float)) and given > value
-        if is_wrong:
+        if hasattr(parsed, name) and _is_other(getattr(parsed, name), value):
             setattr(parsed, name, value)
             tell(f"the argument --{name}" + ("" if value is True else f" as {value}"))
     return parsed
+
+
+def _is_other(given: Any, asked: Any) -> bool:
+    """Whether what was given must be changed into what is asked."""
+    if asked is True:
+        return isinstance(given, int) and not given  # what is a path or a text cannot be turned on
+    if isinstance(asked, int):
+        return isinstance(given, (int, float)) and given > asked
+    return bool(given != asked)
 
 
 def _argument(action: Any) -> str:
@@ -353,7 +356,8 @@ _FOLDER_OF_RESULTS = re.compile(r"(?:root|base|model|out|output|log|work|train|s
 
 
 def flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `absl.app.run`: flags that must have a value, or say where to write, get one of their type."""
+    """Stand for `absl.app.run`: flags get what is asked of them, and one of their type where they must have a value, or
+    say where to write."""
 
     def run(main: Callable[..., Any], argv: Any = None, *args: Any, **kwargs: Any) -> Any:
         from absl import flags as known
@@ -366,6 +370,10 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
                 value = _of_flag(flag)
                 given.append(f"--{name}={value}")
                 tell(f"the flag --{name} as {value}")
+        for name, asked in ASKED.items():
+            if name in known.FLAGS and _is_other(known.FLAGS[name].value, asked):
+                given.append(f"--{name}={1 if asked is True else asked}")
+                tell(f"the flag --{name} as {asked}")
         return function(main, given, *args, **kwargs)
 
     return run

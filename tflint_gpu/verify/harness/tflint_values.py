@@ -61,7 +61,11 @@ _CATALOGUE: dict[str, tuple[tuple[int, ...], int]] = {
     "iris": ((4,), 3),
     "penguins": ((4,), 3),
     "imdb_reviews": ((), 2),
+    "coco": ((480, 640, 3), 80),
+    "voc": ((375, 500, 3), 20),
 }
+_WITH_BOXES = {"coco": "is_crowd", "voc": "is_difficult"}  # by what they say of a box besides
+_BOXES = 3
 
 
 _PARTS = {"iris": ("features", "label"), "penguins": ("features", "species")}
@@ -100,6 +104,8 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         parts: Any = (data, label) if options.get("as_supervised") else dict(zip(names, (data, label)))
         if known in _NAMED and not options.get("as_supervised"):
             parts[_NAMED[known]] = numpy.array([f"{known}_{row:05d}" for row in range(rows)])
+        if known in _WITH_BOXES:
+            parts = {"image": data, "objects": _boxes(rows, classes, _WITH_BOXES[known])}
         if options.get("batch_size") == -1:
             return tf.nest.map_structure(tf.constant, parts)
         dataset = tf.data.Dataset.from_tensor_slices(parts)
@@ -118,9 +124,17 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     image = SimpleNamespace(shape=shape, dtype=tf.uint8 if len(shape) > 1 else tf.float32)
     return result, SimpleNamespace(
         name=known,
-        features={"label": label, "image": image},
+        features={"label": label, "image": image, "objects": {"label": label}},
         splits=_Splits(lambda _: SimpleNamespace(num_examples=rows)),
     )
+
+
+def _boxes(rows: int, classes: int, besides: str) -> Mapping[str, Any]:
+    """Boxes in each picture, as the least and the largest of y and x, in parts of its sides."""
+    corners = _draw.random((rows, _BOXES, 2, 2), dtype="float32")
+    labels = _draw.integers(0, classes, (rows, _BOXES))
+    sides = numpy.sort(corners, axis=2).reshape((rows, _BOXES, 4))
+    return {"bbox": sides, "label": labels, besides: numpy.zeros((rows, _BOXES), bool)}
 
 
 def _whole_batches(rows: int) -> int:

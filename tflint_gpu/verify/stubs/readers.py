@@ -106,7 +106,7 @@ CATALOGUE = frozenset(
         "mnist fashion_mnist kmnist emnist cifar10 cifar100 svhn_cropped stl10 celeb_a cats_vs_dogs tf_flowers "
         "oxford_flowers102 horses_or_humans rock_paper_scissors beans food101 malaria imdb_reviews imagenet2012 "
         "imagenette cycle_gan stanford_dogs caltech101 cassava citrus_leaves colorectal_histology deep_weeds eurosat "
-        "patch_camelyon iris penguins"
+        "patch_camelyon iris penguins coco voc"
     ).split()
 )
 
@@ -169,7 +169,7 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     is_old = any(_is_step_of_four(node) for node in file.tree.parents) or _takes_one_from_reset(file)
     for call in file.calls("gym.make", "gymnasium.make"):
         yield Around(call, "old_environment" if is_old else "environment")
-    if any(_is_required_flag(file, call) for call in file.calls("absl.flags.*")):
+    if any(_is_required_flag(file, call) or _may_be_asked_flag(file, call) for call in file.calls("absl.flags.*")):
         for call in file.calls("absl.app.run"):
             yield Around(call, "flags")
     if any(_must_be_given(call) or _may_be_asked(call) for call in file.method_calls("add_argument")):
@@ -219,6 +219,13 @@ def _is_required_flag(file: File, call: cst.Call) -> bool:
         arg.keyword is not None and arg.keyword.value == "required" and file.code(arg.value) == "True"
         for arg in call.args
     )
+
+
+def _may_be_asked_flag(file: File, call: cst.Call) -> bool:
+    """Whether a flag of absl turns something on, or chooses among a few things or kinds."""
+    kind = (file.name(call.func) or "").rpartition(".")[2]
+    has_text = text_of(argument(call, 1, "default")) is not None
+    return kind in ("DEFINE_bool", "DEFINE_boolean", "DEFINE_enum") or (kind == "DEFINE_string" and has_text)
 
 
 def _must_be_given(call: cst.Call) -> bool:
