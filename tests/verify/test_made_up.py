@@ -523,13 +523,17 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
 
 
 def test_arguments_that_must_be_given(beside: Beside) -> None:
+    """Protects scripts from a command line without them; what names an image ends like one, for who writes it."""
     import argparse
 
     parser = argparse.ArgumentParser()
     parser.add_argument("path")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--optional")
+    parser.add_argument("--output_image", required=True)
+    parser.add_argument("--image_dir", required=True)
     given = beside.environment.arguments(parser.parse_args)()
+    assert (given.output_image, given.image_dir) == ("made_up_output_image.png", "made_up_image_dir")
     assert (given.path, given.count, given.optional) == ("made_up_path", 1, None)
 
 

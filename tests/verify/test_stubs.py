@@ -461,6 +461,8 @@ PICKED = {
     "row = line.split(';')\nnumbers = list(map(int, row[1:]))\nname = table['name']": ("", 0, ()),
     "parts = path.split('/')\nname = parts[3]": ("", 0, ()),
     "row = line.split(',')\nuse(row[0])": ("", 0, ()),
+    "words = line.split(' ')\nuse(words[0], words[1])": ("", 0, ()),
+    "words = line.split(' ')\nuse(words[0], int(words[1]))": (" ", 2, (1,)),
 }
 
 

@@ -349,7 +349,8 @@ def _argument(action: Any) -> str:
     if action.type in (int, float):
         return "1"
     is_model = re.search("(?:model|weights?)_?(?:path|file)", action.dest)
-    return f"made_up_{action.dest}" + (".h5" if is_model else "")
+    is_image = re.search("(?:image|img|picture|photo|heatmap|mask)(?:_(?:path|file|name))?$", action.dest)
+    return f"made_up_{action.dest}" + (".h5" if is_model else ".png" if is_image else "")
 
 
 _FOLDER_OF_RESULTS = re.compile(r"(?:root|base|model|out|output|log|work|train|save|summary|results?)_?(?:dir|folder)$")

@@ -336,8 +336,9 @@ def _picked_fields(file: File, rest: int) -> Iterator[tuple[str, int, tuple[int,
                 for is_number, first, is_open in re.findall(_PICK.format(target.value), code)
             ]
             count = max((span.stop for span, _ in picks), default=0)
-            if count > 1:
-                yield between, count, tuple(sorted({n for span, is_number in picks if is_number for n in span}))
+            numbers = tuple(sorted({n for span, is_number in picks if is_number for n in span}))
+            if count > 1 and (numbers or between != " "):  # any text has words
+                yield between, count, numbers
 
 
 def _keys(file: File, reader: str) -> Iterator[str]:
