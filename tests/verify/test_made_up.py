@@ -532,9 +532,11 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
     parser.add_argument("--optional")
     parser.add_argument("--output_image", required=True)
     parser.add_argument("--image_dir", required=True)
+    known, rest = beside.environment.arguments(parser.parse_known_args)([])
     given = beside.environment.arguments(parser.parse_args)()
     assert (given.output_image, given.image_dir) == ("made_up_output_image.png", "made_up_image_dir")
     assert (given.path, given.count, given.optional) == ("made_up_path", 1, None)
+    assert known == given and rest == []
 
 
 def test_flags_that_the_way_asks_for(beside: Beside) -> None:

@@ -332,6 +332,7 @@ READERS = {
     "from absl import app, flags\nflags.DEFINE_bool('a', False, 'b')\napp.run(main)": "flags",
     "from absl import app, flags\nflags.DEFINE_string('mode', 'train', 'b')\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
+    "p.add_argument('path')\na = p.parse_known_args(line)[0]": "arguments",
     "p.add_argument('--fit', action='store_true')\na = p.parse_args()": "arguments",
     "p.add_argument('--mode', choices=['fit', 'show'])\na = p.parse_args()": "arguments",
     "from sklearn.datasets import fetch_openml\nx = fetch_openml('mnist_784')": "known_table",

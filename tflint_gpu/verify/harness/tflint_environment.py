@@ -309,7 +309,7 @@ def _small_model(shape: Sequence[int], classes: int) -> Any:
 
 
 def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `parser.parse_args`: arguments that must be given get a value of their type."""
+    """Stand for `parser.parse_args` and its kin: arguments that must be given get a value of their type."""
 
     def parse(*args: Any, **kwargs: Any) -> Any:
         parser = getattr(function, "__self__", None)
@@ -320,7 +320,9 @@ def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
                 value = _argument(action)
                 given += [*action.option_strings[:1], value]
                 tell(f"the argument {(action.option_strings or [action.dest])[0]} as {value}")
-        return _asked(function(given) if given and not args else function(*args, **kwargs))
+        is_empty = not args or args[0] == []  # as `sys.argv[1:]` is here
+        parsed = function(given) if given and is_empty else function(*args, **kwargs)
+        return (_asked(parsed[0]), *parsed[1:]) if isinstance(parsed, tuple) else _asked(parsed)
 
     return parse
 

@@ -173,7 +173,7 @@ def read_elsewhere(file: File) -> Iterator[Around]:
         for call in file.calls("absl.app.run"):
             yield Around(call, "flags")
     if any(_must_be_given(call) or _may_be_asked(call) for call in file.method_calls("add_argument")):
-        for call in file.method_calls("parse_args"):
+        for call in file.method_calls("parse_args", "parse_known_args"):
             yield Around(call, "arguments")
 
 
