@@ -72,8 +72,8 @@ class PredictInLoop(Rule):
     Measured: {evidence}
 
     Fix: unsafe: no progress bar is shown. A comprehension over rows becomes one `predict` of all rows; else
-    `predict_on_batch` takes the place of `predict`. There is none where `predict` gets a list of one: it makes an array
-    of it, and `predict_on_batch` does not.
+    `predict_on_batch` takes the place of `predict`. There is none where `predict` gets a list of one text or number: it
+    makes an array of it, and `predict_on_batch` does not.
 
     Example:
         import numpy as np
@@ -119,7 +119,7 @@ class PredictInLoop(Rule):
                     Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
                     *notes_on(invocation.path),
                 ),
-                fix=_stacked(invocation) or predict_on_batch(invocation.file, invocation.call),
+                fix=_stacked(invocation) or _on_batch(model, invocation),
                 subject=invocation,
             )
 
@@ -129,7 +129,7 @@ class PredictInLoop(Rule):
         data = argument(invocation.call, 0, "x")
         assert data is not None and isinstance(invocation.call.func, cst.Attribute)
         given, called = (invocation.file.code(expression) for expression in (data, invocation.call.func.value))
-        swapped = predict_on_batch(invocation.file, invocation.call)  # all rows at once would leave no iterations
+        swapped = _on_batch(model, invocation)  # all rows at once would leave no iterations
         yield Experiment(
             invocation.root_file,
             invocation.loop,
@@ -224,6 +224,12 @@ def _help(model: Model, invocation: Invocation) -> str:
     if isinstance(invocation.loop, cst.While):
         return "call the model in a function under `@tf.function` instead"
     return "collect the rows and call `predict` once; if rows come one by one, call the model under `@tf.function`"
+
+
+def _on_batch(model: Model, invocation: Invocation) -> Fix | None:
+    data = argument(invocation.call, 0, "x")
+    is_plain = data is not None and model.once(Rows).may_be_plain(invocation.file, data, invocation.context)
+    return None if is_plain else predict_on_batch(invocation.file, invocation.call)
 
 
 def _stacked(invocation: Invocation) -> Fix | None:

@@ -437,6 +437,9 @@ def test_a_list_is_nothing_for_predict_on_batch(code: str, tmp_path: Path) -> No
     """Protects from a fix that raises: `predict_on_batch` of Keras 2 makes no array of a list."""
     (finding,) = (f for rule, f in findings(HEAD + code, tmp_path, target=KERAS_2) if rule.code == "TFG206")
     assert finding.fix is None
+    code = "for row in x:\n    model.predict([row[None]])\n"
+    (finding,) = (f for rule, f in findings(HEAD + code, tmp_path, target=KERAS_2) if rule.code == "TFG206")
+    assert finding.fix is not None
 
 
 @_table(NO_TEXTS)

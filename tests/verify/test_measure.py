@@ -196,6 +196,21 @@ def test_fit_runs_long_enough_whatever_the_program_says(measure: Measure) -> Non
     assert sum(8 * step for step in outcome.steps) <= ended - began < outcome.seconds
 
 
+@pytest.mark.parametrize("y", ["y", "Some(y)"], ids=["arrays", "something else"])
+def test_fit_of_several_inputs(y: str, measure: Measure) -> None:
+    """Protects models of several inputs: inputs and labels keep the same number of rows, whatever they are given as."""
+    outcome = measure(
+        "class Some(list):\n    pass\n"
+        "class Net:\n    def fit(self, x, y, **more):\n"
+        "        sizes = {len(part) for part in (*x.values(), y)}\n"
+        "        tflint_measure.finish(sizes=sorted(sizes))\n"
+        "x, y = {'a': np.ones((8, 2)), 'b': np.ones((8, 1))}, np.ones(8)\n"
+        f"tflint_measure.fit(Net().fit)(x, {y}, batch_size=2)\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.result.notes["sizes"] == ([1024] if y == "y" else [8])
+
+
 def test_the_consumer_waits_and_the_first_numbers_are_kept(measure: Measure) -> None:
     outcome = measure(
         "tflint_measure.CONSUMER_SECONDS = 0.02\n"

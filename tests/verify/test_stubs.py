@@ -524,6 +524,7 @@ OLD = {
     "m.fit_generator(g)": "fit_generator()",
     "c.get_initial_state(batch_size=3, dtype=d)": "dtype=",
     "import keras\nl = keras.layers.LSTM(3, batch_input_shape=(1, 2, 3))": "batch_input_shape=",
+    "import tensorflow as tf\nx = tf.losses.mean_squared_error(a, b)": "tf.losses.mean_squared_error",
     "import tensorflow as tf\nloss = tf.keras.losses.mean_squared_error": "tf.keras.losses.mean_squared_error",
     "import tensorflow.keras.metrics as m\nloss = m.log_cosh(a, b)": "m.log_cosh",
     "from tensorflow import keras\nloss = keras.losses.kl_divergence(a, b)": "keras.losses.kl_divergence",

@@ -45,16 +45,10 @@ def call_under_function(model: Model, file: File, call: Call, *, sizes_change: b
 def predict_on_batch(file: File, call: Call) -> Fix | None:
     """Call `predict_on_batch` where `predict` gets one batch; None where the call says more than that.
 
-    It is unsafe: no progress bar is shown. Nor is there one for a list of texts or numbers, which `predict` of Keras 2
-    makes an array of, and `predict_on_batch` does not (`Model.predict_on_batch` of Keras 2.15).
+    It is unsafe: no progress bar is shown.
     """
-    import libcst as cst  # late: listing the rules should not wait for it
+    from tflint_gpu.model import without_arguments
 
-    from tflint_gpu.model import argument, without_arguments
-
-    data = argument(call, 0, "x")
-    if isinstance(data, cst.List | cst.Tuple) and len(data.elements) == 1:
-        return None
     named = {arg.keyword.value for arg in call.args if arg.keyword is not None}
     positional = sum(arg.keyword is None for arg in call.args)
     if positional > 1 or not named <= {"x", "verbose", "batch_size"} or any(arg.star for arg in call.args):

@@ -270,10 +270,14 @@ def _lengthen(kwargs: dict[str, Any]) -> None:
         kwargs["x"] = data.repeat()
         kwargs["steps_per_epoch"] = STEPS_OF_EPOCH
         return
-    for name in ("x", "y", "sample_weight"):
-        if isinstance(kwargs.get(name), (numpy.ndarray, tf.Tensor)):
-            rows = len(kwargs[name])
-            kwargs[name] = numpy.concatenate([numpy.asarray(kwargs[name])] * max(1, -(-ROWS // max(rows, 1))))
+    names = [name for name in ("x", "y", "sample_weight") if kwargs.get(name) is not None]
+    parts = [part for name in names for part in tf.nest.flatten(kwargs[name])]
+    if parts and all(isinstance(part, (numpy.ndarray, tf.Tensor)) for part in parts):
+        times = max(1, -(-ROWS // max(len(parts[0]), 1)))
+        for name in names:
+            kwargs[name] = tf.nest.map_structure(
+                lambda part: numpy.concatenate([numpy.asarray(part)] * times), kwargs[name]
+            )
 
 
 def _must_have_rows(data: Any) -> None:

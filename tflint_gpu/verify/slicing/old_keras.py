@@ -57,9 +57,9 @@ _NAMES = (
 )
 
 
-# Keras 3 has them in `keras.losses`, and not in `tf.keras.losses`.
+# Keras 3 has them in `keras.losses`, and not in `tf.keras.losses`, which is `tf.losses`, too.
 _LOSS = re.compile(r"kl_divergence|log_cosh|mean_(?:squared|absolute)(?:_percentage|_logarithmic)?_error")
-_LOSSES = re.compile(rf"tensorflow\.keras\.(?:losses|metrics)\.(?:{_LOSS.pattern})")
+_LOSSES = re.compile(rf"tensorflow\.(?:keras\.)?(?:losses|metrics)\.(?:{_LOSS.pattern})")
 _RESHAPE = "(lambda new: lambda array, *shape, newshape=None, **more: new(array, *(shape or [newshape]), **more))"
 # A table in parts, as before NumPy 2: `train, test = np.split(table.sample(frac=1), [int(0.8 * len(table))])`.
 _SPLIT = (

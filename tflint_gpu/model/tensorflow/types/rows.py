@@ -102,6 +102,14 @@ class Rows(Analysis):
 
         return self.is_single(file, expr, context) or self.inference.must_be(file, expr, holds, context)
 
+    def may_be_plain(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether it may be a list of one text or number, which `predict` of Keras 2 makes an array of.
+
+        `predict_on_batch` does not (Keras 2.15).
+        """
+        origins = self.inference.of(file, expr, context)
+        return any(isinstance(origin.node, cst.List) and self._is_plain_row(origin, origin.node) for origin in origins)
+
     def yields_single(self, file: File, expr: Expression) -> bool:
         """Whether a generator's batches, or their inputs where they are tuples, have one row each."""
         origins = self.inference.of(file, expr)
