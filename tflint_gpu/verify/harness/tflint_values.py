@@ -85,7 +85,7 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         raise FileNotFoundError(f"the data set {name} of TensorFlow Datasets is not here, and its shape is not known")
     shape, classes = _CATALOGUE[known]
     tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
-    rows = _whole_batches(max(1024, 24 * min(tflint_files.BATCH, 512)) if numpy.prod(shape) < 4000 else 64)
+    rows = _whole_batches(24 * min(max(tflint_files.BATCH, 64), 512) if numpy.prod(shape) < 4000 else 64)
 
     def read(_: Any) -> Any:
         data: Any = numpy.array(["a made up text"] * rows)
