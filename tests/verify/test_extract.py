@@ -488,6 +488,21 @@ def test_the_command_line_is_asked_for_what_is_measured(tmp_path: Path) -> None:
     assert "tflint_environment.ASKED = {'train': True}" in text
 
 
+def test_the_command_line_is_asked_for_what_is_flagged(tmp_path: Path) -> None:
+    """Protects findings in an object that only some command lines make, below a loop that runs with any of them."""
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--kind', choices=['plain', 'deep'])\n"
+        "args = parser.parse_args()\nclass Plain:\n    def learn(self):\n        pass\nclass Deep(Plain):\n"
+        "    def learn(self):\n        place(7)\nif args.kind == 'plain':\n    agent = Plain()\n"
+        "elif args.kind == 'deep':\n    agent = Deep()\nfor day in range(9):\n    agent.learn()\n"
+    )
+    project = Files(tmp_path, main=code)
+    (file, loop), flagged = project.call("range(9)"), project.call("place(7)")
+    change = Change(file, loop, f"{HARNESS}.steps(range(9))")
+    text = project.extract(probes=(change,), node=loop, flagged=(flagged,)).before.files["main.py"]
+    assert "tflint_environment.ASKED = {'kind': 'deep'}" in text
+
+
 def test_an_agent_learns_soon(tmp_path: Path) -> None:
     """Protects the user's time where an agent collects for long before it learns, wherever that is decided."""
     code = (

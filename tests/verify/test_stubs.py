@@ -352,7 +352,9 @@ def test_calls_that_read_from_elsewhere(code: str, function: str, tmp_path: Path
 
 def test_data_sets_whose_name_shows_when_it_runs(tmp_path: Path) -> None:
     """Protects loaders with a branch for each data set: only the one that is reached must be known."""
-    load = "import tensorflow_datasets as tfds\ndef load(name):\n    if name == 'x':\n        return tfds.load('voc')\n"
+    load = (
+        "import tensorflow_datasets as tfds\ndef load(name):\n    if name == 'x':\n        return tfds.load('duke')\n"
+    )
     replaced = replaced_functions(model_of(f"{load}    return tfds.load(name)\n", tmp_path).file)
     assert [text for _, text in replaced] == ["tflint_values.catalogued"] * 2
     assert list(replaced_functions(model_of(load, tmp_path).file)) == []
@@ -396,7 +398,15 @@ def test_an_address_for_what_another_file_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["batch_size = 512", "BATCHSZ=512", "ds = ds.shuffle(9).batch(512)", "f(batch_size=512)"]
+    "code",
+    [
+        "batch_size = 512",
+        "BATCHSZ=512",
+        "ds = ds.shuffle(9).batch(512)",
+        "f(batch_size=512)",
+        "flags.DEFINE_integer('core_batch_size', 512, 'rows')",
+        "p.add_argument('--batch_size', type=int, default=512)",
+    ],
 )
 def test_batches_that_must_be_filled(code: str, tmp_path: Path) -> None:
     """Protects programs that drop a batch which is not whole, and would get none."""

@@ -87,7 +87,7 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
         raise FileNotFoundError(f"the data set {name} of TensorFlow Datasets is not here, and its shape is not known")
     shape, classes = _CATALOGUE[known]
     tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
-    rows = _whole_batches(max(1024, 24 * min(tflint_files.BATCH, 512)) if numpy.prod(shape) < 4000 else 64)
+    rows = _whole_batches(24 * min(max(tflint_files.BATCH, 64), 512) if numpy.prod(shape) < 4000 else 64)
     if options.get("batch_size") == -1 and numpy.prod(shape) < 4000:  # the code may take each class apart
         rows = min(60_000, max(rows, classes * (tflint_archives.LAST_ROW + 100)))
 

@@ -46,7 +46,7 @@ from tflint_gpu.verify.slicing.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.slicing.routes import Approach, Start, Stop, asked_of_callers, asked_settings, starts
+from tflint_gpu.verify.slicing.routes import Approach, Start, Stop, asked_of_program, starts
 from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
@@ -354,10 +354,9 @@ class _Cut:
         folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
         lines = [f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}"]
         lines += hints_of(self.entry, files).settings()
-        measured = [Stop(probe.file, probe.node) for probe in self.experiment.probes if not probe.optional]
-        flagged = [Stop(file, node) for file, node in self.experiment.flagged]
-        asked = dict(asked_of_callers(self.entry, (*measured, *flagged)))
-        asked.update(asked_settings((*self.start.route, *measured)))
+        experiment = self.experiment
+        measured = tuple(Stop(probe.file, probe.node) for probe in experiment.probes if not probe.optional)
+        asked = asked_of_program(self.entry, self.start.route, measured, experiment.flagged)
         lines += [f"{ENVIRONMENT}.ASKED = {asked!r}"] if asked else []
         lines += [f"{ABSENT}.plain_bars()"] if any(BARS.search(file.source.code) for file in files) else []
         names = ", ".join(map(repr, self._recorders))

@@ -191,7 +191,21 @@ def _functions_given(call: cst.Call) -> Iterator[cst.Name | cst.Attribute]:
         yield from (value for value in listed if isinstance(value, cst.Name | cst.Attribute))
 
 
-def asked_of_callers(entry: Model, stops: Sequence[Stop]) -> Iterator[tuple[str, object]]:
+def asked_of_program(
+    entry: Model, route: Route, measured: Route, flagged: Sequence[tuple[File, Node]]
+) -> dict[str, object]:
+    """What a program is asked for on its command line, so that it gets to what is measured and to what is flagged.
+
+    Arguments:
+        route: to the place.
+        flagged: what the measured loop may pass by.
+    """
+    ways = (way for file, node in flagged for way in find_routes(file, node, entry) if any(s.forward for s in way))
+    asked = dict(asked_settings(next(ways, ())))  # the object must be made whose method it is
+    return {**asked, **dict(_asked_of_callers(entry, measured)), **dict(asked_settings((*route, *measured)))}
+
+
+def _asked_of_callers(entry: Model, stops: Sequence[Stop]) -> Iterator[tuple[str, object]]:
     """How much at most the conditions around the calls that lead to some places ask for, wherever they are.
 
     What they turn on is not among it: one call may stand where things are learnt, another where they are tried.

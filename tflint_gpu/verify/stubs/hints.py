@@ -23,7 +23,11 @@ _LARGEST_SIDE, _UNKNOWN_SIDE = 2048, 8
 _FROM_ROW = re.compile(r"\[\s*(\d[\d_]{2,6})\s*:")  # `sentences[100_000:]`
 _LINES_AFTER = 600
 _ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
-_BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECASE)
+# `batch_size=32`, `batch(32)`, `"batch_size", 32`, `"--batch_size", type=int, default=32`
+_BATCHES = re.compile(
+    r"""(?:\bbatch(?:_?si?ze?)?\s*[=(]|batch_?size['"]\s*,(?:\s*type\s*=\s*int\s*,)?(?:\s*default\s*=)?)\s*(\d{1,4})\b""",
+    re.IGNORECASE,
+)
 # `w = tf.shape(picture)[1]`, `half = w // 2`, `picture[:, :half]`, `picture[:, half:]`
 _WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[1\]")
 _HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
