@@ -34,6 +34,7 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
+from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.planning import plan
 from tflint_gpu.verify.experiments.verification import Case, Setup
@@ -132,7 +133,8 @@ def _record(repository: str, case: Case, arguments: argparse.Namespace) -> dict[
     if arguments.run and case.pair is not None and requires not in NOT_FOR_A_CPU:
         text = json.dumps([dict(case.pair.before.files), dict(case.pair.after.files)], sort_keys=True)
         if text not in _SEEN:
-            setup = Setup(runs=arguments.runs, python=arguments.python)
+            limits = Limits(seconds=arguments.budget)  # a program may take all of it
+            setup = Setup(runs=arguments.runs, python=arguments.python, limits=limits)
             _SEEN[text] = list(verify(case, setup, arguments.budget))[-1].verdict
         verdict, reason = _SEEN[text].verdict, _SEEN[text].reason
     return {
