@@ -391,7 +391,7 @@ def test_nothing_runs_the_place(tmp_path: Path) -> None:
 DOWNLOADS = {
     "import tensorflow_datasets as tfds\nx = tfds.load('wikipedia')": "tfds.load",
     "import tensorflow_datasets as tfds\nx = tfds.load('wider_face')": "tfds.load",
-    "from urllib.request import urlopen\ndef get(): return urlopen('http://a')\nx = get()": "urlopen",
+    "import requests\ndef ask(): return requests.post('http://a')\nx = ask()": "requests.post",
     "import other\nurl = 'https://example.org/a.csv'\nx = other.read(url)": "https://example.org/a.csv",
 }
 
@@ -691,11 +691,11 @@ def test_what_an_imported_file_might_start_is_refused_when_it_does(tmp_path: Pat
         """,
     )
     pair = project.extract("main")
-    assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
+    assert "tflint_modules.refused(subprocess.Popen)" in pair.before.files["tools.py"]
     (tmp_path / "b").mkdir()
     some = "import subprocess\nclass Board:\n    x = 7\n    def show(self): return subprocess.Popen(['board'])"
     pair = Files(tmp_path / "b", main="import tools\nplace(tools.Board.x)", tools=some).extract("main")
-    assert "tflint_environment.refused(subprocess.Popen)" in pair.before.files["tools.py"]
+    assert "tflint_modules.refused(subprocess.Popen)" in pair.before.files["tools.py"]
     (tmp_path / "c").mkdir()
     started = "import subprocess\nboard = subprocess.Popen(['board'])"
     with pytest.raises(NotExtractable, match="starts another program"):

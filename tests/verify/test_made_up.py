@@ -322,7 +322,7 @@ def test_what_the_way_asks_of_the_command_line(beside: Beside) -> None:
 
 def test_what_would_start_a_program_says_so_when_it_is_called(beside: Beside) -> None:
     with pytest.raises(PermissionError, match=r"fail.*which verify does not do"):
-        beside.environment.refused(fail)("a")
+        beside.modules.refused(fail)("a")
 
 
 def test_an_image_is_one_whatever_its_name_ends_with(beside: Beside) -> None:
@@ -337,7 +337,7 @@ def test_a_film_that_is_not_here(beside: Beside, tmp_path: Path) -> None:
     assert film.isOpened() and seen and picture.shape == (6, 8, 3) and (film.get(3), film.get(4)) == (8, 6)
     (tmp_path / "mine.mp4").touch()
     assert beside.environment.camera(lambda path: path)("mine.mp4") == "mine.mp4"
-    assert beside.environment.unshown(fail)("window", picture) == 0
+    assert beside.modules.unshown(fail)("window", picture) == 0
     assert any("a film of 6x8x3" in one for one in beside.told) and any("shows nothing" in one for one in beside.told)
 
 
@@ -649,7 +649,7 @@ def test_nothing_is_fetched(beside: Beside) -> None:
     assert answer.ok and answer.read().decode() == answer.text and len(answer.text.splitlines()) > 9
     with pytest.raises(FileNotFoundError, match="is not asked"):
         beside.environment.answered(fail)("https://a.b/c.unknown")
-    assert beside.environment.weights(fail)("best.h5") is None and beside.environment.left_out(fail)("wget x") == 0
+    assert beside.environment.weights(fail)("best.h5") is None and beside.modules.left_out(fail)("wget x") == 0
     assert "trained weights: the model has its first ones" in beside.told
 
 

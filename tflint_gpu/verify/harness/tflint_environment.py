@@ -32,8 +32,7 @@ _GAMES = frozenset(
         "Skiing Solaris SpaceInvaders StarGunner Tennis TimePilot Tutankham UpNDown Venture VideoPinball WizardOfWor"
     ).split()
 )
-HAS_ANY_SIZE = False
-"""The model takes images of any height and width."""
+HAS_ANY_SIZE = False  # the model takes images of any height and width
 
 ASKED: dict[str, Any] = {}
 """What the way to the flagged code asks of the command line."""
@@ -198,17 +197,6 @@ def default_strategy(*args: Any, **kwargs: Any) -> Any:
     return tf.distribute.get_strategy()
 
 
-def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that starts other programs or loads weights: nothing happens."""
-    return lambda *args, **kwargs: 0
-
-
-def unshown(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that shows a window: there is none."""
-    tell(f"`{getattr(function, '__name__', function)}`, which shows nothing")
-    return lambda *args, **kwargs: 0
-
-
 def camera(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `cv2.VideoCapture`: a film that is not here is made up, and what a camera would see."""
 
@@ -240,16 +228,6 @@ class Film:
 
     def release(self) -> None:
         """There is nothing to release."""
-
-
-def refused(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that loads something from the network or starts another program: it says that it would."""
-
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)}"
-        raise PermissionError(f"`{name}` would load data or start another program, which verify does not do")
-
-    return refuse
 
 
 def weights(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -359,8 +337,7 @@ _FOLDER_OF_RESULTS = re.compile(r"(?:root|base|model|out|output|log|work|train|s
 
 
 def flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `absl.app.run`: flags get what is asked of them, and one of their type where they must have a value, or
-    say where to write."""
+    """Stand for `absl.app.run`: flags get what is asked, or a value of their type where they must have one."""
 
     def run(main: Callable[..., Any], argv: Any = None, *args: Any, **kwargs: Any) -> Any:
         from absl import flags as known
@@ -395,8 +372,7 @@ def fetched(function: Callable[..., Any]) -> Callable[..., Any]:
     def get_file(fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any) -> str:
         name = os.path.basename(str(fname or origin))
         path = os.path.join("datasets", name)
-        place: str = existing(path) or made(path) or place_of(path)
-        return place
+        return str(existing(path) or made(path) or place_of(path))
 
     return get_file
 

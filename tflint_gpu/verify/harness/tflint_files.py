@@ -20,6 +20,7 @@ from typing import Any
 import numpy
 import tensorflow as tf
 import tflint_archives
+from tflint_archives import WORDS
 from tflint_outcome import tell as tell
 
 FOLDERS: tuple[str, ...] = ()
@@ -223,10 +224,7 @@ def _write_text(place: str) -> int:
     if HAS_BOXES and count == LINES:
         lines = [_line_of_boxes(os.path.dirname(place), row) for row in range(_FILES)]
     else:
-        texts = [
-            [" ".join(draw.choice(tflint_archives.WORDS, 8)) for _ in range(FIELDS or 3)]
-            for _ in range(min(LINES, _DIFFERENT))
-        ]
+        texts = [[" ".join(draw.choice(WORDS, 8)) for _ in range(FIELDS or 3)] for _ in range(min(LINES, _DIFFERENT))]
         lines = [_line(text, row) for row, text in enumerate(texts)]
         lines[0] = _line([string.printable[:95]] * (FIELDS or 2), 0)
     with open(place, "w") as file:
@@ -262,7 +260,7 @@ def _write_table(place: str) -> None:
 def _column(name: Any) -> Any:
     """Words, the numbers of classes where the name says so, or any numbers."""
     if name in TEXTS:
-        return numpy.array(tflint_archives.WORDS[:8])[draw.integers(0, 8, _ROWS)]
+        return numpy.array(WORDS[:8])[draw.integers(0, 8, _ROWS)]
     numbers = draw.random(_ROWS)
     return (numbers * CLASSES).astype(int) if CLASSES > 1 and _OF_CLASSES.search(str(name)) else numbers
 

@@ -1,4 +1,4 @@
-"""Stands for modules that a piece of your code imports and that are not here, or would keep a record elsewhere.
+"""Stands for modules that a piece of your code imports and that are not here, and for what would act elsewhere.
 
 `tflint-gpu verify` lays a copy next to each program. Much code imports more than what is flagged needs: a module or a
 name that is not there may be imported, and using it is the error that importing it would have been. What was stood for
@@ -14,7 +14,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import FrameType, FunctionType, ModuleType
@@ -264,6 +264,27 @@ def imresize(picture: Any, size: Any, *args: Any, **options: Any) -> Any:
     image = toimage(picture)
     height, width = size if isinstance(size, tuple) else (round(size * image.height), round(size * image.width))
     return numpy.asarray(image.resize((width, height)))
+
+
+def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that starts other programs or loads weights: nothing happens."""
+    return lambda *args, **kwargs: 0
+
+
+def unshown(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that shows a window: there is none."""
+    tell(f"`{getattr(function, '__name__', function)}`, which shows nothing")
+    return lambda *args, **kwargs: 0
+
+
+def refused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that loads something from the network or starts another program: it says that it would."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)}"
+        raise PermissionError(f"`{name}` would load data or start another program, which verify does not do")
+
+    return refuse
 
 
 def measure() -> None:

@@ -202,7 +202,8 @@ def asked_of_program(
     """
     ways = (way for file, node in flagged for way in find_routes(file, node, entry) if any(s.forward for s in way))
     asked = dict(asked_settings(next(ways, ())))  # the object must be made whose method it is
-    return {**asked, **dict(_asked_of_callers(entry, measured)), **dict(asked_settings((*route, *measured)))}
+    places = (*measured, *(Stop(file, node) for file, node in flagged))
+    return {**asked, **dict(_asked_of_callers(entry, places)), **dict(asked_settings((*route, *measured)))}
 
 
 def _asked_of_callers(entry: Model, stops: Sequence[Stop]) -> Iterator[tuple[str, object]]:

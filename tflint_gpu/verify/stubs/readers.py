@@ -77,12 +77,12 @@ STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
     (ARCHIVES, ("known_table",)),
+    (ABSENT, ("left_out", "unshown", "refused")),
     (VALUES, "old_array decoded records parsed image_folder text_folder listing_itself".split()),
     (
         ENVIRONMENT,
         (
-            "left_out unshown camera weights loaded environment old_environment arguments flags old_optimizer refused "
-            "fetched retrieved answered"
+            "camera weights loaded environment old_environment arguments flags old_optimizer fetched retrieved answered"
         ).split(),
     ),
 )
