@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import textwrap
 import types
@@ -180,8 +181,9 @@ def test_what_the_file_makes_itself_comes_before_a_stub() -> None:
     assert call.made_up[0] == "`Net` of `watched`: what `build_net` gives"
 
 
-def test_names_that_nothing_defines() -> None:
+def test_names_that_nothing_defines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects snippets as people paste them, and names that are defined somewhere from being hidden."""
+    monkeypatch.setattr(builtins, "display", print, raising=False)  # as IPython does where it runs
     tree = ast.parse("import os\nmodel.fit(x_train, y_train, batch_size=1, epochs=n)\nk = len(os.sep)\nprint(unused)\n")
     found = undefined_names(tree, {4})
     assert found.lines == (

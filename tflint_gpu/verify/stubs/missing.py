@@ -58,7 +58,7 @@ def undefined_names(tree: ast.Module, dropped: Collection[int], replaced: Collec
         return Supplement((), ())
     known = (
         {name for statement in tree.body for name in bound(statement)}
-        | set(dir(builtins))
+        | (set(dir(builtins)) - _USUAL_IMPORTS.keys())  # IPython adds one of them to its own
         | _OF_MODULES
         | set(replaced)
     )
