@@ -501,6 +501,16 @@ def test_a_folder_of_texts(beside: Beside) -> None:
     assert len(folders) > 1 and all((next(folder.iterdir())).read_text() for folder in folders)
 
 
+def run_with_flags(beside: Beside, flags: Any, values: Any) -> None:
+    """Run a program of absl that takes these flags and does nothing."""
+    known, flags.FLAGS = flags.FLAGS, values
+    try:
+        run = beside.environment.flags(lambda main, argv: main(values(argv)))
+        run(lambda _: None, ["program.py"])
+    finally:
+        flags.FLAGS = known
+
+
 def test_flags_that_must_be_given(beside: Beside) -> None:
     """Protects programs of absl, which end at once without them: each gets a value of its type."""
     flags = pytest.importorskip("absl.flags")
@@ -511,12 +521,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
     flags.DEFINE_string("made_optional", None, "", flag_values=values)
     flags.DEFINE_string("output_dir", None, "", flag_values=values)
     flags.mark_flag_as_required("made_count", flag_values=values)
-    known, flags.FLAGS = flags.FLAGS, values
-    try:
-        run = beside.environment.flags(lambda main, argv: main(values(argv)))
-        run(lambda rest: None, ["program"])
-    finally:
-        flags.FLAGS = known
+    run_with_flags(beside, flags, values)
     assert (values.made_name, values.made_count, values.made_kind) == ("made_up_made_name", 1, "small")
     assert values.output_dir == "made_up_output_dir"
     assert values.made_optional is None and "the flag --made_kind as small" in beside.told
@@ -547,12 +552,7 @@ def test_flags_that_the_way_asks_for(beside: Beside) -> None:
     flags.DEFINE_enum("asked_agent", "small", ["small", "large"], "", flag_values=values)
     flags.DEFINE_integer("asked_start", 50, "", flag_values=values)
     beside.environment.ASKED = {"asked_bool": True, "asked_agent": "large", "asked_start": 100, "no_flag": True}
-    known, flags.FLAGS = flags.FLAGS, values
-    try:
-        run = beside.environment.flags(lambda main, argv: main(values(argv)))
-        run(lambda _: None, ["program.py"])
-    finally:
-        flags.FLAGS = known
+    run_with_flags(beside, flags, values)
     assert (values.asked_bool, values.asked_agent, values.asked_start) == (True, "large", 50)
     assert beside.told == ["the flag --asked_bool as True", "the flag --asked_agent as large"]
 

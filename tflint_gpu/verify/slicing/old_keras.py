@@ -107,7 +107,7 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
                 yield binding.node, name
     for call in file.calls(*_NAMES):
         yield call, file.code(call.func)
-    for node in file.tree.nodes(Attribute):
+    for node in file.tree.nodes(Attribute) if _LOSS.search(file.source.code) else ():
         if _LOSS.fullmatch(node.attr.value):
             first, _, rest = file.code(node).partition(".")
             if any(_LOSSES.fullmatch(f"{binding.target}.{rest}") for binding in file.tree.root.bindings.get(first, ())):

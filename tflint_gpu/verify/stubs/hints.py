@@ -308,7 +308,7 @@ def _fields(file: File) -> Iterator[tuple[str, int, tuple[int, ...]]]:
     """
     for call in file.method_calls("split"):
         given = argument(call, 0, "sep")
-        between = given.evaluated_value if isinstance(given, cst.SimpleString) else None
+        between = text_of(given)
         parent = file.tree.parents[call]
         target = _target(parent)
         if isinstance(parent, cst.ListComp) and isinstance(target := _target(file.tree.parents[parent]), cst.Name):
@@ -327,7 +327,7 @@ def _picked_fields(file: File, rest: int) -> Iterator[tuple[str, int, tuple[int,
     """
     for call in (*file.method_calls("split"), *file.calls(*_SPLITS)):
         given = argument(call, 1 if file.name(call.func) in _SPLITS else 0, "sep")
-        between = given.evaluated_value if isinstance(given, cst.SimpleString) else None
+        between = text_of(given)
         parent = file.tree.parents[call]
         while isinstance(parent, cst.Attribute | cst.Call):  # `.values`, `.to_tensor()`
             parent = file.tree.parents[parent]
