@@ -139,12 +139,21 @@ PRINTED = {
     "bound again": ("    loss = f(x)\n    print(loss)\n    loss = 2 * loss\n", ""),
     "next to another statement": ("    loss = f(x); print(loss)\n", ""),
     "all that there is": ("    print(x)\n", ""),
-    "under a condition": ("    loss = f(x)\n    if step:\n        print(loss)\n", ""),
+    "under a condition": ("    loss = f(x)\n    if step:\n        print(loss)\n", "if step:\n        print(loss)"),
+    "under a condition that does more": ("    loss = f(x)\n    if next(it):\n        print(loss)\n", ""),
+    "kept in a list": ("    loss = f(x)\n    printed.append(loss.numpy())\n", "printed.append(loss.numpy())"),
+    "kept as tensors": ("    loss = f(x)\n    printed.append(loss)\n", ""),
+    "kept in a list that is used": ("    loss = f(x)\n    printed.append(float(loss))\n    use(printed)\n", ""),
+    "a variable before its update": ("    loss = f(x)\n    printed.append(w.numpy())\n", ""),
+    "two lists": (
+        "    loss = f(x)\n    printed.append(float(loss))\n    if n:\n        second.append(loss.numpy())\n",
+        "printed.append(float(loss))\n    if n:\n        second.append(loss.numpy())",
+    ),
 }
 
 
 @pytest.mark.parametrize(("body", "added"), PRINTED.values(), ids=PRINTED.keys())
-def test_what_is_printed_stays_outside(body: str, added: str, tmp_path: Path) -> None:
+def test_what_is_printed_or_kept_stays_outside(body: str, added: str, tmp_path: Path) -> None:
     """Protects what a user sees: a traced function prints once, and cannot read a value; elsewhere it stays."""
     code = around("", "for x in ds:", "", "").replace(
         textwrap.indent("    loss = f(x)\n", "    "), textwrap.indent(body, "    ")
@@ -153,6 +162,37 @@ def test_what_is_printed_stays_outside(body: str, added: str, tmp_path: Path) ->
     definition, _, loop = text.partition("\nfor x")
     assert text and ("print" in definition) == (not added) and (f"\n    {added}" in loop or not added)
     assert "loss = train_step" in loop or not added
+
+
+FETCH = """
+try:
+    x = next(it)
+except StopIteration:
+    break
+"""
+FETCHED = {
+    "by next": (FETCH, "x", True),
+    "with a number of rows": (FETCH.replace("break", "print(len(rows))\n    break"), "x", True),
+    "by a function of the project": (FETCH.replace("next(it)", "augmented(it)"), "x", False),
+    "and changed after it": (FETCH + "x = scaled(x)\n", "x", False),
+    "after a forward pass": ("out = model(first)\n" + FETCH, "x", False),
+}
+
+
+@pytest.mark.parametrize(("fetch", "name", "is_moved"), FETCHED.values(), ids=FETCHED.keys())
+def test_data_that_the_tape_begins_with_is_fetched_outside(
+    fetch: str, name: str, is_moved: bool, tmp_path: Path
+) -> None:
+    """Protects loops that end when the data do: a tape records nothing of what it fetches, and what leaves stays."""
+    code = around("it = iter(ds)", "while True:", "", "").replace(
+        "        loss = f(x)\n", textwrap.indent(f"{fetch.lstrip()}loss = f(x)\n", "        ")
+    )
+    text = moved(code, tmp_path)
+    assert (text is not None) == is_moved
+    if text is not None:
+        definition, _, loop = text.partition("\nwhile True:\n")
+        assert f"def train_step({name}):" in definition and "next" not in definition
+        assert loop.strip().startswith("try:\n        x = next(it)\n    except") and f"\n    train_step({name})" in loop
 
 
 def test_what_changes_in_the_loop_is_given(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, takewhile
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.refactoring.call_sites import WORDS, bound_in, call_site, leaving, rows_of
 from tflint_gpu.model.python.refactoring.free_names import (
     blocks,
     bound,
@@ -18,7 +19,6 @@ from tflint_gpu.model.python.refactoring.free_names import (
     free,
     free_of_block,
     parameters,
-    roots,
     stored,
 )
 from tflint_gpu.model.python.syntax.children import children
@@ -36,9 +36,9 @@ class Outline:
     Arguments:
         definition: the lines of the `def` with its body, to insert above the loop, or above the outermost function or
             class.
-        call: the statements that replace `first` to `last`: the call, and what is printed in the step.
+        call: the statements that replace `first` to `last`: the call, and what stays there.
         name: of the function.
-        printed: the rows of what is printed: it stays outside of the function, which would print once a trace.
+        outside: the rows of what stays at the call: it prints, lists what the host reads, or fetches data.
         arguments: of the call, as they are written in it.
     """
 
@@ -47,7 +47,7 @@ class Outline:
     first: Node
     last: Node
     name: str = ""
-    printed: frozenset[int] = frozenset()
+    outside: frozenset[int] = frozenset()
     arguments: tuple[str, ...] = ()
 
 
@@ -138,11 +138,6 @@ def _named(node: ast.AST) -> tuple[str, ...]:
     return (node.id,) if isinstance(node, ast.Name) else (node.attr,) if isinstance(node, ast.Attribute) else ()
 
 
-def bound_in(block: Iterable[ast.stmt]) -> set[str]:
-    """The names that some statements may give a value."""
-    return {name for statement in block for name in bound(statement)}
-
-
 def _region(
     file: File, around: Node, tape: cst.Call, updates: frozenset[str], *, is_short: bool = False
 ) -> Sequence[Node]:
@@ -192,21 +187,22 @@ def _written(
     if tree is None or not local or not moved:
         raise NotMovable("only libcst takes the file for Python")
     first, last = moved[0].lineno, _end(moved)
-    if (leaving := next((node for statement in moved for node in _leaving(statement)), None)) is not None:
-        raise NotMovable(f"the `{_WORDS[type(leaving)]}` in row {leaving.lineno} would leave that function")
-    made = _made(moved)
+    site = call_site(file, moved)
+    outside = site.statements
+    if (word := next((node for statement in moved for node in leaving(statement, outside)), None)) is not None:
+        raise NotMovable(f"the `{WORDS[type(word)]}` in row {word.lineno} would leave that function")
+    made = _made(moved) - bound_in(site.before)
     inside = frozenset(node for statement in moved for node in ast.walk(statement) if isinstance(node, ast.stmt))
     called = [node for node in tree.body if isinstance(node, _DEFINITIONS) and _mentions(file, node, made)]
     read = {name for node in called for name in free(node, inside)} | _read_after(tree, first, last, inside)
-    printed = _printed(file, moved)
-    moved = [statement for statement in moved if statement not in printed]
-    read |= free_of_block(printed)
-    names = free_of_block(moved, frozenset(printed)) & local
+    moved = [statement for statement in moved if statement not in outside]
+    read |= free_of_block([*site.before, *site.after])
+    names = free_of_block(moved, outside) & local
     returned = ", ".join(sorted(made & read))
     outer, inner = file.indentation(above), file.indentation(region[0])
     spelled = file.names.spelled("tf.function", above) or "tflint_measure.tf.function"
     text = inner + file.source.code[file.span(region[0])[0] : file.span(region[-1])[1]]
-    text = _without(text, first, printed)
+    text = _without(text, first, site.rows)
     body, inner = _moved_out(text, inner, outer, moved)
     numbers: dict[str, str] = {}
     if hoists:
@@ -221,10 +217,8 @@ def _written(
     arguments = (*given, *numbers.values())
     written = f"{owner}.{name}({', '.join(arguments[1:])})" if owner else f"{name}({', '.join(arguments)})"
     call = f"{f'{returned} = ' if returned else ''}{written}"
-    rows = [_rows_of(statement) for statement in printed]
-    said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
-    call = f"\n{file.indentation(region[0])}".join((call, *said))
-    return Outline(definition, call, region[0], region[-1], name, frozenset(chain(*rows)), arguments)
+    call = site.around(file, call, file.indentation(region[0]))
+    return Outline(definition, call, region[0], region[-1], name, site.rows, arguments)
 
 
 def _hoisted(file: File, body: str, moved: list[ast.stmt], known: set[str]) -> tuple[str, dict[str, str]]:
@@ -258,48 +252,9 @@ def _on_host(file: File, node: ast.AST, known: set[str]) -> Iterator[ast.Call]:
             yield from _on_host(file, child, known)
 
 
-def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
-    """What a region prints in its own block or in the one of a tape, and may as well print when it is over."""
-    printed: list[ast.stmt] = []
-    for index, outer in enumerate(region):
-        block = outer.body if isinstance(outer, ast.With) else [outer]
-        for number, statement in enumerate(block):
-            if _is_print(file, statement):
-                rest = [*block[number + 1 :], *region[index + 1 :]]
-                later = bound_in(rest) | free(statement) & (_asked(file, [statement]) & _asked(file, rest))
-                if not free(statement) & later:
-                    printed.append(statement)
-        if isinstance(outer, ast.With) and all(statement in printed for statement in block):
-            printed = [statement for statement in printed if statement not in block]
-    return printed
-
-
-def _asked(file: File, statements: Iterable[ast.stmt]) -> set[str]:
-    """The names of objects, not modules, that some statements ask or call: a model, an optimizer."""
-    nodes = (node for statement in statements for node in ast.walk(statement))
-    names = {name for node in nodes if isinstance(node, ast.Attribute | ast.Call) for name in roots(node)}
-    return {name for name in names if all(b.kind != "import" for b in file.tree.root.bindings.get(name, ()))}
-
-
-def _is_print(file: File, statement: ast.stmt) -> bool:
-    """Whether a statement is a call of `print` that has its rows for itself."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != "print":
-        return False
-    rows = _rows_of(statement)
-    before = file.source.line(rows[0]).encode()[: statement.col_offset]
-    after = file.source.line(rows[-1]).encode()[statement.end_col_offset :].strip()
-    return not before.strip() and (not after or after.startswith(b"#"))
-
-
-def _without(text: str, first: int, statements: list[ast.stmt]) -> str:
-    """A text that begins in a row without the rows of some statements."""
-    rows = {line_number for statement in statements for line_number in _rows_of(statement)}
+def _without(text: str, first: int, rows: frozenset[int]) -> str:
+    """A text that begins in a row without some rows."""
     return "\n".join(line for line_number, line in enumerate(text.split("\n"), first) if line_number not in rows)
-
-
-def _rows_of(statement: ast.stmt) -> range:
-    return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
 
 
 def _moved_out(text: str, inner: str, outer: str, block: list[ast.stmt]) -> tuple[str, str]:
@@ -323,7 +278,7 @@ def set_apart(file: File, statement: Node, definition: str, indentation: str) ->
 
 def _mentions(file: File, definition: ast.stmt, names: set[str]) -> bool:
     """Whether the rows of a function or class, which may be run later, hold one of some names: wider than `free`."""
-    text = "\n".join(map(file.source.line, _rows_of(definition)))
+    text = "\n".join(map(file.source.line, rows_of(definition)))
     return any(name in text for name in names)
 
 
@@ -372,25 +327,3 @@ _SOMETIMES = (
 )  # fmt: skip
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_OF_A_LOOP = (ast.Break, ast.Continue)
-_WORDS: dict[type[ast.AST], str] = {
-    ast.Break: "break", ast.Continue: "continue", ast.Return: "return", ast.Yield: "yield", ast.YieldFrom: "yield from",
-    ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with", ast.Global: "global",
-    ast.Nonlocal: "nonlocal",
-}  # fmt: skip
-
-
-def _leaving(node: ast.AST, in_loop: bool = False) -> Iterator[ast.stmt | ast.expr]:
-    """What in some code means the function or the loop around it, and would mean another one elsewhere.
-
-    Arguments:
-        in_loop: the loop that `break` means is part of the code.
-    """
-    if isinstance(node, (*_DEFINITIONS, ast.Lambda)):
-        return
-    is_of_code = in_loop and isinstance(node, _OF_A_LOOP)
-    if isinstance(node, ast.stmt | ast.expr) and type(node) in _WORDS and not is_of_code:
-        yield node
-    body = node.body if isinstance(node, _LOOPS) else []
-    for child in ast.iter_child_nodes(node):
-        yield from _leaving(child, in_loop or child in body)

@@ -173,10 +173,10 @@ class TrainingSteps(Analysis):
         reads = [call for call in file.calls_below.get(loop, ()) if _reads_a_value(call)]
         reads = [call for call in reads if any(file.tree.within(call, statement) for statement in region)]
         try:
-            printed = outline(file, loop, run.call, UPDATES).printed if reads else frozenset()
+            outside = outline(file, loop, run.call, UPDATES).outside if reads else frozenset()
         except NotMovable:
-            printed = frozenset()
-        yield from (call for call in reads if file.source.row(file.span(call)[0]) not in printed)
+            outside = frozenset()
+        yield from (call for call in reads if file.source.row(file.span(call)[0]) not in outside)
 
 
 def _reads_a_value(call: cst.Call) -> bool:
