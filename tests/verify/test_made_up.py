@@ -24,7 +24,7 @@ from tflint_gpu.verify.slicing.extract import Program
 from tflint_gpu.verify.slicing.extract import harness_modules as modules_beside
 from tflint_gpu.verify.stubs.readers import MODULES
 
-HARNESS_FOLDER = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
+VERIFY = Path(__file__).parents[2] / "tflint_gpu" / "verify"
 
 
 class Beside:
@@ -41,7 +41,8 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     """The modules that make something up, imported in an empty folder."""
     told: list[str] = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(HARNESS_FOLDER)
+    monkeypatch.syspath_prepend(VERIFY / "harness")
+    monkeypatch.syspath_prepend(VERIFY / "stand_ins")
     outcome = types.SimpleNamespace(tell=lambda text: None if text in told else told.append(text))
     unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
     png = types.SimpleNamespace(numpy=lambda: b"an image")

@@ -14,8 +14,9 @@ import pytest
 
 from tflint_gpu.cli.verify.interpreters import version_of_tensorflow
 
-HARNESS_FOLDER = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
-MODULES = sorted(HARNESS_FOLDER.glob("tflint_*.py"))
+VERIFY = Path(__file__).parents[2] / "tflint_gpu" / "verify"
+HARNESS_FOLDER, STAND_INS = VERIFY / "harness", VERIFY / "stand_ins"
+MODULES = sorted(path for room in (HARNESS_FOLDER, STAND_INS) for path in room.glob("tflint_*.py"))
 # Of Python 3.8 to 3.12, in modules that these files import.
 NEWER = frozenset("removeprefix removesuffix fmean cached_property is_relative_to missing_ok".split())
 GENERIC = frozenset("dict list tuple set frozenset type Callable Iterable Iterator Mapping Sequence".split())

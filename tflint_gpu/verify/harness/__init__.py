@@ -1,1 +1,1 @@
-"""What runs next to the measured code, in its process."""
+"""What runs next to the measured code, in its process, and measures."""

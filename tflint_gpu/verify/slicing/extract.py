@@ -21,7 +21,7 @@ from tflint_gpu.rule.experiment import HARNESS as HARNESS
 from tflint_gpu.rule.experiment import Change, Experiment
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
-from tflint_gpu.verify import harness
+from tflint_gpu.verify import harness, stand_ins
 from tflint_gpu.verify.slicing.conditional import telling
 from tflint_gpu.verify.slicing.imports import (
     common_root,
@@ -103,8 +103,9 @@ def harness_modules(*more: str) -> dict[str, str]:
     Arguments:
         more: modules besides those that each program measures with.
     """
-    here = Path(harness.__file__).parent
-    return {f"{name}.py": (here / f"{name}.py").read_text(encoding="utf-8") for name in (*_MEASURING, *more)}
+    rooms = [Path(room.__path__[0]) for room in (harness, stand_ins)]
+    paths = {path.stem: path for room in rooms for path in room.glob("tflint_*.py")}
+    return {f"{name}.py": paths[name].read_text(encoding="utf-8") for name in (*_MEASURING, *more)}
 
 
 def workload_pair(experiment: Experiment, opening: str = "") -> Pair:

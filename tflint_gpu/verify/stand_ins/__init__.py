@@ -1,0 +1,1 @@
+"""Modules that lie next to a program and make up what is not there: files, tables, environments, models."""
