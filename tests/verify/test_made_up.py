@@ -31,8 +31,8 @@ class Beside:
     """The modules as a program sees them."""
 
     def __init__(self, told: list[str]) -> None:
-        names = ("tflint_files", "tflint_environment", "tflint_modules", "tflint_values")
-        self.files, self.environment, self.modules, self.values = map(importlib.import_module, names)
+        names = ("tflint_files", "tflint_environment", "tflint_modules", "tflint_values", "tflint_tables")
+        self.files, self.environment, self.modules, self.values, self.tables = map(importlib.import_module, names)
         self.told = told
 
 
@@ -78,17 +78,17 @@ def test_a_file_that_is_there_is_read(beside: Beside, tmp_path: Path) -> None:
 def test_an_archive_that_is_not_there(beside: Beside, tmp_path: Path) -> None:
     """Protects h5py: arrays of the model's input, labels where the name says so; what is written is a real file."""
     beside.files.INPUT, beside.files.CLASSES = (8, 8, 1), 3
-    with beside.files.archive(fail)("data/train.h5", "r") as file:
+    with beside.tables.archive(fail)("data/train.h5", "r") as file:
         assert file["images"].shape[1:] == (8, 8, 1) and set(np.unique(file["labels"])) <= {0, 1, 2}
         assert file["images"] is file["images"], "what is read twice is the same"
     assert "images of 8x8x1" in beside.told
-    opened = beside.files.archive(lambda path, mode: (path, mode))
+    opened = beside.tables.archive(lambda path, mode: (path, mode))
     assert opened("out/b.h5", "w") == (str(tmp_path / "out" / "b.h5"), "w") and (tmp_path / "out").is_dir()
     (tmp_path / "c.h5").touch()
     assert opened("c.h5") == ("c.h5", "r")
     beside.files.INPUT = ()
     with pytest.raises(FileNotFoundError, match="nothing says what is in it"):
-        beside.files.archive(fail)("data/train.h5")["images"]
+        beside.tables.archive(fail)("data/train.h5")["images"]
 
 
 def test_folders_are_made_for_what_is_written(beside: Beside, tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_a_graph_of_citations(beside: Beside, monkeypatch: pytest.MonkeyPatch) -
 def test_fields_that_are_numbers(beside: Beside) -> None:
     """Protects texts with a label in each line, whatever their name ends with."""
     beside.files.SEPARATOR, beside.files.FIELDS, beside.files.NUMBERS, beside.files.CLASSES = ";", 3, (1,), 4
-    beside.files.COLUMNS = ("an", "index")
+    beside.tables.COLUMNS = ("an", "index")
     lines = beside.files.reading(open)("answers/train.data").read().splitlines()
     assert {int(line.split(";")[1]) for line in lines} == {0, 1, 2, 3} and {line.count(";") for line in lines} == {2}
 
@@ -561,20 +561,20 @@ def test_flags_that_the_way_asks_for(beside: Beside) -> None:
 def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects `read_csv`: columns of `usecols` and `names` come first, then those that the code takes."""
     monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=dict))
-    beside.files.COLUMNS, beside.files.TEXTS = ("age", "maker"), ("maker",)
-    read = beside.files.table(fail)("a.csv")
+    beside.tables.COLUMNS, beside.tables.TEXTS = ("age", "maker"), ("maker",)
+    read = beside.tables.table(fail)("a.csv")
     assert {name: (values.shape, values.dtype.kind) for name, values in read.items()} == {
         "age": ((256,), "f"),
         "maker": ((256,), "U"),
     }
-    assert list(beside.files.table(fail)("b.csv", names=["x"])) == ["x"]
+    assert list(beside.tables.table(fail)("b.csv", names=["x"])) == ["x"]
     assert "a table with the columns x (b.csv)" in beside.told
-    beside.files.COLUMNS, beside.files.CLASSES = ("petal_width", "species"), 3
+    beside.tables.COLUMNS, beside.files.CLASSES = ("petal_width", "species"), 3
     written = [line.split(",") for line in Path(beside.environment.fetched(fail)("iris.csv")).read_text().splitlines()]
     assert written[0] == ["petal_width", "species"] and {row[1] for row in written[1:]} == {"0", "1", "2"}
-    beside.files.COLUMNS = ()
+    beside.tables.COLUMNS = ()
     with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
-        beside.files.table(fail)("a.csv")
+        beside.tables.table(fail)("a.csv")
 
 
 def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:

@@ -15,6 +15,13 @@ _OTHERWISE = re.compile(
 )
 
 
+# Of Keras 3, of Keras 2, and of scikit-learn.
+_UNTRAINED = re.compile(
+    r"has never been called|has not (?:yet )?been built|is not connected, no (?:in|out)put|has no inbound nodes"
+    r"|have not yet been created|is not fitted yet"
+)
+
+
 def exception_in(stderr: str) -> tuple[str | None, str]:
     """Return type and message of the exception that ended a program, from the end of what it wrote.
 
@@ -48,3 +55,8 @@ def may_concern(stderr: str, package: str) -> bool:
     is_named = re.search(rf"'(?:\w+\.)*{package}\.", message) is not None  # `tensorflow.python.keras`
     frames = [path.replace("\\", "/") for path in _FRAME.findall(last)]
     return is_named or _OTHERWISE.match(message) is not None or any(f"/{package}/" in path for path in frames)
+
+
+def is_untrained(message: str) -> bool:
+    """Whether an exception says that something has not learned yet: a model that its first batch builds, a scaler."""
+    return _UNTRAINED.search(message) is not None

@@ -17,7 +17,7 @@ from tflint_gpu.verify.execution.crash_places import crash_place
 from tflint_gpu.verify.execution.host import cores
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits
-from tflint_gpu.verify.execution.tracebacks import may_concern
+from tflint_gpu.verify.execution.tracebacks import is_untrained, may_concern
 from tflint_gpu.verify.execution.worker import Outcome, Place, Running, run_program, running
 from tflint_gpu.verify.experiments.archive import kept_folder
 from tflint_gpu.verify.experiments.planning import pair_of
@@ -91,6 +91,7 @@ class Bench:
         self.on_run = on_run
         self.recordings: dict[int, Recording] = {}
         self.keras_said = ""
+        self.is_untrained = False
         self.old_keras = case.old_keras
         self.tried: list[Program] = []
 
@@ -98,8 +99,9 @@ class Bench:
         """Yield what is known after each round; see the function of this name.
 
         Where Keras 3 says that it cannot run a program, Keras 2 is asked: much code was written for it, and not all
-        shows that. Then the other ways to the place are tried, as long as there is time; if none of them leads there,
-        the reason is that of the first.
+        shows that. Where something has not learned yet, it learns for a few steps, which is left out else. Then the
+        other ways to the place are tried, as long as there is time; if none of them leads there, the reason is that of
+        the first.
         """
         end = time.monotonic() + seconds
         failure: Verification | None = None
@@ -115,20 +117,37 @@ class Bench:
                 yield dataclasses.replace(failure, is_cut=True) if self.case.failed else answer
                 return
             known = None
-            if not self._turns_to_keras_2() and not self._takes_another_way(end):
+            if not self._turns_to_keras_2() and not self._turns_to_training() and not self._takes_another_way(end):
                 yield failure
                 return
+
+    @property
+    def _is_users(self) -> bool:
+        """Whether the programs are cut out of the user's code."""
+        case = self.case
+        return case.experiment is not None and not (self.setup.synthetic or case.experiment.only_workload)
 
     def _turns_to_keras_2(self) -> bool:
         """Make the programs those that run with Keras 2, if that may help."""
         case, pair = self.case, self.case.pair
-        is_users = case.experiment is not None and not (self.setup.synthetic or case.experiment.only_workload)
         is_old = pair is not None and f"{OLD_KERAS}.py" in pair.before.files
-        if not self.keras_said or not is_users or is_old or case.prediction.kind == "crash":
+        if not self.keras_said or not self._is_users or is_old or case.prediction.kind == "crash":
             return False
         case = dataclasses.replace(case, old_keras=f"what Keras 3 says: {self.keras_said}", is_calibrated=False)
         self.case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
         self.keras_said = ""
+        return True
+
+    def _turns_to_training(self) -> bool:
+        """Make the programs those that train first, if that may help."""
+        case = self.case
+        if not self.is_untrained or not self._is_users or case.trains or case.prediction.kind == "crash":
+            return False
+        case = dataclasses.replace(case, trains=True, is_calibrated=False)
+        try:
+            self.case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
+        except (NotExtractable, InputError):
+            return False
         return True
 
     def _takes_another_way(self, end: float) -> bool:
@@ -317,6 +336,7 @@ class Bench:
             self.keras_said = f"{crash.exception}: {crash.text.partition(chr(10))[0]}"
         if crash is None or experiment is None or experiment.file is None:
             return sample
+        self.is_untrained = is_untrained(crash.text)
         files = (experiment.file, *(model.file for model in self.case.entries))
         place = crash_place(outcome.stderr, self.folder, [file.source for file in files], self.case.diagnostic)
         run = dataclasses.replace(sample.run, crash=dataclasses.replace(crash, place=place))

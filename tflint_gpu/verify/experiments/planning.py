@@ -80,4 +80,6 @@ def pair_of(case: Case, synthetic: bool, opening: str = "", readings: Readings |
     assert experiment is not None
     if synthetic or experiment.only_workload:
         return workload_pair(experiment, opening)
-    return extract(experiment, case.entries, opening, readings, old_keras=case.old_keras, failed=case.failed)
+    return extract(
+        experiment, case.entries, opening, readings, old_keras=case.old_keras, trains=case.trains, failed=case.failed
+    )

@@ -30,6 +30,7 @@ class Case:
     Arguments:
         is_calibrated: the programs of `pair` know how long their producer takes.
         old_keras: why its programs run with Keras 2 although nothing in the code asks for it; empty if they do not.
+        trains: its programs train what they use, as they do not run otherwise.
         failed: ways to the place that were tried and of which no program ran.
         remarks: how its programs differ from what the user would run, besides what the programs know; each as part of a
             sentence.
@@ -45,6 +46,7 @@ class Case:
     reason: str = ""
     is_calibrated: bool = False
     old_keras: str = ""
+    trains: bool = False
     failed: tuple[Approach, ...] = ()
     remarks: tuple[str, ...] = ()
     joined: tuple[Case, ...] = ()

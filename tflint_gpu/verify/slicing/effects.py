@@ -47,9 +47,12 @@ class Effects:
 
     Arguments:
         tree: the parsed file. Its functions are known by their names; methods are not.
+        trains: what learns changes its object, as where the program needs what was learned.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, *, trains: bool = False) -> None:
+        self._aside = _EFFECTS - _LEARNING if trains else _EFFECTS
+        self._trains = trains
         self._outside = _imported(tree, _OUTSIDE)
         self._libraries = _imported(tree, _LIBRARIES)
         self._functions: dict[str, list[_Function]] = {}  # a notebook defines a function more than once
@@ -166,7 +169,8 @@ class Effects:
             return False
         if name in ("load_weights", "restore") and takes_nothing:
             return False  # Keras is told from where: an object of the program's own may make its model in it
-        return name in _EFFECTS or name in self._learning or bool(roots(call.func) & self._outside)
+        is_aside = name in self._aside or (name in self._learning and not self._trains)
+        return is_aside or bool(roots(call.func) & self._outside)
 
     def _handed(self, call: ast.Call) -> set[str]:
         """The objects that a call gets: its receiver and its arguments."""

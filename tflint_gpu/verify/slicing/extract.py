@@ -131,6 +131,7 @@ def extract(
     readings: Readings | None = None,
     *,
     old_keras: str = "",
+    trains: bool = False,
     failed: Collection[Approach] = (),
 ) -> Pair:
     """Cut both programs out of the project.
@@ -139,14 +140,13 @@ def extract(
         entries: the files that may be run, best first.
         readings: of files that were cut before.
         old_keras: why the programs are to run with Keras 2, if they are to whatever the code says.
+        trains: they are to train what they use, for a few steps; by default that is left out.
         failed: the ways to the place that were tried and are not to be taken again.
 
     Raises:
-        NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out.
-        InputError: a comment on an input cannot be read.
+        NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out; or InputError.
     """
-    refusals: list[NotExtractable] = []
-    readings = readings or Readings()
+    refusals, readings = list[NotExtractable](), readings or Readings(trains=trains)
     try:
         for entry, start in starts(experiment.file, experiment.node, entries, failed):
             try:

@@ -47,9 +47,13 @@ class Readings:
     """Files as they are cut: what stands in for something in them, their syntax, and what their statements change.
 
     Kept for the experiments of one run, since many need the same files.
+
+    Arguments:
+        trains: what learns is among what is needed; see `Effects`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, trains: bool = False) -> None:
+        self._trains = trains
         self._known: dict[tuple[File, bool], tuple[tuple[Stand, ...], ast.Module, Effects]] = {}
 
     def of(self, file: File, *, is_entry: bool) -> tuple[tuple[Stand, ...], ast.Module, Effects]:
@@ -65,7 +69,7 @@ class Readings:
             tree = ast.parse(
                 masked(file.source, [(edit.start, edit.end) for edit in replaced if edit.end > edit.start])
             )
-            self._known[file, is_entry] = replaced, tree, Effects(tree)
+            self._known[file, is_entry] = replaced, tree, Effects(tree, trains=self._trains)
         return self._known[file, is_entry]
 
 

@@ -262,14 +262,14 @@ def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _small_model(shape: Sequence[int], classes: int) -> Any:
-    """Of convolutions for images, and one that has any layer which is asked for by its name."""
+    """Of convolutions for images, or for rows of any shape. It has any layer that is asked for by its name."""
     layers = tf.keras.layers
-    first: Any = layers.Conv2D(16, 3, padding="same", activation="relu")
+    first: Any = layers.Dense(16, activation="relu")
     if not shape:
-        made = tf.keras.Sequential([first, layers.Conv2D(classes, 1, activation="sigmoid")])
+        made = tf.keras.Sequential([first, layers.Dense(classes, activation="sigmoid")])
     else:
         is_image = len(shape) == 3
-        first = first if is_image else layers.Flatten()
+        first = layers.Conv2D(16, 3, padding="same", activation="relu") if is_image else layers.Flatten()
         given = tf.keras.Input((None, None, shape[2]) if is_image and HAS_ANY_SIZE else shape)
         features = layers.GlobalAveragePooling2D()(first(given)) if is_image else first(given)
         made = tf.keras.Model(given, layers.Dense(classes, "softmax")(features))

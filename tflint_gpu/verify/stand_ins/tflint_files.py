@@ -14,12 +14,13 @@ import pathlib
 import re
 import string
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 import tensorflow as tf
 import tflint_archives
+import tflint_tables
 from tflint_archives import WORDS
 from tflint_outcome import tell as tell
 
@@ -29,8 +30,6 @@ FOLDERS: tuple[str, ...] = ()
 IMAGE: tuple[int, ...] = (256, 512, 3)
 INPUT: tuple[int, ...] = ()
 CLASSES = 2
-COLUMNS: tuple[str, ...] = ()
-TEXTS: tuple[str, ...] = ()  # columns that hold words
 SEPARATOR = " "
 FIELDS = 0
 NUMBERS: tuple[int, ...] = ()
@@ -46,12 +45,10 @@ HAS_AMOUNTS_AS_ACTIONS = False  # they are numbers of any size, not one of sever
 
 _HERE = os.getcwd()
 _GIVEN = ("filename", "file", "fname", "path", "filepath", "name", "annotation_file", "model_file")
-_ROWS = 256
 _FILES, _MOST_PIXELS = 12, 10_000_000
 _DIFFERENT, _CLASSES = 600, 20  # lines of a text, and of one that names classes
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".classes", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
-_OF_CLASSES = re.compile(r"label|class|species|category", re.IGNORECASE)
 _OF_CHECKPOINTS = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
 _TABLES = (".csv", ".data", ".tab")
 
@@ -177,13 +174,12 @@ def made(path: Any) -> str | None:
     known = tflint_archives.written(place)
     if known:
         tell(known)
-    elif ending in _TABLES and COLUMNS and not FIELDS:
-        _write_table(place)
-        tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
+    elif ending in _TABLES and tflint_tables.COLUMNS and not FIELDS:
+        tflint_tables.write(place)
     elif ending in _TEXTS or (ending in _TABLES and FIELDS):
         tell(f"a text of {_write_text(place)} lines ({os.path.basename(place)})")
     elif ending == ".npy":
-        numpy.save(place, _array(os.path.basename(place)))
+        numpy.save(place, tflint_tables.array(os.path.basename(place)))
     elif ending == ".zip":
         count = _write_text(place + ".txt")
         with zipfile.ZipFile(place, "w") as archive:
@@ -248,96 +244,6 @@ def _line(fields: Sequence[str], row: int) -> str:
         texts = (field.replace(SEPARATOR, "_") for field in fields)
         fields = [str(row % max(CLASSES, 1)) if index in NUMBERS else text for index, text in enumerate(texts)]
     return SEPARATOR.join(fields) + "\n"
-
-
-def _write_table(place: str) -> None:
-    with open(place, "w") as file:
-        file.write(",".join(COLUMNS) + "\n")
-        for row in zip(*map(_column, COLUMNS)):
-            file.write(",".join(value if isinstance(value, str) else f"{value:.4g}" for value in row) + "\n")
-
-
-def _column(name: Any) -> Any:
-    """Words, the numbers of classes where the name says so, or any numbers."""
-    if name in TEXTS:
-        return numpy.array(WORDS[:8])[draw.integers(0, 8, _ROWS)]
-    numbers = draw.random(_ROWS)
-    return (numbers * CLASSES).astype(int) if CLASSES > 1 and _OF_CLASSES.search(str(name)) else numbers
-
-
-def _array(name: str) -> Any:
-    """Labels, where the name says so, else what the model of the program takes."""
-    if not INPUT:
-        raise FileNotFoundError(f"{name} is not here, and nothing says what is in it")
-    is_label = any(part in name.lower() for part in ("label", "target")) or name.lower().startswith("y")
-    tell(f"{name} of {'labels' if is_label else 'x'.join(map(str, INPUT))}")
-    if is_label:
-        return draw.integers(0, CLASSES, (_ROWS,))
-    return draw.random((_ROWS, *INPUT), dtype="float32")
-
-
-def loading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that gives arrays of a file, such as `numpy.load` and `numpy.loadtxt`."""
-
-    def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-        path = existing(file) if is_path(file) else file
-        if path is not None:
-            return function(path, *args, **kwargs)
-        name = os.path.basename(os.fsdecode(file))
-        return _Archive() if name.endswith(".npz") else _array(name)
-
-    return load
-
-
-def archive(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `h5py.File`: what is read from a file that is not here is made up, array by array."""
-
-    def opened(name: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        if not is_path(name):
-            return function(name, mode, *args, **kwargs)
-        path = existing(name) if mode.startswith("r") or mode == "a" else place_of(name)
-        if path is None and mode == "a":
-            path = place_of(name)
-        return _Archive() if path is None else function(path, mode, *args, **kwargs)
-
-    return opened
-
-
-class _Archive(dict):  # type: ignore[type-arg]  # Python 3.7 knows no `dict[str, Any]`
-    """Arrays by their names, made up when asked for."""
-
-    attrs: Mapping[str, Any] = {}
-
-    def __missing__(self, name: str) -> Any:
-        self[name] = _array(name)
-        return self[name]
-
-    def __enter__(self) -> _Archive:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """There is nothing to close."""
-
-    def close(self) -> None:
-        """Nor here."""
-
-
-def table(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `pandas.read_csv` and its kin: the columns are those that the program names."""
-
-    def read(source: Any, *args: Any, **kwargs: Any) -> Any:
-        path = existing(source) if is_path(source) else source
-        if path is not None:
-            return function(path, *args, **kwargs)
-        import pandas
-
-        columns = kwargs.get("usecols") or kwargs.get("names") or COLUMNS
-        if not columns:
-            raise FileNotFoundError(f"{source} is not here, and nothing says which columns it has")
-        tell(f"a table with the columns {', '.join(map(str, columns))} ({os.path.basename(str(source))})")
-        return pandas.DataFrame({name: _column(name) for name in columns})
-
-    return read
 
 
 def listing(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,17 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.verify.stubs.readers import ARCHIVES, ENVIRONMENT, FILES, VALUES, last_row_of, text_of
+from tflint_gpu.verify.stubs.readers import ARCHIVES, ENVIRONMENT, FILES, TABLES, VALUES, last_row_of
+from tflint_gpu.verify.stubs.rows import (
+    columns_of_words,
+    days,
+    fields,
+    has_whole_numbers,
+    keys,
+    numbers_between,
+    picked_fields,
+    renamed_columns,
+)
 
 _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
@@ -32,12 +42,9 @@ _BATCHES = re.compile(
 _WIDTHS = re.compile(r"\b(\w+)\s*=\s*(?:[\w.]*\bshape\([\w.]+\)|[\w.]+\.shape)\[1\]")
 _HALVES = r"\b(\w+)\s*=\s*(?:\w+\(\s*)?{}\s*//?\s*2\b"
 _BOXES = re.compile(r"map\(\s*int\s*,\s*(\w+)\.split\(\s*['\"],['\"]\s*\)[\s)]*for\s+\1\s+in\b")
-_SPLITS = ("tf.strings.split", "tf.string_split", "tf.compat.v1.string_split")
-_BETWEEN = (",", ";", "\t", "|", " ")  # fields, and not the parts of a path
-# `words[0]`, `float(words[1])`, `tf.strings.to_number(words[2:], tf.float32)`
-_PICK = r"(\b(?:int|float|to_number)\(\s*|\bmap\((?:int|float),\s*)?\b{}\[(\d+)(:?)\]"
+_OF_IMAGES = re.compile(r"\.input_shape\[1:(?:-1|3)\]")  # `model.input_shape[1:-1]`, height and width
+_SMALL_IMAGE = (64, 64, 3)
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
-_OF_WORDS = re.compile(r"""\[(['"])(\w+)\1\]\s*(?:[=!]=\s*['"]|\.str\.)""")
 _LABELS = {
     "categorical_crossentropy": "one-hot",
     "CategoricalCrossentropy": "one-hot",
@@ -68,6 +75,9 @@ class Hints:
         classes: how many numbers the model gives for a row.
         columns: of tables.
         texts: which of them hold words.
+        renamed: the names that all of them get, in their order.
+        days: the first and the last that the code names.
+        has_whole_numbers: what tables hold goes into tensors of whole numbers.
         labels: what the loss takes, as `tflint_values.LABELS` has it.
         vocabulary: how many tokens the first layer knows.
         ending: of image files.
@@ -90,6 +100,9 @@ class Hints:
     classes: int = 0
     columns: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()
+    has_whole_numbers: bool = False
     labels: str = ""
     vocabulary: int = 0
     ending: str = ""
@@ -112,8 +125,11 @@ class Hints:
             (FILES, "INPUT", self.inputs),
             (ENVIRONMENT, "HAS_ANY_SIZE", self.has_any_size),
             (FILES, "CLASSES", self.classes),
-            (FILES, "COLUMNS", self.columns),
-            (FILES, "TEXTS", self.texts),
+            (TABLES, "COLUMNS", self.columns),
+            (TABLES, "TEXTS", self.texts),
+            (TABLES, "RENAMED", self.renamed),
+            (TABLES, "DAYS", self.days),
+            (TABLES, "HAS_WHOLE_NUMBERS", self.has_whole_numbers),
             (FILES, "SEPARATOR", self.separator),
             (FILES, "FIELDS", self.fields),
             (FILES, "NUMBERS", self.numbers),
@@ -140,13 +156,16 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     classes = dense[-1] if dense else 0
     columns = next((names for file in files for names in reader.columns(file)), ())
     columns = columns or tuple(dict.fromkeys(name for file in files for name in reader.used_columns(file)))
-    known = (field for file in files for field in _fields(file))
-    picked = (field for file in files if not columns for field in _picked_fields(file, max(classes, 1)))
-    separator, fields, numbers = next(chain(known, picked), ("", 0, ()))
+    known = (field for file in files for field in fields(file))
+    picked = (field for file in files if not columns for field in picked_fields(file, max(classes, 1)))
+    between = (field for file in files for field in numbers_between(file))
+    separator, count, numbers = next(chain(known, picked, between), ("", 0, ()))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
     given = next((shape for file in files for shape in reader.input_shapes(file)), ())
     inputs = tuple(_UNKNOWN_SIDE if side is None else side for side in given)
     image = next((shape for file in files for shape in reader.image_shapes(file)), ())
+    if not inputs and any(_OF_IMAGES.search(file.source.code) for file in files):
+        inputs = image or _SMALL_IMAGE
     image = image or (inputs if len(inputs) == 3 and inputs[2] in (1, 3, 4) else ())
     if image and any(map(_holds_two, files)):
         image = (image[0], 2 * image[1], *image[2:])
@@ -158,15 +177,18 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         image=image,
         classes=classes,
         columns=columns,
-        texts=tuple(dict.fromkeys(name for file in files for name in _texts(file) if name in columns)),
+        texts=tuple(dict.fromkeys(name for file in files for name in columns_of_words(file) if name in columns)),
+        renamed=next((names for file in files for names in renamed_columns(file)), ()),
+        days=days(files),
+        has_whole_numbers=any(map(has_whole_numbers, files)),
         labels=next((label for file in files for label in reader.labels(file)), ""),
         vocabulary=vocabulary[0] if vocabulary else 0,
         ending=_ending(files),
         separator=separator
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
-        fields=fields,
-        keys=tuple(dict.fromkeys(key for file in files for key in _keys(file, "json.loads"))),
-        sizes=tuple(dict.fromkeys(key for file in files for key in _keys(file, "json.load"))),
+        fields=count,
+        keys=tuple(dict.fromkeys(key for file in files for key in keys(file, "json.loads"))),
+        sizes=tuple(dict.fromkeys(key for file in files for key in keys(file, "json.load"))),
         numbers=numbers,
         lines=max((int(n) + _LINES_AFTER for f in files for n in _FROM_ROW.findall(f.source.code)), default=0),
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
@@ -286,83 +308,3 @@ def _ending(files: Sequence[File]) -> str:
     """Of image files: the one that the code names most often; empty where it names none."""
     named = Counter(ending for file in files for ending in _ENDINGS.findall(file.source.code))
     return f".{named.most_common(1)[0][0]}" if named else ""
-
-
-def _texts(file: File) -> Iterator[str]:
-    """The columns that hold words: compared with a text, or with one in a row that also has numbers.
-
-    `table["kind"] == "cat"`, `table["kind"].str.lower()`, `{"kind": "cat", "age": 3}`.
-    """
-    yield from (match[2] for match in _OF_WORDS.finditer(file.source.code))
-    for node in file.tree.parents:
-        if isinstance(node, cst.Dict):
-            pairs = [(text_of(e.key), e.value) for e in node.elements if isinstance(e, cst.DictElement)]
-            has_numbers = any(isinstance(value, cst.Integer | cst.Float) for _, value in pairs)
-            yield from (name for name, value in pairs if name and has_numbers and text_of(value) is not None)
-
-
-def _fields(file: File) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-    """What stands between the fields of a line, how many there are, and which are numbers: `a, b = line.split(";")`.
-
-    Or those of all lines: `pairs = [line.split(";") for line in lines]`, and then `a, b = zip(*pairs)`.
-    """
-    for call in file.method_calls("split"):
-        given = argument(call, 0, "sep")
-        between = text_of(given)
-        parent = file.tree.parents[call]
-        target = _target(parent)
-        if isinstance(parent, cst.ListComp) and isinstance(target := _target(file.tree.parents[parent]), cst.Name):
-            target = _taken_apart(file, target.value)
-        if isinstance(between, str) and isinstance(target, cst.Tuple):
-            parts = (rf"\b(?:int|float)\({re.escape(file.code(element.value))}\)" for element in target.elements)
-            numbers = (index for index, number in enumerate(parts) if re.search(number, file.source.code))
-            yield between, len(target.elements), tuple(numbers)
-
-
-def _picked_fields(file: File, rest: int) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-    """The same where fields are picked one by one: `row = tf.strings.split(line, ",")`, then `row[0]` and `row[2:]`.
-
-    Arguments:
-        rest: how many fields `row[2:]` has.
-    """
-    for call in (*file.method_calls("split"), *file.calls(*_SPLITS)):
-        given = argument(call, 1 if file.name(call.func) in _SPLITS else 0, "sep")
-        between = text_of(given)
-        parent = file.tree.parents[call]
-        while isinstance(parent, cst.Attribute | cst.Call):  # `.values`, `.to_tensor()`
-            parent = file.tree.parents[parent]
-        target = _target(parent)
-        if between in _BETWEEN and isinstance(target, cst.Name):
-            function = file.tree.function(call)
-            code = file.source.code if function is None else file.code(function)
-            picks = [
-                (range(int(first), int(first) + (rest if is_open else 1)), is_number)
-                for is_number, first, is_open in re.findall(_PICK.format(target.value), code)
-            ]
-            count = max((span.stop for span, _ in picks), default=0)
-            numbers = tuple(sorted({n for span, is_number in picks if is_number for n in span}))
-            if count > 1 and (numbers or between != " "):  # any text has words
-                yield between, count, numbers
-
-
-def _keys(file: File, reader: str) -> Iterator[str]:
-    """The keys of what is read of single lines, or of a file: `row = json.loads(line)`, and then `row["text"]`."""
-    for call in file.calls(reader):
-        target = _target(file.tree.parents[call])
-        if isinstance(target, cst.Name) and len(call.args) == 1 and isinstance(call.args[0].value, cst.Name):
-            taken = rf"\b{re.escape(target.value)}(?:\[|\.get\()(['\"])(\w+)\1"
-            yield from (match[2] for match in re.finditer(taken, file.source.code))
-
-
-def _target(node: cst.CSTNode) -> cst.BaseExpression | None:
-    return node.targets[0].target if isinstance(node, cst.Assign) else None
-
-
-def _taken_apart(file: File, rows: str) -> cst.BaseExpression | None:
-    """What the columns of some rows are assigned to."""
-    for call in file.tree.calls:
-        match call:
-            case cst.Call(func=cst.Name(value="zip"), args=[cst.Arg(star="*", value=cst.Name(value=name))]):
-                if name == rows:
-                    return _target(file.tree.parents[call])
-    return None

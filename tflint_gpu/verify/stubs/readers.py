@@ -16,8 +16,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
 FILES, VALUES, ENVIRONMENT, ABSENT = "tflint_files", "tflint_values", "tflint_environment", "tflint_modules"
-ARCHIVES = "tflint_archives"
-MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, ARCHIVES)
+ARCHIVES, TABLES = "tflint_archives", "tflint_tables"
+MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, ARCHIVES, TABLES)
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
@@ -77,6 +77,7 @@ STARTS = re.compile(r"(?:^|[_-])(?:starts?|after|warm_?up)(?:$|_)")
 _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params|parameters|checkpoint|npz)(?:_\w+)?")
 _MODULE_OF = (
     (ARCHIVES, ("known_table",)),
+    (TABLES, ("archive", "loading", "table")),
     (ABSENT, ("left_out", "unshown", "refused")),
     (VALUES, "old_array decoded records parsed image_folder text_folder listing_itself".split()),
     (
