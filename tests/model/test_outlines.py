@@ -142,6 +142,10 @@ PRINTED = {
     "under a condition": ("    loss = f(x)\n    if step:\n        print(loss)\n", "if step:\n        print(loss)"),
     "under a condition that does more": ("    loss = f(x)\n    if next(it):\n        print(loss)\n", ""),
     "kept in a list": ("    loss = f(x)\n    printed.append(loss.numpy())\n", "printed.append(loss.numpy())"),
+    "a part of a result": (
+        "    loss = f(x)['loss'][0]\n    printed.append(loss.numpy())\n",
+        "printed.append(loss.numpy())",
+    ),
     "kept as tensors": ("    loss = f(x)\n    printed.append(loss)\n", ""),
     "kept in a list that is used": ("    loss = f(x)\n    printed.append(float(loss))\n    use(printed)\n", ""),
     "a variable before its update": ("    loss = f(x)\n    printed.append(w.numpy())\n", ""),

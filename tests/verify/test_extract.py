@@ -503,6 +503,19 @@ def test_the_command_line_is_asked_for_what_is_flagged(tmp_path: Path) -> None:
     assert "tflint_environment.ASKED = {'kind': 'deep'}" in text
 
 
+def test_the_command_line_is_asked_for_what_guards_want(tmp_path: Path) -> None:
+    """Protects programs that refuse their own defaults: on eight cores, without a setting that turns something on."""
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--cores', type=int, default=8)\n"
+        "parser.add_argument('--fast', action='store_true')\nparser.add_argument('--later', type=int, default=9)\n"
+        "args = parser.parse_args()\ndef main():\n    if not args.fast:\n        raise ValueError('slow')\n"
+        "    if args.cores > 1:\n        raise ValueError('one core')\n    if args.fast > 1:\n        pass\n"
+        "    for core in range(args.cores):\n        place(7)\n    if args.later > 3:\n        raise ValueError('later')\nmain()\n"
+    )
+    text = Files(tmp_path, main=code).extract().before.files["main.py"]
+    assert "tflint_environment.ASKED = {'fast': True, 'cores': 1}" in text
+
+
 def test_an_agent_learns_soon(tmp_path: Path) -> None:
     """Protects the user's time where an agent collects for long before it learns, wherever that is decided."""
     code = (

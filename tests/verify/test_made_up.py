@@ -33,6 +33,7 @@ class Beside:
     def __init__(self, told: list[str]) -> None:
         names = ("tflint_files", "tflint_environment", "tflint_modules", "tflint_values", "tflint_tables")
         self.files, self.environment, self.modules, self.values, self.tables = map(importlib.import_module, names)
+        self.networks = importlib.import_module("tflint_networks")
         self.told = told
 
 
@@ -438,9 +439,9 @@ def test_a_path_reads_itself(beside: Beside, tmp_path: Path) -> None:
 
 def test_weights_that_the_project_loads_itself(beside: Beside, tmp_path: Path) -> None:
     """Protects networks that are filled from a file which is not here: they keep their first weights."""
-    assert beside.environment.weights(fail)("nets/a.hdf5", object()) is None
+    assert beside.networks.weights(fail)("nets/a.hdf5", object()) is None
     (tmp_path / "here.npz").write_text("x")
-    fill = beside.environment.weights(lambda path, network, skip=False: (path, network, skip))
+    fill = beside.networks.weights(lambda path, network, skip=False: (path, network, skip))
     assert fill("here.npz", 7, skip=True) == ("here.npz", 7, True)
 
 
@@ -553,7 +554,10 @@ def test_flags_that_the_way_asks_for(beside: Beside) -> None:
     flags.DEFINE_enum("asked_agent", "small", ["small", "large"], "", flag_values=values)
     flags.DEFINE_integer("asked_start", 50, "", flag_values=values)
     beside.environment.ASKED = {"asked_bool": True, "asked_agent": "large", "asked_start": 100, "no_flag": True}
+    flags.DEFINE_string("rows_csv", "", "", flag_values=values)
     run_with_flags(beside, flags, values)
+    assert values.rows_csv == "made_up_rows_csv"
+    beside.told.remove("the flag --rows_csv as made_up_rows_csv")
     assert (values.asked_bool, values.asked_agent, values.asked_start) == (True, "large", 50)
     assert beside.told == ["the flag --asked_bool as True", "the flag --asked_agent as large"]
 
@@ -572,9 +576,36 @@ def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pyte
     beside.tables.COLUMNS, beside.files.CLASSES = ("petal_width", "species"), 3
     written = [line.split(",") for line in Path(beside.environment.fetched(fail)("iris.csv")).read_text().splitlines()]
     assert written[0] == ["petal_width", "species"] and {row[1] for row in written[1:]} == {"0", "1", "2"}
+    beside.tables.HAS_WHOLE_NUMBERS = True
+    notes = beside.tables.table(fail)("c.csv")["petal_width"]
+    assert notes.dtype.kind == "i" and set(notes) == set(range(10))
+    beside.tables.table(fail)("d.csv")
+    assert sum("petal_width" in text for text in beside.told) == 1, "once for all tables of a kind"
     beside.tables.COLUMNS = ()
     with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
         beside.tables.table(fail)("a.csv")
+
+
+def test_a_table_of_days(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects time series: a row for each day that the program may ask for, as many columns as get new names."""
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=dict))
+    beside.tables.COLUMNS, beside.tables.HAS_WHOLE_NUMBERS = ("rain",), True
+    assert list(beside.tables.table(fail)("a.csv", parse_dates=["day"])) == ["rain", "day"]
+    beside.tables.RENAMED, beside.tables.DAYS = ("wind", "date", "rain"), ("2019-02", "2020-03-01")
+    read = beside.tables.table(fail)("b.csv", parse_dates=["measured_date"])
+    assert list(read) == ["wind", "measured_date", "rain"]
+    days = read["measured_date"].astype("datetime64[D]").astype(str)
+    assert (days[0], days[-1], len(days)) == ("2019-02-01", "2020-03-01", 395)
+    assert len(set(read["rain"])) == 395, "equal rows may be dropped"
+    assert list(beside.tables.table(fail)("c.csv", parse_dates=["when"])) == ["when", "date", "rain"]
+
+
+def test_the_archive_of_mnist(beside: Beside) -> None:
+    """Protects projects that read `mnist.npz` themselves: images without channels, and labels, fewer of them."""
+    known = beside.tables.loading(fail)("data/mnist.npz")
+    images, labels = known["x_train"], known["y_train"]
+    assert images.shape[1:] == (28, 28) and images.dtype == "uint8" and len(images) == len(labels) > 1000
+    assert set(labels) == set(range(10))
 
 
 def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
@@ -615,8 +646,8 @@ def test_a_file_that_sets_the_sizes_of_a_network(beside: Beside) -> None:
 def test_a_method_that_makes_the_model_and_loads_its_weights(beside: Beside) -> None:
     """Protects objects whose model is made where its weights are loaded; what cannot be loaded stays as it is."""
     made: list[str] = []
-    assert beside.environment.weights(lambda: made.append("model"))() is None and made == ["model"]
-    assert beside.environment.weights(fail)() is None and "trained weights: the model has its first ones" in beside.told
+    assert beside.networks.weights(lambda: made.append("model"))() is None and made == ["model"]
+    assert beside.networks.weights(fail)() is None and "trained weights: the model has its first ones" in beside.told
 
 
 def test_sounds_are_made_up(beside: Beside) -> None:
@@ -650,7 +681,7 @@ def test_nothing_is_fetched(beside: Beside) -> None:
     assert answer.ok and answer.read().decode() == answer.text and len(answer.text.splitlines()) > 9
     with pytest.raises(FileNotFoundError, match="is not asked"):
         beside.environment.answered(fail)("https://a.b/c.unknown")
-    assert beside.environment.weights(fail)("best.h5") is None and beside.modules.left_out(fail)("wget x") == 0
+    assert beside.networks.weights(fail)("best.h5") is None and beside.modules.left_out(fail)("wget x") == 0
     assert "trained weights: the model has its first ones" in beside.told
 
 
@@ -658,7 +689,7 @@ VALUES = """
 import os
 import tflint_measure
 import tensorflow as tf
-import tflint_archives, tflint_environment, tflint_files, tflint_values
+import tflint_archives, tflint_files, tflint_networks, tflint_values
 
 tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
 for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
@@ -717,8 +748,11 @@ features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedL
 def parse(record):
     one = tflint_values.parsed(tf.io.parse_single_example)(record, features)
     return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
-tflint_files.INPUT, tflint_environment.HAS_ANY_SIZE = (8, 8, 3), True
-trained = tflint_environment.loaded(tf.keras.models.load_model)("best.h5")
+tflint_files.INPUT = ()
+network = tflint_networks.loaded(tf.keras.models.load_model)("dcgan")
+assert network(tf.zeros((1, 100))).shape == (1, 3) and network.layers[-1].activation is not None
+tflint_files.INPUT, tflint_networks.HAS_ANY_SIZE = (8, 8, 3), True
+trained = tflint_networks.loaded(tf.keras.models.load_model)("best.h5")
 maps = tf.keras.Model(trained.input, trained.get_layer("conv5_block3_out").output)
 assert trained(tf.zeros((1, 40, 24, 3))).shape == (1, 3) and maps(tf.zeros((1, 16, 24, 3))).shape == (1, 16, 24, 16)
 tflint_files.IMAGE = (5, 7, 3)

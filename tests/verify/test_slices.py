@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tflint_gpu.verify.slicing.effects import Effects
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 
 PLACE = "# place"
@@ -108,6 +109,17 @@ KEPT = {
         "use(args.n)  # place"
     ),
 }
+
+
+TRAINED = "m = Net()\ndef learn(n): n.fit(x)\nm.fit(x)\nlearn(m)\nm.summary()\nuse(m)  # place"
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_what_learns_stays_where_it_is_needed(trains: bool) -> None:
+    """Protects models that only their training builds; most are as fast without it, and it goes."""
+    tree = ast.parse(TRAINED)
+    dropped = slice_file(tree, [Way(6)], set(), (), Effects(tree, trains=trains))
+    assert ({3, 4} & dropped == set()) == trains and 5 in dropped
 
 
 @pytest.mark.parametrize("code", KEPT.values(), ids=KEPT.keys())

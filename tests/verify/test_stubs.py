@@ -233,6 +233,33 @@ def test_columns_that_a_table_is_read_with(tmp_path: Path) -> None:
     assert hints_of(model, [model.file]).columns == ("wide", "long", "kind")
 
 
+DAYS = """
+import numpy as np, tensorflow as tf
+frame = read("weather.csv")
+frame.columns = ["date", "rain", "wind"]
+early, late = frame["2016-01":"2018-12"], frame["2019-03-04":]
+chords = tf.constant(rows, dtype=tf.int64)
+with open("a") as file:
+    table = np.genfromtxt(file, dtype=int, delimiter=";")
+size = model.input_shape[1:-1]
+"""
+
+
+def test_what_the_code_says_of_tables(tmp_path: Path) -> None:
+    """Protects tables whose columns are renamed, that hold days or whole numbers, and images of the model's own size."""
+    model = model_of(DAYS, tmp_path)
+    hints = hints_of(model, [model.file])
+    assert (hints.renamed, hints.days) == (("date", "rain", "wind"), ("2016-01", "2019-03-04"))
+    assert hints.has_whole_numbers and (hints.separator, hints.fields, len(hints.numbers)) == (";", 8, 8)
+    assert hints.inputs == hints.image == (64, 64, 3)
+    other = model_of(
+        "import tensorflow as tf\na.columns = names\nb = tf.constant([1], dtype=tf.int64)\nc = '1816-01'\nd = m.input_shape[1:]",
+        tmp_path,
+    )
+    hints = hints_of(other, [other.file])
+    assert not (hints.renamed or hints.days or hints.has_whole_numbers or hints.inputs)
+
+
 TABLES = """
 import collections
 class Table(collections.namedtuple("Table", "path,answer,left_out")):
@@ -494,7 +521,7 @@ def test_images_of_any_size(sides: str, is_any: bool, tmp_path: Path) -> None:
     """Protects detectors and segmentations, which resize images to a size that their network does not name."""
     model = model_of(f"import tensorflow as tf\nx = tf.keras.Input(shape=({sides}))\n", tmp_path)
     hints = hints_of(model, [model.file])
-    assert ("tflint_environment.HAS_ANY_SIZE = True" in hints.settings()) == is_any and None not in hints.inputs
+    assert ("tflint_networks.HAS_ANY_SIZE = True" in hints.settings()) == is_any and None not in hints.inputs
     asking = model_of(f"import tensorflow as tf\nx = tf.keras.Input(({sides}))\nsize = net.input_shape[1:3]", tmp_path)
     assert not hints_of(asking, [asking.file]).has_any_size
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tflint_gpu.verify.execution.tracebacks import exception_in, may_concern
+from tflint_gpu.verify.execution.tracebacks import exception_in, is_untrained, may_concern
 
 # As TensorFlow 2.21 prints it: the message quotes the traceback of the function inside of the pipeline.
 PY_FUNCTION = """\
@@ -94,3 +94,18 @@ def test_whose_exception_it_is() -> None:
     walks = '  File "/lib/site-packages/optree/ops.py", line 7, in tree_map\n    return map(\n'
     assert may_concern(f"{head}{inside}{walks}ValueError: Invalid dtype: str7\n", "keras")
     assert not may_concern(f"{head}{walks}ValueError: Invalid dtype: str7\n", "keras")
+
+
+@pytest.mark.parametrize(
+    ("message", "is_known"),
+    [
+        ("The layer sequential has never been called and thus has no defined input.", True),
+        ("Layer conv2d is not connected, no input to return", True),
+        ("This model has not yet been built. Build the model first by calling `build()`.", True),
+        ("This StandardScaler instance is not fitted yet. Call 'fit' first.", True),
+        ("The house has been built", False),
+    ],
+)
+def test_what_has_not_learned_yet(message: str, is_known: bool) -> None:
+    """Protects models that their first batch builds, as Keras 3, Keras 2 and scikit-learn tell of them."""
+    assert is_untrained(message) == is_known

@@ -168,6 +168,22 @@ def test_another_way_is_taken_with_the_keras_that_came_further(package: str, mon
     assert bool(seen[1].old_keras) is not bool(package)
 
 
+@pytest.mark.parametrize("message", ["This model has not yet been built.", "it is broken"])
+def test_what_has_not_learned_is_trained(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects models that their training builds, which is left out at first; other failures do not ask for it."""
+    seen: list[Case] = []
+
+    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+        seen.append(one)
+        return Pair(program(step=0.1), program(), (), None)
+
+    monkeypatch.setattr("tflint_gpu.verify.experiments.bench.pair_of", pair)
+    answer = verdict(case(program(line=f"raise ValueError('{message}')"), program()), Setup(runs=3)).verdict
+    is_untrained = "built" in message
+    assert answer.verdict == ("confirmed" if is_untrained else "not run")
+    assert [one.trains for one in seen] == [True] * is_untrained
+
+
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_a_second_keras_that_got_no_time_is_asked_again(is_cut: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects old code on a busy machine: it was not refused but cut short, and the budget may have more for it."""

@@ -334,9 +334,9 @@ class Bench:
         crash, experiment = sample.run.crash, self.case.experiment
         if crash is not None and any(may_concern(outcome.stderr, package) for package in ("keras", "tf_keras")):
             self.keras_said = f"{crash.exception}: {crash.text.partition(chr(10))[0]}"
+        self.is_untrained |= crash is not None and is_untrained(crash.text)
         if crash is None or experiment is None or experiment.file is None:
             return sample
-        self.is_untrained = is_untrained(crash.text)
         files = (experiment.file, *(model.file for model in self.case.entries))
         place = crash_place(outcome.stderr, self.folder, [file.source for file in files], self.case.diagnostic)
         run = dataclasses.replace(sample.run, crash=dataclasses.replace(crash, place=place))

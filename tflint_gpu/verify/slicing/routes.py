@@ -226,14 +226,37 @@ def _asked_of_callers(entry: Model, stops: Sequence[Stop]) -> Iterator[tuple[str
 def asked_settings(route: Route) -> Iterator[tuple[str, object]]:
     """What the conditions on a way ask of the command line: `train` as True for `if args.train:`.
 
-    A number says how large something is at most: how much an agent must have seen before it learns.
+    A number says how large something is at most: how much an agent must have seen before it learns. So do conditions
+    that raise before the place: `if args.cores > 1: raise`.
     """
     for stop in route:
         inner: Node = stop.node
         for parent in stop.file.tree.ancestors(stop.node):
             if isinstance(parent, cst.If) and inner is parent.body:
                 yield from _asked(parent.test)
+            elif isinstance(parent, cst.IndentedBlock):
+                for guard in parent.body[: parent.body.index(inner)]:
+                    if isinstance(guard, cst.If) and _raises(guard):
+                        yield from _asked_by_guard(guard.test)
             inner = parent
+
+
+def _raises(guard: cst.If) -> bool:
+    last = guard.body.body[-1]
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
+
+
+def _asked_by_guard(test: cst.BaseExpression) -> Iterator[tuple[str, object]]:
+    """What must be so that a condition does not hold."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=cst.Attribute(value=cst.Name(value=owner)) as setting):
+            if owner in _COMMAND_LINES:
+                yield setting.attr.value, True
+        case cst.Comparison(
+            left=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)),
+            comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan(), comparator=cst.Integer() as most)],
+        ) if owner in _COMMAND_LINES:
+            yield name, most.evaluated_value
 
 
 def _asked(test: cst.BaseExpression) -> Iterator[tuple[str, object]]:

@@ -72,8 +72,10 @@ _BERT = {
     "vocab_size": 1000,
 }
 _TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.printable[:94]]
+_OF_ALBERT = {"embedding_size": 128, "num_hidden_groups": 1, "inner_group_num": 1}  # besides those of BERT
 _OF_BERT = {
     "bert_config.json": json.dumps(_BERT),
+    "albert_config.json": json.dumps({**_BERT, **_OF_ALBERT}),
     "vocab.txt": "".join(f"{token}\n" for token in [*_TOKENS, *(f"##{number}" for number in range(901))]),
 }
 # By what the key has: the first that fits.

@@ -1,4 +1,4 @@
-"""Makes up what surrounds a piece of your code and is not here: its command line, environments, trained models.
+"""Makes up what surrounds a piece of your code and is not here: its command line and environments.
 
 `tflint-gpu verify` lays a copy next to a program that asks for such things, and puts the functions below around the
 calls that do. What was made up is reported in the result.
@@ -6,7 +6,6 @@ calls that do. What was made up is reported in the result.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
@@ -32,8 +31,6 @@ _GAMES = frozenset(
         "Skiing Solaris SpaceInvaders StarGunner Tennis TimePilot Tutankham UpNDown Venture VideoPinball WizardOfWor"
     ).split()
 )
-HAS_ANY_SIZE = False  # the model takes images of any height and width
-
 ASKED: dict[str, Any] = {}
 """What the way to the flagged code asks of the command line."""
 
@@ -230,62 +227,6 @@ class Film:
         """There is nothing to release."""
 
 
-def weights(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `model.load_weights` and its kin: without the file the weights stay as they are, at the same speed."""
-
-    def load(*args: Any, **kwargs: Any) -> Any:
-        paths = [value for value in (*args, *kwargs.values()) if is_path(value)]
-        if not paths:  # a method that knows where they are may make the model, too, and what it reads is made up in it
-            with contextlib.suppress(Exception):  # each library has its own for what is not there
-                return function(*args, **kwargs)
-        if not any(existing(path) for path in paths):
-            tell("trained weights: the model has its first ones")
-            return None
-        given = [existing(value) or value if is_path(value) else value for value in args]
-        return function(*given, **kwargs)
-
-    return load
-
-
-def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `keras.models.load_model`: a small model where there is no file of one."""
-
-    def load(path: Any, *args: Any, **kwargs: Any) -> Any:
-        shape, classes = tflint_files.INPUT, tflint_files.CLASSES
-        place = existing(path) if is_path(path) else path
-        if place is not None:
-            return function(place, *args, **kwargs)
-        tell(f"a small model for {os.path.basename(os.fsdecode(path))}")
-        return _small_model(shape, classes)
-
-    return load
-
-
-def _small_model(shape: Sequence[int], classes: int) -> Any:
-    """Of convolutions for images, or for rows of any shape. It has any layer that is asked for by its name."""
-    layers = tf.keras.layers
-    first: Any = layers.Dense(16, activation="relu")
-    if not shape:
-        made = tf.keras.Sequential([first, layers.Dense(classes, activation="sigmoid")])
-    else:
-        is_image = len(shape) == 3
-        first = layers.Conv2D(16, 3, padding="same", activation="relu") if is_image else layers.Flatten()
-        given = tf.keras.Input((None, None, shape[2]) if is_image and HAS_ANY_SIZE else shape)
-        features = layers.GlobalAveragePooling2D()(first(given)) if is_image else first(given)
-        made = tf.keras.Model(given, layers.Dense(classes, "softmax")(features))
-    known = made.get_layer
-
-    def get_layer(name: Any = None, index: Any = None) -> Any:
-        try:
-            return known(name, index)
-        except ValueError:
-            tell(f"a layer for {name}")
-            return first
-
-    made.get_layer = get_layer
-    return made
-
-
 def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `parser.parse_args` and its kin: arguments that must be given get a value of their type."""
 
@@ -346,7 +287,8 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in known.FLAGS:
             flag = known.FLAGS[name]
             is_required = any("other than None" in validator.message for validator in flag.validators)
-            if flag.value is None and (is_required or _FOLDER_OF_RESULTS.match(name)):
+            is_table = name.endswith("_csv") and not flag.value
+            if is_table or (flag.value is None and (is_required or _FOLDER_OF_RESULTS.match(name))):
                 value = _of_flag(flag)
                 given.append(f"--{name}={value}")
                 tell(f"the flag --{name} as {value}")

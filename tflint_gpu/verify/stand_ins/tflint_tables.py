@@ -37,14 +37,25 @@ def write(place: str) -> None:
         file.write(",".join(COLUMNS) + "\n")
         for row in zip(*map(_column, COLUMNS)):
             file.write(",".join(value if isinstance(value, str) else f"{value:.4g}" for value in row) + "\n")
-    tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
+    _tell_columns(COLUMNS, place)
 
 
-def _column(name: Any, rows: int = _ROWS) -> Any:
-    """Words, the numbers of classes where the name says so, or any numbers."""
+_TOLD: set[tuple[str, ...]] = set()
+
+
+def _tell_columns(columns: Sequence[Any], path: str) -> None:
+    """Say once of each kind of table that it is made up."""
+    names = tuple(map(str, columns))
+    if names not in _TOLD:
+        _TOLD.add(names)
+        tell(f"a table with the columns {', '.join(names)} ({os.path.basename(path)})")
+
+
+def _column(name: Any, rows: int = _ROWS, is_of_days: bool = False) -> Any:
+    """Words, the numbers of classes where the name says so, or any numbers: amounts where each row is a day's."""
     if name in TEXTS:
         return numpy.array(WORDS[:8])[tflint_files.draw.integers(0, 8, rows)]
-    if HAS_WHOLE_NUMBERS:
+    if HAS_WHOLE_NUMBERS and not is_of_days:
         return tflint_files.draw.integers(0, _LARGEST, rows)
     numbers, classes = tflint_files.draw.random(rows), tflint_files.CLASSES
     return (numbers * classes).astype(int) if classes > 1 and _OF_CLASSES.search(str(name)) else numbers
@@ -71,10 +82,10 @@ def table(function: Callable[..., Any]) -> Callable[..., Any]:
         columns = kwargs.get("usecols") or kwargs.get("names") or _before_renaming(dated)
         if not columns:
             raise FileNotFoundError(f"{source} is not here, and nothing says which columns it has")
-        tell(f"a table with the columns {', '.join(map(str, columns))} ({os.path.basename(str(source))})")
+        _tell_columns(columns, str(source))
         days = _days() if dated else ()
         rows = len(days) or _ROWS
-        return pandas.DataFrame({name: days if name in dated else _column(name, rows) for name in columns})
+        return pandas.DataFrame({name: days if name in dated else _column(name, rows, bool(dated)) for name in columns})
 
     return read
 

@@ -14,7 +14,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.verify.stubs.readers import ARCHIVES, ENVIRONMENT, FILES, TABLES, VALUES, last_row_of
+from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, NETWORKS, TABLES, VALUES, last_row_of
 from tflint_gpu.verify.stubs.rows import (
     columns_of_words,
     days,
@@ -123,7 +123,7 @@ class Hints:
         for module, name, value in (
             (FILES, "IMAGE", self.image),
             (FILES, "INPUT", self.inputs),
-            (ENVIRONMENT, "HAS_ANY_SIZE", self.has_any_size),
+            (NETWORKS, "HAS_ANY_SIZE", self.has_any_size),
             (FILES, "CLASSES", self.classes),
             (TABLES, "COLUMNS", self.columns),
             (TABLES, "TEXTS", self.texts),

@@ -16,8 +16,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
 FILES, VALUES, ENVIRONMENT, ABSENT = "tflint_files", "tflint_values", "tflint_environment", "tflint_modules"
-ARCHIVES, TABLES = "tflint_archives", "tflint_tables"
-MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, ARCHIVES, TABLES)
+ARCHIVES, TABLES, NETWORKS = "tflint_archives", "tflint_tables", "tflint_networks"
+MODULES = (FILES, ENVIRONMENT, VALUES, ABSENT, ARCHIVES, TABLES, NETWORKS)
 RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split())
 """Modules that keep a record of experiments elsewhere, which verify's are none of."""
 
@@ -78,13 +78,12 @@ _LOADS_WEIGHTS = re.compile(r"(?:load|restore|assign)_(?:\w+_)?(?:weights|params
 _MODULE_OF = (
     (ARCHIVES, ("known_table",)),
     (TABLES, ("archive", "loading", "table")),
+    (NETWORKS, ("loaded", "weights")),
     (ABSENT, ("left_out", "unshown", "refused")),
     (VALUES, "old_array decoded records parsed image_folder text_folder listing_itself".split()),
     (
         ENVIRONMENT,
-        (
-            "camera weights loaded environment old_environment arguments flags old_optimizer fetched retrieved answered"
-        ).split(),
+        ("camera environment old_environment arguments flags old_optimizer fetched retrieved answered").split(),
     ),
 )
 # `x[5000:]`, `x[:-5000]`, `x.reshape(60000, 784)`, `data.skip(5000)`

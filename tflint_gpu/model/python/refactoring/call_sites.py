@@ -160,8 +160,15 @@ def _read(statement: ast.stmt) -> set[str]:
 def _computed(statement: ast.stmt) -> set[str]:
     """The names that get what is computed, no variable under another name."""
     assigned = [node for node in ast.walk(statement) if isinstance(node, ast.Assign)]
-    results = [node for node in assigned if isinstance(node.value, ast.Call | ast.BinOp)]
+    results = [node for node in assigned if isinstance(_whole(node.value), ast.Call | ast.BinOp)]
     return {name for node in results for target in node.targets for name in stored(target)}
+
+
+def _whole(value: ast.expr) -> ast.expr:
+    """What an expression is a part of: `f(x)` for `f(x)["out"][0].a`."""
+    while isinstance(value, ast.Attribute | ast.Subscript):
+        value = value.value
+    return value
 
 
 def _asked(file: File, statements: Iterable[ast.stmt]) -> set[str]:
