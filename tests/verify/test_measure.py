@@ -133,7 +133,8 @@ def test_empty_data_is_called_that_and_weights_are_kept_after_three_iterations(m
         "for attempt in attempts:\n"
         "    try:\n        attempt()\n"
         "    except tflint_measure.EmptyData as error:\n        print('empty:', error)\n"
-        "total = tf.Variable(0.0)\n"
+        "total, graph = tf.Variable(0.0), tf.Graph()\n"
+        "with graph.as_default():\n    of_graph = tf.Variable(7.0, name='kernel')\n"
         "for x in tflint_measure.steps([1]):\n    total.assign_add(1.0)\n"
     )
     assert outcome.status == "finished", outcome.stderr

@@ -207,10 +207,19 @@ def keep_weights() -> None:
     if _FIRST.get("outputs") is not None or not tf.executing_eagerly():  # a variable of a graph has no value by itself
         return
     kinds = (get_object for get_object in gc.get_objects() if issubclass(type(get_object), tf.Variable))
-    weights = sorted((kind for kind in kinds if kind.trainable and kind.dtype.is_floating), key=_age)
+    trained = (kind for kind in kinds if kind.trainable and kind.dtype.is_floating and _has_value(kind))
+    weights = sorted(trained, key=_age)
     numbers = [_first_numbers(weight, max(1, MOST_NUMBERS // len(weights))) for weight in weights]
     if numbers:
         _FIRST["outputs"] = numpy.concatenate(numbers)
+
+
+def _has_value(variable: Any) -> bool:
+    """Whether a variable is of no graph: a saved program holds some that are."""
+    try:
+        return hasattr(variable.handle, "numpy")
+    except ValueError:  # it has one for each of several devices
+        return True
 
 
 def _age(variable: Any) -> int:
