@@ -149,6 +149,10 @@ PRINTED = {
     "kept as tensors": ("    loss = f(x)\n    printed.append(loss)\n", ""),
     "kept in a list that is used": ("    loss = f(x)\n    printed.append(float(loss))\n    use(printed)\n", ""),
     "a variable before its update": ("    loss = f(x)\n    printed.append(w.numpy())\n", ""),
+    "with a comment at the edge": (
+        "    loss = f(x)\n    if n:\n# each\n        print(1)\n    else:\n        print(loss)\n",
+        "if n:\n    # each\n        print(1)\n    else:\n        print(loss)",
+    ),
     "two lists": (
         "    loss = f(x)\n    printed.append(float(loss))\n    if n:\n        second.append(loss.numpy())\n",
         "printed.append(float(loss))\n    if n:\n        second.append(loss.numpy())",
@@ -179,6 +183,7 @@ FETCHED = {
     "with a number of rows": (FETCH.replace("break", "print(len(rows))\n    break"), "x", True),
     "by a function of the project": (FETCH.replace("next(it)", "augmented(it)"), "x", False),
     "and changed after it": (FETCH + "x = scaled(x)\n", "x", False),
+    "with what a gradient passes": (f"scale = w * 2\n{FETCH.lstrip()}", "x", False),
     "after a forward pass": ("out = model(first)\n" + FETCH, "x", False),
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
@@ -91,12 +90,25 @@ def _fetched(file: File, region: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
 
 
 def _fetches(statement: ast.stmt) -> bool:
-    """Whether a statement calls nothing but `next` and what is as harmless."""
-    return isinstance(statement, ast.Assign | ast.Try | ast.If) and all(
-        isinstance(call.func, ast.Name) and call.func.id in ("next", "iter", "len", "print")
-        for call in ast.walk(statement)
-        if isinstance(call, ast.Call)
-    )
+    """Whether a statement takes data with `next`, prints or leaves: it computes nothing that a gradient passes."""
+    match statement:
+        case ast.Assign(value=ast.Call(func=ast.Name("next" | "iter" | "len"))):
+            return True
+        case ast.Expr(ast.Call(func=ast.Name("print"))) | ast.Break() | ast.Continue() | ast.Pass() | ast.Raise():
+            return True
+        case ast.Return(value):
+            return value is None or isinstance(value, ast.Constant | ast.Name)
+        case ast.Try(body, handlers, orelse, finalbody):
+            handled = [line for handler in handlers for line in handler.body]
+            return all(map(_fetches, [*body, *handled, *orelse, *finalbody]))
+        case ast.If(test, body, orelse):
+            return not _is_asked(test) and all(map(_fetches, [*body, *orelse]))
+    return False
+
+
+def _is_asked(test: ast.expr) -> bool:
+    """Whether a condition does something besides comparing."""
+    return any(isinstance(node, ast.Call | ast.NamedExpr) for node in ast.walk(test))
 
 
 def _told(file: File, region: Sequence[ast.stmt], fetched: Collection[ast.stmt]) -> tuple[ast.stmt, ...]:
@@ -121,10 +133,9 @@ def _told(file: File, region: Sequence[ast.stmt], fetched: Collection[ast.stmt])
 def _tells(statement: ast.stmt) -> bool:
     """Whether a statement prints, or puts what the host reads into a list, always or under a condition."""
     if isinstance(statement, ast.If):
-        is_asked = any(isinstance(node, ast.Call | ast.NamedExpr) for node in ast.walk(statement.test))
         is_plain = not any(string.lineno != string.end_lineno for string in _strings(statement))
         lines = (*statement.body, *statement.orelse)
-        return not is_asked and is_plain and all(_tells(line) for line in lines)
+        return not _is_asked(statement.test) and is_plain and all(_tells(line) for line in lines)
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
         return False
@@ -186,10 +197,11 @@ def _has_own_rows(file: File, statement: ast.stmt) -> bool:
 
 
 def _text(file: File, statement: ast.stmt, indentation: str) -> str:
-    text = "\n".join(map(file.source.line, rows_of(statement)))
+    lines = [file.source.line(row) for row in rows_of(statement)]
     if isinstance(statement, ast.If | ast.Try):
-        text = textwrap.indent(textwrap.dedent(text), indentation)
-    return text.strip()
+        own = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+        lines = [indentation + line.removeprefix(own) if line.startswith(own) else line for line in lines]
+    return "\n".join(lines).strip()
 
 
 def _strings(node: ast.AST) -> Iterator[ast.JoinedStr | ast.Constant]:
