@@ -584,6 +584,31 @@ result = model.get_weights()
 """,
         ["rows = rows.with_options(options).prefetch(tf.data.AUTOTUNE)\n"],
     ),
+    "a step that fetches first and keeps a list": (
+        "TFG202",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD(0.1)
+batches, seen = iter(dataset), []
+while True:
+    with tf.GradientTape() as tape:
+        try:
+            # the next ones
+            x, y = next(batches)
+        except StopIteration:
+            break
+        out = model(x)
+        loss = tf.reduce_mean(tf.square(out - y))
+        seen.append(loss.numpy())  # each
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+result = [*seen, *model.get_weights()]
+""",
+        [
+            "while True:\n    try:\n        # the next ones\n        x, y = next(batches)\n    except StopIteration:",
+            "    loss = train_step(x, y)\n    seen.append(loss.numpy())  # each\n",
+        ],
+    ),
     "a step among the statements of a loop": (
         "TFG202",
         MODEL
