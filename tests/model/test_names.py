@@ -183,3 +183,24 @@ def test_aliases_of_aliases_are_followed_once(tmp_path: Path) -> None:
     steps = "".join(f"if c:\n    v{i + 1} = v{i}\nelse:\n    v{i + 1} = v{i}\n" for i in range(60))
     model = model_of(f"import tensorflow.compat.v1 as v0\n{steps}v60.Session()\n", tmp_path)
     assert model.file.names.written(model.file.tree.calls[0].func) == "tensorflow.compat.v1.Session"
+
+
+IMPORT = "import tensorflow as tf"
+FOR_TYPES = {
+    "for types alone": (f"if TYPE_CHECKING:\n    {IMPORT}", None),
+    "by the module's name": (f"if typing.TYPE_CHECKING:\n    {IMPORT}", None),
+    "at run time": (IMPORT, "tf.function"),
+    "under another condition": (f"if READY:\n    {IMPORT}", "tf.function"),
+    "in the other branch": (f"if TYPE_CHECKING:\n    pass\nelse:\n    {IMPORT}", "tf.function"),
+    "for both": (f"if TYPE_CHECKING:\n    {IMPORT}\n{IMPORT}", "tf.function"),
+}
+
+
+@pytest.mark.parametrize(("head", "spelled"), FOR_TYPES.values(), ids=FOR_TYPES.keys())
+@pytest.mark.parametrize("depth", [0, 1])
+def test_what_is_imported_for_types_is_no_name(head: str, spelled: str | None, depth: int, tmp_path: Path) -> None:
+    """Protects modules that import TensorFlow in their functions: a decorator of a fix raised where nothing else had."""
+    names = "import typing\nfrom typing import TYPE_CHECKING\n"
+    model = model_of(f"{names}{head}\nclass Attack:\n    def step(self):\n        place()\n", tmp_path)
+    step = next(node for node in model.file.tree.nodes(cst.FunctionDef))
+    assert model.file.names.spelled("tf.function", model.file.tree.calls[-1] if depth else step) == spelled

@@ -146,9 +146,21 @@ class Names:
     def _is_there(self, imports: list[Binding], at: Node) -> bool:
         """Whether the module's imports have run when a place is: what is in functions runs later."""
         order = self.tree.order
-        if self.tree.function(at) is not None or at not in order:
-            return True
+        imports = [binding for binding in imports if not self._is_for_types(binding)]
+        if not imports or self.tree.function(at) is not None or at not in order:
+            return bool(imports)
         return any(b in self.tree.root.bindings.get(b.name, ()) and order[b.node] <= order[at] for b in imports)
+
+    def _is_for_types(self, binding: Binding) -> bool:
+        """Whether only type checkers run an import: it is under `if TYPE_CHECKING:`."""
+        inner: Node = binding.node
+        for parent in self.tree.ancestors(binding.node):
+            if isinstance(parent, cst.If) and inner is parent.body:
+                test = parent.test.attr if isinstance(parent.test, cst.Attribute) else parent.test
+                if isinstance(test, cst.Name) and test.value == "TYPE_CHECKING":
+                    return True
+            inner = parent
+        return False
 
     def free(self, *candidates: str) -> str:
         """The first of some names that the file does not use; the last where it uses all."""
