@@ -44,7 +44,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(VERIFY / "harness")
     monkeypatch.syspath_prepend(VERIFY / "stand_ins")
-    outcome = types.SimpleNamespace(tell=lambda text: None if text in told else told.append(text))
+    outcome = types.SimpleNamespace(SEED=1, tell=lambda text: None if text in told else told.append(text))
     unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
     png = types.SimpleNamespace(numpy=lambda: b"an image")
     tensorflow = types.SimpleNamespace(

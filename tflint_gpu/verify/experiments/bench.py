@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.gpu.watch import Recording, Watch
@@ -121,34 +122,30 @@ class Bench:
                 yield failure
                 return
 
-    @property
-    def _is_users(self) -> bool:
-        """Whether the programs are cut out of the user's code."""
-        case = self.case
-        return case.experiment is not None and not (self.setup.synthetic or case.experiment.only_workload)
+    def _turns(self, **changes: Any) -> bool:
+        """Make the programs others that are cut out of the user's code, if there are such and no crash is expected."""
+        case, is_synthetic = self.case, self.setup.synthetic
+        if case.experiment is None or is_synthetic or case.experiment.only_workload or case.prediction.kind == "crash":
+            return False
+        case = dataclasses.replace(case, is_calibrated=False, **changes)
+        try:
+            self.case = dataclasses.replace(case, pair=pair_of(case, is_synthetic))
+        except (NotExtractable, InputError):
+            return False
+        return True
 
     def _turns_to_keras_2(self) -> bool:
         """Make the programs those that run with Keras 2, if that may help."""
-        case, pair = self.case, self.case.pair
+        pair = self.case.pair
         is_old = pair is not None and f"{OLD_KERAS}.py" in pair.before.files
-        if not self.keras_said or not self._is_users or is_old or case.prediction.kind == "crash":
+        if not self.keras_said or is_old or not self._turns(old_keras=f"what Keras 3 says: {self.keras_said}"):
             return False
-        case = dataclasses.replace(case, old_keras=f"what Keras 3 says: {self.keras_said}", is_calibrated=False)
-        self.case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
         self.keras_said = ""
         return True
 
     def _turns_to_training(self) -> bool:
         """Make the programs those that train first, if that may help."""
-        case = self.case
-        if not self.is_untrained or not self._is_users or case.trains or case.prediction.kind == "crash":
-            return False
-        case = dataclasses.replace(case, trains=True, is_calibrated=False)
-        try:
-            self.case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
-        except (NotExtractable, InputError):
-            return False
-        return True
+        return self.is_untrained and not self.case.trains and self._turns(trains=True)
 
     def _takes_another_way(self, end: float) -> bool:
         """Make the programs those that get to the place in another way, if there is one and time for it."""

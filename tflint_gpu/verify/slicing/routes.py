@@ -234,28 +234,21 @@ def asked_settings(route: Route) -> Iterator[tuple[str, object]]:
         for parent in stop.file.tree.ancestors(stop.node):
             if isinstance(parent, cst.If) and inner is parent.body:
                 yield from _asked(parent.test)
-            elif isinstance(parent, cst.IndentedBlock):
-                for guard in parent.body[: parent.body.index(inner)]:
-                    if isinstance(guard, cst.If) and _raises(guard):
-                        yield from _asked_by_guard(guard.test)
             inner = parent
-
-
-def _raises(guard: cst.If) -> bool:
-    last = guard.body.body[-1]
-    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
+        for test, must_hold, raises in stop.file.branches.around(stop.node):
+            if raises and not must_hold:
+                yield from _asked_by_guard(test)
 
 
 def _asked_by_guard(test: cst.BaseExpression) -> Iterator[tuple[str, object]]:
     """What must be so that a condition does not hold."""
     match test:
-        case cst.UnaryOperation(operator=cst.Not(), expression=cst.Attribute(value=cst.Name(value=owner)) as setting):
-            if owner in _COMMAND_LINES:
-                yield setting.attr.value, True
+        case cst.UnaryOperation(operator=cst.Not(), expression=expression) if name := _setting(expression):
+            yield name, True
         case cst.Comparison(
-            left=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)),
+            left=left,
             comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan(), comparator=cst.Integer() as most)],
-        ) if owner in _COMMAND_LINES:
+        ) if name := _setting(left):
             yield name, most.evaluated_value
 
 
@@ -264,19 +257,24 @@ def _asked(test: cst.BaseExpression) -> Iterator[tuple[str, object]]:
         case cst.BooleanOperation(operator=cst.And()):
             yield from _asked(test.left)
             yield from _asked(test.right)
-        case cst.Attribute(value=cst.Name(value=owner)) if owner in _COMMAND_LINES:
-            yield test.attr.value, True
+        case cst.Attribute() if name := _setting(test):
+            yield name, True
         case cst.Comparison(
-            left=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)),
+            left=left,
             comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.SimpleString() as value)],
-        ) if owner in _COMMAND_LINES:
+        ) if name := _setting(left):
             yield name, value.evaluated_value
         case cst.Comparison(
             comparisons=[
-                cst.ComparisonTarget(
-                    operator=cst.GreaterThan() | cst.GreaterThanEqual(),
-                    comparator=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)),
-                )
+                cst.ComparisonTarget(operator=cst.GreaterThan() | cst.GreaterThanEqual(), comparator=comparator)
             ]
-        ) if owner in _COMMAND_LINES and STARTS.search(name):
+        ) if (name := _setting(comparator)) and STARTS.search(name):
             yield name, FEWEST_TO_START
+
+
+def _setting(expr: cst.BaseExpression) -> str:
+    """The name of what a program's command line says: `train` of `args.train`; nothing for anything else."""
+    match expr:
+        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)) if owner in _COMMAND_LINES:
+            return name
+    return ""

@@ -16,7 +16,7 @@ _BETWEEN = (",", ";", "\t", "|", " ")  # fields, and not the parts of a path
 # `words[0]`, `float(words[1])`, `tf.strings.to_number(words[2:], tf.float32)`
 _PICK = r"(\b(?:int|float|to_number)\(\s*|\bmap\((?:int|float),\s*)?\b{}\[(\d+)(:?)\]"
 _OF_WORDS = re.compile(r"""\[(['"])(\w+)\1\]\s*(?:[=!]=\s*['"]|\.str\.)""")
-_DAY = re.compile(r"""(['"])((?:19|20)\d\d(?:-[01]\d){0,1}(?:-[0-3]\d)?)\1""")
+_DAY = re.compile(r"""(['"])((?:19|20)\d\d(?:-[01]\d)?(?:-[0-3]\d)?)\1""")
 # `tf.constant(chords, dtype=tf.int64)`
 _WHOLE = re.compile(r"\btf\.(?:constant|convert_to_tensor|ragged\.constant)\(\s*[a-z_]\w*\s*,\s*dtype\s*=\s*tf\.u?int")
 _TABLES = ("numpy.genfromtxt", "numpy.loadtxt")

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import libcst as cst
 
+from tflint_gpu.model.python.names.branches import Branches
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
@@ -153,13 +154,10 @@ class Names:
 
     def _is_for_types(self, binding: Binding) -> bool:
         """Whether only type checkers run an import: it is under `if TYPE_CHECKING:`."""
-        inner: Node = binding.node
-        for parent in self.tree.ancestors(binding.node):
-            if isinstance(parent, cst.If) and inner is parent.body:
-                test = parent.test.attr if isinstance(parent.test, cst.Attribute) else parent.test
-                if isinstance(test, cst.Name) and test.value == "TYPE_CHECKING":
-                    return True
-            inner = parent
+        for test, must_hold, _ in Branches(self.tree).around(binding.node):
+            name = test.attr if isinstance(test, cst.Attribute) else test
+            if must_hold and isinstance(name, cst.Name) and name.value == "TYPE_CHECKING":
+                return True
         return False
 
     def free(self, *candidates: str) -> str:

@@ -57,6 +57,12 @@ def rows_of(statement: ast.stmt) -> range:
     return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
 
 
+def has_long_strings(block: Iterable[ast.stmt]) -> bool:
+    """Whether a string among some statements has rows of its own, which no other indentation may change."""
+    nodes = (node for statement in block for node in ast.walk(statement))
+    return any(node.lineno != node.end_lineno for node in nodes if isinstance(node, ast.JoinedStr | ast.Constant))
+
+
 def leaving(node: ast.AST, dropped: Collection[ast.stmt] = (), in_loop: bool = False) -> Iterator[ast.stmt | ast.expr]:
     """What in some code means the function or the loop around it, and would mean another one elsewhere.
 
@@ -64,7 +70,7 @@ def leaving(node: ast.AST, dropped: Collection[ast.stmt] = (), in_loop: bool = F
         dropped: statements that count as absent.
         in_loop: the loop that `break` means is part of the code.
     """
-    if isinstance(node, (*_DEFINITIONS, ast.Lambda)) or node in dropped:
+    if isinstance(node, (*DEFINITIONS, ast.Lambda)) or node in dropped:
         return
     is_of_code = in_loop and isinstance(node, ast.Break | ast.Continue)
     if isinstance(node, ast.stmt | ast.expr) and type(node) in WORDS and not is_of_code:
@@ -133,9 +139,8 @@ def _told(file: File, region: Sequence[ast.stmt], fetched: Collection[ast.stmt])
 def _tells(statement: ast.stmt) -> bool:
     """Whether a statement prints, or puts what the host reads into a list, always or under a condition."""
     if isinstance(statement, ast.If):
-        is_plain = not any(string.lineno != string.end_lineno for string in _strings(statement))
         lines = (*statement.body, *statement.orelse)
-        return not _is_asked(statement.test) and is_plain and all(_tells(line) for line in lines)
+        return not (_is_asked(statement.test) or has_long_strings([statement])) and all(_tells(line) for line in lines)
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
         return False
@@ -204,11 +209,7 @@ def _text(file: File, statement: ast.stmt, indentation: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _strings(node: ast.AST) -> Iterator[ast.JoinedStr | ast.Constant]:
-    return (child for child in ast.walk(node) if isinstance(child, ast.JoinedStr | ast.Constant))
-
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 WORDS: dict[type[ast.AST], str] = {
     ast.Break: "break", ast.Continue: "continue", ast.Return: "return", ast.Yield: "yield", ast.YieldFrom: "yield from",
     ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with", ast.Global: "global",

@@ -11,7 +11,15 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.refactoring.call_sites import WORDS, bound_in, call_site, leaving, rows_of
+from tflint_gpu.model.python.refactoring.call_sites import (
+    DEFINITIONS,
+    WORDS,
+    bound_in,
+    call_site,
+    has_long_strings,
+    leaving,
+    rows_of,
+)
 from tflint_gpu.model.python.refactoring.free_names import (
     blocks,
     bound,
@@ -193,7 +201,7 @@ def _written(
         raise NotMovable(f"the `{WORDS[type(word)]}` in row {word.lineno} would leave that function")
     made = _made(moved) - bound_in(site.before)
     inside = frozenset(node for statement in moved for node in ast.walk(statement) if isinstance(node, ast.stmt))
-    called = [node for node in tree.body if isinstance(node, _DEFINITIONS) and _mentions(file, node, made)]
+    called = [node for node in tree.body if isinstance(node, DEFINITIONS) and _mentions(file, node, made)]
     read = {name for node in called for name in free(node, inside)} | _read_after(tree, first, last, inside)
     moved = [statement for statement in moved if statement not in outside]
     read |= free_of_block([*site.before, *site.after])
@@ -259,9 +267,8 @@ def _without(text: str, first: int, rows: frozenset[int]) -> str:
 
 def _moved_out(text: str, inner: str, outer: str, block: list[ast.stmt]) -> tuple[str, str]:
     """A block's text with a function body's indentation, and that; as it is where a string has lines of its own."""
-    strings = [n for statement in block for n in ast.walk(statement) if isinstance(n, ast.JoinedStr | ast.Constant)]
     usual = f"{outer}    "
-    if "\t" in inner or any(string.end_lineno != string.lineno for string in strings) or not inner.startswith(usual):
+    if "\t" in inner or has_long_strings(block) or not inner.startswith(usual):
         return text, inner
     lines = (line.removeprefix(inner[len(usual) :]) if line.startswith(inner) else line for line in text.split("\n"))
     return "\n".join(lines), usual
@@ -311,7 +318,7 @@ def _read_after(tree: ast.Module, first: int, last: int, region: frozenset[ast.s
             return names
         if isinstance(path, ast.While):
             names |= free(path.test)
-        is_repeated = (is_repeated or isinstance(path, _LOOPS)) and not isinstance(path, _DEFINITIONS)
+        is_repeated = (is_repeated or isinstance(path, _LOOPS)) and not isinstance(path, DEFINITIONS)
         block = inner
 
 
@@ -326,4 +333,3 @@ _SOMETIMES = (
     ast.GeneratorExp, ast.DictComp, ast.SetComp,
 )  # fmt: skip
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
