@@ -239,7 +239,7 @@ for number in range(60):
     "doubles in a loss of its own": (
         "TFG602",
         DOUBLES.replace("LOSS", "tf.reduce_mean(-0.5 * (wins - mean) ** 2 / wide - tf.math.log(wide * 2 * np.pi))"),
-        ["the same in every run\n\n\n\nclass Player:"],
+        ["the same in every run\n\n\nclass Player:"],
     ),
     "doubles for the gym's arrays": (
         "TFG602",

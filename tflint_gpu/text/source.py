@@ -205,22 +205,27 @@ class SourceFile:
         return self.line_starts[row] if row < len(self.line_starts) else len(self.text)
 
     def whole_lines(self, start: int, end: int) -> tuple[int, int]:
-        """The offsets of the lines that a stretch of text touches, with the last one's ending."""
-        return self.line_starts[self.row(start) - 1], self.end_of_line(end)
+        """The offsets of the lines that a stretch of text touches, and of the smaller gap of empty lines around."""
+        return self._with_gap(self.row(start), end)
 
     def commented_lines(self, start: int, end: int) -> tuple[int, int]:
         """A stretch's whole lines with the comments right above them, and the smaller gap of empty lines around."""
-        first, after = self.row(self.with_comments(start)), self.row(self.end_of_line(end) - 1) + 1
+        return self._with_gap(self.row(self.with_comments(start)), end)
+
+    def _with_gap(self, first: int, end: int) -> tuple[int, int]:
+        """The lines from a row to an offset, without which the larger gap is left; none at a block's or file's edge."""
+        start, stop = self.line_starts[first - 1], self.end_of_line(end)
+        after = self.row(stop - 1) + 1
+        starts = [*self.line_starts, len(self.text)]
         last = len(self.line_starts)
         above = next(row for row in range(first, 0, -1) if row == 1 or self.line(row - 1).strip())
         below = next(row for row in range(after, last + 2) if row > last or self.line(row).strip())
-        opens_a_block = self.line(above - 1).rstrip().endswith(":")
-        if opens_a_block or first - above > below - after:
-            after = below
-        if opens_a_block or first - above <= below - after:
-            first = above
-        starts = [*self.line_starts, len(self.text)]
-        return starts[first - 1], starts[min(after, last + 1) - 1]
+        before = self.line(above - 1).strip()
+        is_edge = above == 1 or below > last or (before.endswith(":") and not before.startswith("#"))
+        is_below = is_edge or first - above > below - after
+        is_above = is_edge or first - above <= below - after
+        gap = starts[above - 1] if is_above else start, starts[min(below, last + 1) - 1] if is_below else stop
+        return gap if self.is_writable(*gap) else (start, stop)
 
     def with_comments(self, offset: int) -> int:
         """The offset of the line that holds `offset`, or of the first comment of its block directly above it."""

@@ -247,12 +247,17 @@ class DocumentCells(CellSource):
             content = content.removesuffix(cell.indentation) if content.strip() else content
         first, last = (self._in_file(cell, cell.start + offset) for offset in (start, end))
         if content.startswith(("\r", "\n")) and cell.text[:start].endswith(("\r", "\n")):  # an empty line comes first
-            first -= cell.removed[self.row(cell.start + start) - self.row(cell.start)]
+            first -= self._removed(cell, start)
         elif not content and cell.text[:start].endswith(("\r", "\n")) and cell.text[:end].endswith(("\r", "\n")):
-            removed = [cell.removed[self.row(cell.start + offset) - self.row(cell.start)] for offset in (start, end)]
+            removed = self._removed(cell, start), self._removed(cell, end)
             if removed[0] != removed[1]:  # from an empty line, or to one: what comes next keeps its indentation
                 first, last = first - removed[0], last - removed[1]
         return first, last, content
+
+    def _removed(self, cell: Cell, offset: int) -> int:
+        """How many characters the line at an offset of a cell lacks; none behind the last one."""
+        line = self.row(cell.start + offset) - self.row(cell.start)
+        return cell.removed[line] if line < len(cell.removed) else 0
 
     def _in_file(self, cell: Cell, offset: int) -> int:
         """The offset in the file of an offset in the program that lies in a cell."""
