@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from checks import ALL_RULES, notebook
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.diagnostics import Diagnostic
@@ -345,19 +347,33 @@ def test_a_program_as_one_cell_has_the_same_findings(tmp_path: Path, path: Path)
     assert seen(as_cell(text), ABOVE.count("\n"), 4) == seen(text, 0, 0)
 
 
+def as_quarto_cell(text: str) -> str:
+    return f"# A program\n\n```{{python}}\n{text}```\n"
+
+
+def as_notebook_cell(text: str) -> str:
+    return notebook(text.removesuffix("\n"))
+
+
 def test_a_program_as_one_cell_has_the_same_fixes(tmp_path: Path) -> None:
-    for path in FIXTURES.glob("*/*.py"):
-        for folder, text in (("plain", path.read_text()), ("cells", as_cell(path.read_text()))):
+    """Of the fixtures, and of what the rules' documentation shows."""
+    programs = {path.stem: path.read_text() for path in FIXTURES.glob("*/*.py")}
+    programs |= {rule.code: rule.example("Example") for rule in ALL_RULES if rule.fixable}
+    kinds: dict[str, Callable[[str], str]] = {".py": as_cell, ".qmd": as_quarto_cell, ".ipynb": as_notebook_cell}
+    for name, text in programs.items():
+        for folder, file, content in [
+            ("plain", f"{name}.py", text),
+            *((f"cells{ending}", f"{name}{ending}", kind(text)) for ending, kind in kinds.items()),
+        ]:
             (tmp_path / folder).mkdir(exist_ok=True)
-            (tmp_path / folder / path.name).write_text(text)
-    for folder in ("plain", "cells"):
-        run(tmp_path / folder, "--fix-only", "--unsafe-fixes", ".", code=0)
-    fixed = {path.name: path.read_text() for path in (tmp_path / "plain").glob("*.py")}
-    assert {name: as_cell(text) for name, text in fixed.items()} == {
-        path.name: path.read_text() for path in (tmp_path / "cells").glob("*.py")
-    }
-    changed = [path.name for path in FIXTURES.glob("*/*.py") if path.read_text() != fixed[path.name]]
-    assert len(changed) > 10
+            (tmp_path / folder / file).write_text(content)
+    for folder in tmp_path.iterdir():
+        run(folder, "--fix-only", "--unsafe-fixes", ".", code=0)
+    fixed = {path.stem: path.read_text() for path in (tmp_path / "plain").iterdir()}
+    for ending, kind in kinds.items():
+        for path in (tmp_path / f"cells{ending}").iterdir():
+            assert path.read_text().replace('\\n"]', '"]') == kind(fixed[path.stem]), path.name
+    assert sum(programs[name] != text for name, text in fixed.items()) > 10
 
 
 def ours(text: str, name: str) -> list[str]:

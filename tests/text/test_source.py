@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.checking.engine.placement import placed_edit
+from tflint_gpu.checking.engine.placement import merged, placed_edit
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 
@@ -39,6 +39,7 @@ def test_an_encoding_that_is_none_is_for_the_reader_to_tell(name: str) -> None:
         ("# says why:\nGONE\n\nb\n", "# says why:\n\nb\n"),
         ("if a:\n\n    GONE\n\n    b\n", "if a:\n    b\n"),
         ("a\n\nGONE", "a\n"),
+        ("GONE", ""),
         ("GONE\n\n\nb\n", "b\n"),
     ],
 )
@@ -50,6 +51,13 @@ def test_a_statement_goes_without_a_gap_that_another_cell_begins() -> None:
     document = "```{{python}}\n{}```\n\n```{{python}}\n{}```\n"
     for before, after in ((("a\nGONE\n", "\nb\n"), ("a\n", "\nb\n")), (("a\n\n", "GONE\n\nb\n"), ("a\n\n", "b\n"))):
         assert _without_the_statement(document.format(*before), "x.qmd") == document.format(*after)
+
+
+def test_two_statements_that_share_the_gap_between_them() -> None:
+    source = decode_source(b"a\n\n\nONE\n\nTWO\n\n\nb\n", Path("x.py"))
+    places = [source.text.index(name) for name in ("TWO", "ONE")]
+    edits = merged(source, [placed_edit(source, (place, place + 3), "", "lines") for place in places])
+    assert source.edited(edits).text == "a\n\n\nb\n"
 
 
 def _without_the_statement(text: str, name: str) -> str:

@@ -205,6 +205,10 @@ class SourceFile:
         return self.line_starts[row] if row < len(self.line_starts) else len(self.text)
 
     def whole_lines(self, start: int, end: int) -> tuple[int, int]:
+        """The offsets of the lines that a stretch of text touches, with the last one's ending."""
+        return self.line_starts[self.row(start) - 1], self.end_of_line(end)
+
+    def lines_and_gap(self, start: int, end: int) -> tuple[int, int]:
         """The offsets of the lines that a stretch of text touches, and of the smaller gap of empty lines around."""
         return self._with_gap(self.row(start), end)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tflint_gpu.diagnostics import Edit, Fix, Related
@@ -29,8 +29,19 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
     edits = _with_lost_comments(fix, edits, file)
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
-    edits.sort(key=lambda edit: (edit.start, edit.end))
-    return Fix(fix.message, fix.applicability, tuple(edits), fix.defines)
+    return Fix(fix.message, fix.applicability, merged(source, edits), fix.defines)
+
+
+def merged(source: SourceFile, edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Edits by their places, with one for two that take out the same gap between two statements."""
+    result: list[Edit] = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if result and not edit.content and not result[-1].content and edit.start < result[-1].end:
+            last = max(result[-1].end, edit.end) - 1
+            result[-1] = placed_edit(source, (result[-1].start, last), "", "lines")
+        else:
+            result.append(edit)
+    return tuple(result)
 
 
 def _with_lost_comments(fix: finding.Fix, edits: list[Edit], file: File) -> list[Edit]:
@@ -74,7 +85,7 @@ def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str
     elif where == "above":
         start = end = source.above(start)
     elif where == "lines":
-        start, end = source.whole_lines(start, end)
+        start, end = source.whole_lines(start, end) if text else source.lines_and_gap(start, end)
     elif where == "commented lines":
         start, end = source.commented_lines(start, end)
     elif where == "after":

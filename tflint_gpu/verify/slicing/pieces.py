@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tflint_gpu.checking.engine.placement import placed_edit
+from tflint_gpu.checking.engine.placement import merged, placed_edit
 from tflint_gpu.diagnostics import Edit
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.rule.experiment import Change
@@ -69,8 +69,8 @@ def of_change(change: Change, *, measures: bool) -> Piece:
     if change.where == "before":
         return Piece(start, start, text, (_OPENING, start - end, int(not measures)), around)
     if change.where == "commented lines":
-        return replacing(*file.source.commented_lines(start, end), text)
-    return replacing(*(file.source.whole_lines(start, end) if change.where == "lines" else around), text)
+        start = file.source.with_comments(start)
+    return replacing(*(file.source.whole_lines(start, end) if change.where.endswith("lines") else around), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,7 @@ def placed(changes: Sequence[Change]) -> Mapping[Path, FileEdits]:
         source = change.file.source
         edit = placed_edit(source, change.span, change.text, change.where)
         files.setdefault(source.path, (source, []))[1].append(edit)
-    return {
-        path: FileEdits(source, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
-        for path, (source, edits) in files.items()
-    }
+    return {path: FileEdits(source, merged(source, edits)) for path, (source, edits) in files.items()}
 
 
 def without_rows(source: SourceFile, rows: Iterable[int]) -> Iterator[Piece]:
