@@ -119,6 +119,11 @@ def test_lines_have_the_fields_that_are_taken_apart(beside: Beside) -> None:
     assert {len(line.split(" ")) for line in lines} == {2}
 
 
+def test_what_is_tested_with_has_the_words_of_what_is_trained_with(beside: Beside) -> None:
+    learned, seen = ({*beside.files.reading(open)(name).read().split(" ")} for name in ("known.txt", "new.txt"))
+    assert seen <= learned and len(learned) > 100
+
+
 def test_annotations_of_coco(beside: Beside) -> None:
     """Protects detectors that are tried on COCO: images, categories, and boxes that lie in the images."""
     with beside.files.reading(open)("coco/annotations/instances_val2017.json") as file:
