@@ -103,6 +103,9 @@ def test_folders_are_made_for_what_is_written(beside: Beside, tmp_path: Path) ->
     write(7)
     assert seen[0] == (str(tmp_path / "results" / "epoch_1.png"), 7) and (tmp_path / "results").is_dir()
     assert Path(seen[1][0]).is_relative_to(tmp_path) and seen[2] == (7,)
+    model = object()
+    beside.files.writing_to(lambda *args: seen.append(args))(model, f"{tmp_path.parent}/kept/model")
+    assert seen[3][0] is model and Path(seen[3][1]).is_relative_to(tmp_path)
 
 
 def test_bytes_of_a_file_that_is_not_there(beside: Beside) -> None:

@@ -141,12 +141,17 @@ def writing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def writing_to(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a method that writes what it is of: the folder that it names is made, where it may be."""
+    """Stand for a method that writes what it is of, or what it is given: below the working directory, as `writing`."""
 
     def write(*args: Any, **kwargs: Any) -> Any:
-        folder = os.path.dirname(os.fsdecode(args[0])) if args and is_path(args[0]) else ""
-        if folder and not os.path.isabs(folder):
-            os.makedirs(folder, exist_ok=True)
+        number = next((number for number, value in enumerate(args) if is_path(value)), None)
+        if number is None:
+            return function(*args, **kwargs)
+        name = os.fsdecode(args[number])
+        if os.path.isabs(name):
+            return function(*args[:number], place_of(name), *args[number + 1 :], **kwargs)
+        if os.path.dirname(name):
+            os.makedirs(os.path.dirname(name), exist_ok=True)
         return function(*args, **kwargs)
 
     return write
