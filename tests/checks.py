@@ -6,6 +6,7 @@ import json
 import textwrap
 from pathlib import Path
 
+from tflint_gpu.checking.engine.findings import findings_of
 from tflint_gpu.checking.engine.placement import placed
 from tflint_gpu.checking.engine.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.model import Model, Project
@@ -42,7 +43,7 @@ def findings(code: str, folder: Path, name: str = "train.py", target: Target = N
     if not rules:
         return []
     model = Model.open(source, project)
-    return [(rule, finding) for rule in rules_that_apply(rules, model) for finding in rule.check(model)]
+    return [(rule, finding) for rule in rules_that_apply(rules, model) for finding in findings_of(rule, model)]
 
 
 def found(code: str, folder: Path, name: str = "train.py", target: Target = NEWEST) -> set[tuple[str, int]]:

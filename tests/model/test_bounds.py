@@ -218,7 +218,7 @@ def mapped(model: Model) -> object:
 
 
 def version(model: Model, test: cst.BaseExpression) -> object:
-    return value_of_test(model.file, test, (2, 21), meet=model.inference.meet)
+    return value_of_test(model.file, test, model.inference.project.target, meet=model.inference.meet)
 
 
 def policy(model: Model) -> object:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.catalogue import rule_words, with_package
 from tflint_gpu.checking.engine.collector import collector_held_off
+from tflint_gpu.checking.engine.findings import findings_of
 from tflint_gpu.checking.engine.loaded_rules import LoadedRules, trace_of
 from tflint_gpu.checking.engine.placement import noted, placed
 from tflint_gpu.checking.engine.prefilter import rules_that_apply, rules_that_may_fire
@@ -247,7 +248,7 @@ class Engine:
         findings = [
             (rule, finding, self.diagnostic(rule, finding))
             for rule in rules_that_apply(rules, model)
-            for finding in rule.check(model)
+            for finding in findings_of(rule, model)
         ]
         return [
             (rule, finding, diagnostic, model)
@@ -274,7 +275,7 @@ class Engine:
         suppressions: dict[Path, Suppressions] = {}
         for rule in rules_that_apply(rules, model):
             try:
-                for finding in rule.check(model):
+                for finding in findings_of(rule, model):
                     diagnostic = self.diagnostic(rule, finding)
                     source = finding.file.source
                     comments = suppressions.setdefault(source.path, Suppressions(source))

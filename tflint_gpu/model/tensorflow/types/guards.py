@@ -149,13 +149,20 @@ class Guards(Analysis):
 
         So does a `try` around that one statement: what is gone raises there, and the program goes on.
         """
-        version = self.inference.project.target.tensorflow
-        if any(
-            value_of_test(file, test, version, meet=self.inference.meet) is (not holds)
+        return self._is_ruled_out(file, node, is_eager=True) or self._is_tried_alone(file, node)
+
+    def is_unreachable(self, file: File, node: Node) -> bool:
+        """Whether a written condition or one for TensorFlow's version keeps every program from `node`: `if False:`."""
+        around = [node, *(ancestor for ancestor in file.tree.ancestors(node) if ancestor.__class__ in DEFINING)]
+        return any(self._is_ruled_out(file, outer) for outer in around)
+
+    def _is_ruled_out(self, file: File, node: Node, *, is_eager: bool | None = None) -> bool:
+        """Whether a test that the version decides keeps a place, or its function, from being run."""
+        target, meet = self.inference.project.target, self.inference.meet
+        return any(
+            value_of_test(file, test, target, is_eager=is_eager, meet=meet) is (not holds)
             for test, holds in self.branches(file, node)
-        ):
-            return True
-        return self._is_tried_alone(file, node)
+        )
 
     def _is_tried_alone(self, file: File, node: Node) -> bool:
         """Whether a place is in the one statement of a `try` with handlers."""
