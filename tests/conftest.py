@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
+import libcst
 import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background, where Ctrl-C would reach no test
@@ -27,6 +28,8 @@ from checkout import ROOT, is_installed
 from warm import WITH_ALL_RULES, Warm, as_text
 
 from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.model.python.names.branches import Branches
+from tflint_gpu.model.python.syntax.tree import Tree
 from tflint_gpu.rule import Edit, Finding, Fix, Rule
 from tflint_gpu.text.source import SourceFile
 
@@ -94,9 +97,11 @@ class Span:
 
 @dataclass(frozen=True)
 class SourceOnly:
-    """As much of a model as the engine asks for when it places a finding."""
+    """As much of a file as the engine asks for when it places a finding; nothing is around a place in it."""
 
     source: SourceFile
+    tree = Tree(libcst.parse_module(""))
+    branches = Branches(tree)
 
     def span(self, node: Any) -> tuple[int, int]:
         return node.start, node.end
