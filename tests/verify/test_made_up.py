@@ -105,7 +105,9 @@ def test_folders_are_made_for_what_is_written(beside: Beside, tmp_path: Path) ->
     assert Path(seen[1][0]).is_relative_to(tmp_path) and seen[2] == (7,)
     model = object()
     beside.files.writing_to(lambda *args: seen.append(args))(model, f"{tmp_path.parent}/kept/model")
+    beside.files.writing_to(seen.append)("../above/model.h5")
     assert seen[3][0] is model and Path(seen[3][1]).is_relative_to(tmp_path)
+    assert Path(seen[4]).is_relative_to(tmp_path)
 
 
 def test_bytes_of_a_file_that_is_not_there(beside: Beside) -> None:

@@ -147,11 +147,9 @@ def writing_to(function: Callable[..., Any]) -> Callable[..., Any]:
         number = next((number for number, value in enumerate(args) if is_path(value)), None)
         if number is None:
             return function(*args, **kwargs)
-        name = os.fsdecode(args[number])
-        if os.path.isabs(name):
-            return function(*args[:number], place_of(name), *args[number + 1 :], **kwargs)
-        if os.path.dirname(name):
-            os.makedirs(os.path.dirname(name), exist_ok=True)
+        place = place_of(args[number])  # it makes the folder
+        if os.path.abspath(os.fsdecode(args[number])) != place:
+            args = (*args[:number], place, *args[number + 1 :])
         return function(*args, **kwargs)
 
     return write

@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.bounds import VERSION_NAMES, Meet
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 from tflint_gpu.targets import Target
@@ -21,7 +21,6 @@ _EAGER = frozenset(["tf.executing_eagerly", "tf.compat.v1.executing_eagerly", "t
 _LITERALS = {"True": True, "False": False, "1": True, "0": False}
 _NUMBERS = regex(r"\d+")
 _Comparison = Callable[[Any, Any], Any]
-_TYPES = ("float", "int")
 _LAST_OF_ONE_DIGIT = (2, 9)
 
 
@@ -39,8 +38,8 @@ def value_of_test(
     """
     if isinstance(test, cst.BooleanOperation) or is_negation(test):
         return decided(test, lambda part: value_of_test(file, part, target, depth, is_eager=is_eager, meet=meet))
-    if spelling(test) in _LITERALS and not depth:  # a name of one is a switch that somebody turns
-        return _LITERALS[spelling(test)]
+    if isinstance(test, cst.Name | cst.Integer) and test.value in _LITERALS and not depth:
+        return _LITERALS[test.value]  # a name of one is a switch that somebody turns
     if isinstance(test, cst.Name):
         bindings = file.flow.lookup(test.value, test)
         value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
@@ -100,10 +99,14 @@ def _spelled(file: File, expr: Expression, release: tuple[int, int]) -> str | fl
         end = part.upper if isinstance(part, cst.Slice) else cst.Integer("1")
         if isinstance(text, str) and isinstance(end, cst.Integer) and end.evaluated_value <= len(text):
             return text[: end.evaluated_value]
-    if isinstance(expr, cst.Call) and len(expr.args) == 1 and any(map(file.names.is_builtin, [expr.func] * 2, _TYPES)):
+    if isinstance(expr, cst.Call) and len(expr.args) == 1 and _makes_a_number(file, expr):
         text = _spelled(file, expr.args[0].value, release)
         return float(text) if isinstance(text, str) and text.replace(".", "", 1).isdigit() else None
     return None
+
+
+def _makes_a_number(file: File, call: cst.Call) -> bool:
+    return any(file.names.is_builtin(call.func, name) for name in ("float", "int"))
 
 
 def _is_version(file: File, expr: Expression) -> bool:

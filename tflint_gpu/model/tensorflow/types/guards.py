@@ -139,9 +139,10 @@ class Guards(Analysis):
         """Whether `node` is for some versions: a `try` handles that it is missing, or a test asks for the version."""
         if any(isinstance(parent, cst.Try) and _handles_missing(parent) for parent in file.tree.ancestors(node)):
             return True
-        around = [node, *(ancestor for ancestor in file.tree.ancestors(node) if ancestor.__class__ in DEFINING)]
         return any(
-            _asks_for_version(file, test, holds) for outer in around for test, holds in self.branches(file, outer)
+            _asks_for_version(file, test, holds)
+            for outer in _with_definitions(file, node)
+            for test, holds in self.branches(file, outer)
         )
 
     def is_for_graphs(self, file: File, node: Node) -> bool:
@@ -153,8 +154,7 @@ class Guards(Analysis):
 
     def is_unreachable(self, file: File, node: Node) -> bool:
         """Whether a written condition or one for TensorFlow's version keeps every program from `node`: `if False:`."""
-        around = [node, *(ancestor for ancestor in file.tree.ancestors(node) if ancestor.__class__ in DEFINING)]
-        return any(self._is_ruled_out(file, outer) for outer in around)
+        return any(self._is_ruled_out(file, outer) for outer in _with_definitions(file, node))
 
     def _is_ruled_out(self, file: File, node: Node, *, is_eager: bool | None = None) -> bool:
         """Whether a test that the version decides keeps a place, or its function, from being run."""
@@ -285,6 +285,12 @@ class Guards(Analysis):
         if function is None:
             return False
         return any(function.file.name(inner.func) in GPU_QUERIES for inner in function.calls)
+
+
+def _with_definitions(file: File, node: Node) -> Iterator[Node]:
+    """A place, and the functions and classes around it: each may be defined under a condition."""
+    yield node
+    yield from (ancestor for ancestor in file.tree.ancestors(node) if ancestor.__class__ in DEFINING)
 
 
 def _leaves_gpus_open(test: Expression, needed: bool) -> bool:
