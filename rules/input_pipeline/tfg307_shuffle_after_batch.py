@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, has_datasets, shuffles
+from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, argument, has_datasets, names_in, shuffles, walk
 from tflint_gpu.rule import (
+    Edit,
     Experiment,
     Finding,
     Fix,
@@ -17,11 +18,16 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
+    moved_after,
     moved_before,
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Chain, Consumption, Model, Operation
+    from tflint_gpu.model import Chain, Consumption, Expression, Model, Operation
+
+_SAME_FOR_SAMPLES = frozenset("cache prefetch with_options ignore_errors".split())
+_MOVABLE_OVER = _SAME_FOR_SAMPLES | frozenset("map filter repeat enumerate".split())
+_ARITHMETIC = (cst.Name, cst.Attribute, cst.Dot, cst.Integer, cst.BinaryOperation, cst.BaseBinaryOp)
 
 
 class ShuffleAfterBatch(Rule):
@@ -38,7 +44,9 @@ class ShuffleAfterBatch(Rule):
     Measured: with TensorFlow 2.21 and 2.15, `Dataset.range(12).batch(4).shuffle(3)` gives 0 to 3, 4 to 7
     and 8 to 11 in one batch each, in any order of the batches; a test shows it with the installed TensorFlow.
 
-    Fix: unsafe: it changes the batches, as it is meant to; the buffer counts samples then and may have to be larger.
+    Fix: unsafe: it changes the batches, as it is meant to. The buffer counts samples then, so it is multiplied by the
+    size of a batch. A `cache` stays before the shuffle. None where a `take`, `skip` or `shard` is between the two: it
+    would get other samples in each epoch.
 
     Example:
         import tensorflow as tf
@@ -50,7 +58,7 @@ class ShuffleAfterBatch(Rule):
     Use instead:
         import tensorflow as tf
 
-        dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)
+        dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(32000).batch(32)
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         model.fit(dataset)
     """
@@ -99,8 +107,8 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
         f"`shuffle` comes after `{batch.name}`: it reorders whole batches and mixes no samples, "
         "so neighbours in the data stay in one batch",
         Prediction("wrong-result", ("training",), basis="TensorFlow 2.15 and 2.21: each batch holds neighbours"),
-        help=_help(item, batch),
-        fix=_fix(shuffle, batch) if not item.chain.inputs else None,
+        help=_help(item, batch, shuffle),
+        fix=_fix(item.chain, shuffle, batch),
         notes=(
             Note(batch.file, batch.place, "the samples are batched here"),
             Note(item.file, item.node, "this training consumes it"),
@@ -108,17 +116,62 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
     )
 
 
-def _help(item: Consumption, batch: Operation) -> str:
+def _help(item: Consumption, batch: Operation, shuffle: Operation) -> str:
     if item.chain.inputs:
         return "join the samples first, shuffle them, with a buffer counted in samples, and batch them then"
     if batch.loader is not None:
         return f"let `{batch.name}` shuffle: `shuffle=True`"
-    return f"shuffle before `{batch.name}`, with a buffer counted in samples"
+    kept = next((o.name for o in _between(item.chain, batch, shuffle) if o.name not in _MOVABLE_OVER), None)
+    reason = f"; by hand, because `{kept}` would get other samples in each epoch" if kept else ""
+    return f"shuffle before `{batch.name}`, after a `cache`, with a buffer counted in samples{reason}"
 
 
-def _fix(shuffle: Operation, batch: Operation) -> Fix | None:
-    edits = moved_before(shuffle, batch) if batch.loader is None else ()
+def _between(chain: Chain, batch: Operation, shuffle: Operation) -> tuple[Operation, ...]:
+    return chain.operations[chain.operations.index(batch) + 1 : chain.operations.index(shuffle)]
+
+
+def _fix(chain: Chain, shuffle: Operation, batch: Operation) -> Fix | None:
+    """Have the shuffle before the batch: it moves there, or, so that a `cache` stays before it, the batch moves.
+
+    None where what is between the two would then get other samples (`take`), or a cache other elements.
+    """
+    if chain.inputs or batch.loader is not None:
+        return None
+    between = {operation.name for operation in _between(chain, batch, shuffle)}
+    size, samples = argument(shuffle.call, 0, "buffer_size"), _samples(chain, shuffle, batch)
+    if size is None or samples is None or shuffle.file is not batch.file or not between <= _MOVABLE_OVER:
+        return None
+    edits: tuple[Edit, ...] = ()
+    if "cache" not in between:
+        edits = moved_before(shuffle, batch, Edit(size, samples))
+    elif between <= _SAME_FOR_SAMPLES:
+        edits = moved_after(batch, shuffle)
+        edits = (*edits, Edit(size, samples)) if edits else ()
     return Fix(f"Shuffle before `{batch.name}`", "unsafe", edits) if edits else None
+
+
+def _samples(chain: Chain, shuffle: Operation, batch: Operation) -> str | None:
+    """How many samples the buffer of a shuffle holds that counts batches; all of them where it is meant to."""
+    size, of_batch = argument(shuffle.call, 0, "buffer_size"), batch.given_batch_size
+    if size is None or of_batch is None:
+        return None
+    if _counts_rows(chain, shuffle, size):
+        return shuffle.file.code(size)
+    if isinstance(size, cst.Integer) and isinstance(of_batch, cst.Integer):
+        return str(size.evaluated_value * of_batch.evaluated_value)
+    if not all(isinstance(node, _ARITHMETIC) for factor in (size, of_batch) for node in walk(factor)):
+        return None
+    texts = [shuffle.file.code(size), batch.file.code(of_batch)]
+    return " * ".join(
+        text if text.replace(".", "").isidentifier() or text.isdecimal() else f"({text})" for text in texts
+    )
+
+
+def _counts_rows(chain: Chain, shuffle: Operation, size: Expression) -> bool:
+    """Whether a buffer is as large as what the data is made of: `len(x)`."""
+    if not isinstance(size, cst.Call) or not shuffle.file.names.is_builtin(size.func, "len") or chain.made is None:
+        return False
+    return bool(size.args) and names_in(size.args[0]) <= names_in(chain.made.call)
 
 
 def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:

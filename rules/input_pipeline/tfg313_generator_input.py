@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
+from tflint_gpu.model import method_place
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -93,10 +92,9 @@ def _finding(model: Model, generator_input: GeneratorInput) -> Finding:
     arrays = ", ".join(generator_input.home.code(array) for array in generator_input.arrays)
     given = "..." if generator_input.is_more else f"({arrays})" if len(generator_input.arrays) > 1 else arrays
     again = ", and `repeat()` after it" if generator_input.again else ""
-    func = generator_input.call.func
     return Finding(
         model.file,
-        func.attr if isinstance(func, cst.Attribute) else func,
+        method_place(generator_input.call),
         "this generator passes on rows that are in memory anyway: tf.data calls Python for each row",
         Prediction(
             "slowdown",

@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     Repetitions,
     Rows,
     method_name,
+    method_place,
 )
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
@@ -114,10 +115,9 @@ def _updated(update: Invocation) -> cst.BaseExpression | None:
 
 
 def _finding(update: Invocation) -> Finding:
-    func = update.call.func
     return Finding(
         update.file,
-        func.attr if isinstance(func, cst.Attribute) else func,
+        method_place(update.call),
         "this metric gets one row in every iteration of a loop: each update starts its operations from Python",
         _PREDICTION,
         help="collect the rows and update the metric once with all of them",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checks import NEWEST, codes, findings, fixed, found
@@ -196,6 +197,35 @@ def test_misplaced_prefetch_says_what_the_version_does(tmp_path: Path) -> None:
     assert "2.21" in new.message
     assert (old.severity, old.prediction.kind) == ("warning", "slowdown")
     assert (switched.severity, switched.prediction.kind) == ("warning", "slowdown")
+
+
+APPLIED = {
+    "moved": "data = numbers.apply(tf.data.experimental.prefetch_to_device('/CPU:0')).batch(4)\n",
+    "moved to a statement": "data = numbers.apply(tf.data.experimental.prefetch_to_device('/CPU:0'))\n"
+    "data = data.map(lambda n: n + 1).batch(4)\n",
+    "first of its line": "data = (\n    numbers\n    .apply(tf.data.experimental.prefetch_to_device('/CPU:0'))\n"
+    "    .batch(4)\n)\n",
+    "moved behind one": "data = numbers.prefetch(2).batch(4).apply(tf.data.experimental.assert_cardinality(8))\n",
+    "moved behind both": "data = numbers.prefetch(2).apply(tf.data.experimental.map_and_batch(lambda n: n + 1, 4))\n",
+}
+
+
+@_table(APPLIED)
+def test_fix_of_what_is_applied(code: str, tmp_path: Path) -> None:
+    """Protects programs with `apply`: the call of the method moves, not the function that it is given."""
+    tf = pytest.importorskip("tensorflow")
+    program = "import tensorflow as tf\nnumbers = tf.data.Dataset.range(32)\n" + code + "result = []\n"
+    program += "for batch in data:\n    result.append(batch.numpy().tolist())\n"
+    after = fixed(program, tmp_path, "TFG302")
+    assert after != program
+    results: list[Any] = []
+    for text in (program, after):
+        scope: dict[str, Any] = {"tf": tf}
+        exec(compile(text, "program.py", "exec"), scope)
+        results.append(scope["result"])
+    assert results[0] == results[1]
+    assert len(results[0]) == 8
+    assert "TFG302" not in codes(after, tmp_path)
 
 
 def test_place_and_fix_of_a_chain_over_several_lines(tmp_path: Path) -> None:

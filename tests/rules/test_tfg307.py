@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from checks import codes, findings, found, notebook
+from checks import codes, findings, fixed, found, notebook
 
 HEAD = """
 import tensorflow as tf
@@ -176,3 +177,88 @@ def test_batches_stay_together() -> None:
     assert sorted(shuffled) == [list(range(i, i + 4)) for i in range(0, 40, 4)]
     before = [batch.tolist() for batch in tf.data.Dataset.range(40).shuffle(40, seed=1).batch(4).as_numpy_iterator()]
     assert any(max(batch) - min(batch) > 3 for batch in before)
+
+
+ROWS = "import tensorflow as tf\n\ntf.random.set_seed(3)\nnumbers = list(range(640))\n"
+TRAINING = """
+optimizer = tf.keras.optimizers.SGD()
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+@tf.function
+def learn(part):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(tf.cast(part, tf.float32)[:, None]))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_weights), model.trainable_weights))
+
+epochs = []
+for _ in range(2):
+    seen = []
+    for part in data:
+        learn(part)
+        seen.append(part.numpy().tolist())
+    epochs.append(seen)
+"""
+SCALED = {
+    "literals": (
+        "data = tf.data.Dataset.from_tensor_slices(numbers).batch(32).shuffle(5)\n",
+        ".shuffle(160).batch(32)",
+    ),
+    "names": (
+        "held, many = 5, 32\ndata = tf.data.Dataset.from_tensor_slices(numbers).batch(many).shuffle(held)\n",
+        ".shuffle(held * many).batch(many)",
+    ),
+    "a sum": (
+        "size = 31\ndata = tf.data.Dataset.from_tensor_slices(numbers).batch(size + 1).shuffle(buffer_size=5)\n",
+        ".shuffle(buffer_size=5 * (size + 1)).batch(size + 1)",
+    ),
+    "statements": (
+        "data = tf.data.Dataset.from_tensor_slices(numbers)\ndata = data.batch(32)\ndata = data.shuffle(5)\n",
+        "data = data.shuffle(160).batch(32)\n",
+    ),
+    "all rows": (
+        "data = tf.data.Dataset.from_tensor_slices(numbers).batch(32).shuffle(len(numbers))\n",
+        ".shuffle(len(numbers)).batch(32)",
+    ),
+    "behind a cache": (
+        "data = tf.data.Dataset.from_tensor_slices(numbers).batch(32).cache().shuffle(5)\n",
+        ".cache().shuffle(160).batch(32)",
+    ),
+    "statements behind a cache": (
+        "data = tf.data.Dataset.from_tensor_slices(numbers).batch(32)\ndata = data.cache()\ndata = data.shuffle(5)\n",
+        "data = data.shuffle(160).batch(32)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "after"), SCALED.values(), ids=SCALED.keys())
+def test_the_buffer_holds_as_many_samples(made: str, after: str, tmp_path: Path) -> None:
+    """Protects how well a fixed program mixes, each epoch anew: its buffer counts samples and had counted batches."""
+    pytest.importorskip("tensorflow")
+    text = fixed(ROWS + made + TRAINING, tmp_path, "TFG307")
+    assert after in text
+    scope: dict[str, Any] = {}
+    exec(compile(text, "fixed.py", "exec"), scope)
+    first, second = scope["epochs"]
+    assert first != second
+    assert [len(part) for part in first] == [32] * 20
+    assert sorted(number for part in first for number in part) == list(range(640))
+    assert max(first[0]) - min(first[0]) > 100  # with a buffer of 5 samples it is at most 36
+
+
+WITHHELD = {
+    "a part of the batches": "model.fit(source.batch(32).take(40).shuffle(9))",
+    "the rest of the batches": "model.fit(source.batch(32).skip(40).shuffle(9))",
+    "every other batch": "model.fit(source.batch(32).shard(2, 0).shuffle(9))",
+    "more batches": "model.fit(source.batch(32).concatenate(other).shuffle(9))",
+    "a cache of mapped batches": "model.fit(source.batch(32).map(f).cache().shuffle(9), epochs=4)",
+    "a buffer that may be anything": "model.fit(source.batch(size()).shuffle(9))",
+}
+
+
+@_table(WITHHELD)
+def test_no_fix_that_gives_other_samples(code: str, tmp_path: Path) -> None:
+    """Protects what is trained on: `take` of shuffled samples gives others in each epoch, a cache would freeze them."""
+    (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG307"]
+    assert finding.fix is None
+    assert "buffer counted in samples" in (finding.help or "")
+    assert ("by hand" in (finding.help or "")) == (".batch(32).map" not in code and "size()" not in code)

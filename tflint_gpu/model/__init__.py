@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         dotted_name,
         iterable,
         method_name,
+        method_place,
     )
     from tflint_gpu.model.python.value_flow.calls import Callee, arguments, filled
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
@@ -216,7 +217,8 @@ _NAMES = {
     "python.syntax.operators": "operands",
     "python.syntax.scopes": "Binding",
     "python.syntax.syntax": (
-        "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name"
+        "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name "
+        "method_place"
     ),
     "python.value_flow.calls": "Callee arguments filled",
     "python.value_flow.constants": "Constants UNKNOWN",

@@ -20,29 +20,33 @@ def moved_after(operation: Operation, target: Operation) -> tuple[Edit, ...]:
     file = operation.file
     if file is not target.file or not (gone := removed(operation)):
         return ()
-    if file.tree.within(operation.call, target.call):
+    if file.tree.within(operation.link, target.link):
         line_break = _line_break(_gap(operation)) or _line_break(_gap(target))
-        return (*gone, Edit(target.call, f"{line_break}.{_method(operation).rstrip()}", "after"))
-    if not _are_successive(file, operation.call, target.call, operation.call):
+        return (*gone, Edit(target.link, f"{line_break}.{_method(operation).rstrip()}", "after"))
+    if not _are_successive(file, operation.link, target.link, operation.link):
         return ()
-    return (*gone, Edit(target.call, f".{_method(operation)}", "after"))
+    return (*gone, Edit(target.link, f".{_method(operation)}", "after"))
 
 
-def moved_before(operation: Operation, target: Operation) -> tuple[Edit, ...]:
-    """Move an operation before an earlier one of its chain; no edits where something else may read what is between."""
+def moved_before(operation: Operation, target: Operation, argument: Edit | None = None) -> tuple[Edit, ...]:
+    """Move an operation before an earlier one of its chain; no edits where something else may read what is between.
+
+    Arguments:
+        argument: what one of its arguments is replaced by.
+    """
     file = operation.file
     if file is not target.file or target.receiver is None or not (gone := removed(operation)):
         return ()
-    if file.tree.within(target.call, operation.call):
-        return (*gone, Edit(target.receiver, f"{_line_break(_gap(target))}.{_method(operation)}", "after"))
-    if not _are_successive(file, target.call, operation.call, operation.call):
+    if file.tree.within(target.link, operation.link):
+        return (*gone, Edit(target.receiver, f"{_line_break(_gap(target))}.{_method(operation, argument)}", "after"))
+    if not _are_successive(file, target.link, operation.link, operation.link):
         return ()
-    return (*gone, Edit(target.receiver, f".{_method(operation)}", "after"))
+    return (*gone, Edit(target.receiver, f".{_method(operation, argument)}", "after"))
 
 
 def removed(operation: Operation) -> tuple[Edit, ...]:
     """Take an operation out of its chain, with the line of a statement that does nothing else."""
-    file, call, receiver = operation.file, operation.call, operation.receiver
+    file, call, receiver = operation.file, operation.link, operation.receiver
     if receiver is None or not file.code(call).startswith(file.code(receiver)):  # in brackets of its own
         return ()
     line = _assignment(file, call)
@@ -62,14 +66,20 @@ def _gap(operation: Operation) -> str:
     """The text between a receiver and the dot of the method."""
     if operation.receiver is None:
         return ""
-    call, head = operation.file.code(operation.call), operation.file.code(operation.receiver)
+    call, head = operation.file.code(operation.link), operation.file.code(operation.receiver)
     return call[len(head) :].partition(".")[0]
 
 
-def _method(operation: Operation) -> str:
-    """`shuffle(1000)`."""
-    file = operation.file
-    return file.source.text[file.span(operation.place)[0] : file.span(operation.call)[1]]
+def _method(operation: Operation, argument: Edit | None = None) -> str:
+    """`shuffle(1000)`, `apply(assert_cardinality(9))`."""
+    from tflint_gpu.model import method_place
+
+    file, link = operation.file, operation.link
+    start, end = file.span(method_place(link))[0], file.span(link)[1]
+    if argument is None:
+        return file.source.text[start:end]
+    given, after = argument.span_in(file)
+    return f"{file.source.text[start:given]}{argument.text}{file.source.text[after:end]}"
 
 
 def _line_break(gap: str) -> str:

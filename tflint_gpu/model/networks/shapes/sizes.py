@@ -12,7 +12,7 @@ from tflint_gpu.model.networks.shapes.graph import Call, Layer, Network, NotKnow
 from tflint_gpu.model.networks.shapes.optimizers import Optimizer
 from tflint_gpu.model.networks.shapes.retention import kept_at_least
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.syntax.syntax import Node, method_place
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -184,8 +184,7 @@ class Estimate:
     @property
     def method(self) -> Node:
         """The method's name in the call."""
-        func = self.site.node.func if isinstance(self.site.node, cst.Call) else self.site.node
-        return func.attr if isinstance(func, cst.Attribute) else func
+        return method_place(self.site.node) if isinstance(self.site.node, cst.Call) else self.site.node
 
     def table(self) -> str:
         """The estimate, a line for each part."""

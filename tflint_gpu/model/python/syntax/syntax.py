@@ -86,6 +86,11 @@ def method_name(call: cst.Call) -> str | None:
     return func.attr.value if func.__class__ is cst.Attribute else None
 
 
+def method_place(call: cst.Call) -> Expression:
+    """Where a call names what it calls: `fit` in `anything.fit(...)`."""
+    return call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+
+
 def asks_for_main(test: Expression) -> bool:
     """`__name__ == "__main__"`: whether a file is the program that is run."""
     sides = (

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_place
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.datasets import (
@@ -34,7 +34,9 @@ class Operation:
     """One operation of a chain: `batch` and its call, in the file where it is written.
 
     Arguments:
+        call: what is given the operation's arguments: `data.batch(8)`, or `assert_cardinality(9)` within `apply`.
         context: the call of a function in which it is reached.
+        applied: `data.apply(...)` around `call`.
     """
 
     name: str
@@ -42,16 +44,22 @@ class Operation:
     file: File
     context: Context | None = None
     constants: Constants | None = None
+    applied: cst.Call | None = None
 
     @property
     def place(self) -> Node:
         """The method's name: where a user must change something."""
-        return self.call.func.attr if isinstance(self.call.func, cst.Attribute) else self.call.func
+        return method_place(self.call)
+
+    @property
+    def link(self) -> cst.Call:
+        """The method call that gives the next dataset of the chain."""
+        return self.applied or self.call
 
     @property
     def receiver(self) -> Expression | None:
         """The dataset on which the method is called."""
-        return self.call.func.value if isinstance(self.call.func, cst.Attribute) else None
+        return self.link.func.value if isinstance(self.link.func, cst.Attribute) else None
 
     def argument(self, position: int, keyword: str) -> Any:
         """The value of an argument, UNKNOWN where it is not a constant or absent."""

@@ -162,7 +162,7 @@ class Pipelines(Analysis):
         name = file.name(inner.func) if isinstance(inner, cst.Call) else None
         if name is None or not isinstance(inner, cst.Call) or not name.startswith(("tf.data.", "tf.compat.v1.data.")):
             return None
-        operation = Operation(name.rpartition(".")[2], inner, file, context, self.constants)
+        operation = Operation(name.rpartition(".")[2], inner, file, context, self.constants, applied=call)
         return [head.then(operation, certain=True) for head in heads]
 
     def iterated(self, file: File, expr: Expression, context: Context | None = None) -> list[Chain]:
