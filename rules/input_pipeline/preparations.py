@@ -32,7 +32,6 @@ from tflint_gpu.model import (
 from .element_loops import ElementLoop, ElementLoops
 
 _MARKERS = (b"np.", b"numpy", b"tf.", b"tensorflow")
-_SEQUENCES = ("keras.utils.Sequence", "keras.utils.PyDataset", "keras.utils.data_utils.Sequence")
 
 Where = Literal["training loop", "generator", "sequence"]
 
@@ -145,9 +144,7 @@ class Preparations(Analysis):
         )
 
     def _is_sequence(self, method: Function) -> bool:
-        if method.owner is None:
-            return False
-        return any(base in _SEQUENCES for base in self.inference.definitions.external_bases(method.owner))
+        return method.owner is not None and "sequence" in self.training.kinds.of_class(method.owner)
 
 
 def _is_tape(file: File, block: cst.With) -> bool:

@@ -25,6 +25,7 @@ from tflint_gpu.rule import (
 from .chains import called, rewritten
 from .statements import growth_of_all, in_scope
 from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, fixable, shown
+from .workers import WORKER_ARGUMENTS, reading
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Mention, Model
@@ -109,10 +110,11 @@ class Renamed(Rule):
                 if model.once(Kinds).receiver(model.file, call, rename.method) is None:
                     continue
                 if not gone:
-                    yield Use(rename, call, call.func.attr, rename.method, "AttributeError", _method_fix(rename, call))
+                    fix = _method_fix(model, rename, call)
+                    yield Use(rename, call, call.func.attr, rename.method, "AttributeError", fix)
                 elif gone[0].keyword is not None:
                     name = "`, `".join(arg.keyword.value for arg in gone if arg.keyword is not None)
-                    fix = Fix(f"Leave out `{name}`", "unsafe", (Edit(call, without_arguments(model.file, call, gone)),))
+                    fix = _method_fix(model, rename, call)
                     yield Use(rename, call, gone[0].keyword, name, "TypeError", fix)
 
     def _attributes(self, model: Model) -> Iterator[Use]:
@@ -199,11 +201,26 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
     return Fix(f"Write `{shown(rename.new)}`", rename.fix, edits) if edits else None
 
 
-def _method_fix(rename: Rename, call: cst.Call) -> Fix | None:
+def _method_fix(model: Model, rename: Rename, call: cst.Call) -> Fix | None:
+    """The new method, without the arguments that Keras 3 does not take: they go to the data."""
     if not rename.fix or not rename.takes(call) or not isinstance(call.func, cst.Attribute):
         return None
-    edits = (Edit(call.func.attr, rename.new), *rename.keyword_edits(call))
-    return Fix(f"Write `{rename.new}`", rename.fix, edits)
+    has_workers = rename.state(model) != "removed"
+    gone = [a for a in call.args if not has_workers and a.keyword is not None and a.keyword.value in WORKER_ARGUMENTS]
+    read = reading(model, call, gone)
+    if read is None:
+        return None
+    new: dict[cst.CSTNode, str] = rename.keywords_of(call) | dict(read.replaced)
+    edits = [Edit(node, text) for node, text in new.items()]
+    if rename.new:
+        edits.append(Edit(call.func.attr, rename.new))
+    if gone:
+        edits = [Edit(call, without_arguments(model.file, call, gone, rename.new, new))]
+    names = " and ".join(f"`{arg.keyword.value}`" for arg in gone if arg.keyword is not None)
+    words = (
+        f"Write `{rename.new}`" if rename.new else f"Give {names} to the data" if read.edits else f"Leave out {names}"
+    )
+    return Fix(words, "unsafe" if read.edits else rename.fix, (*read.edits, *edits))
 
 
 def _rule(code: str, row: dict[str, Any]) -> type[Rule]:

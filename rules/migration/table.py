@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.rule import Applicability, Edit, NameChange
+from tflint_gpu.rule import Applicability, NameChange
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -86,12 +85,11 @@ class Rename:
         given = [arg.keyword.value for arg in call.args if arg.keyword is not None]
         return len(call.args) - len(given) <= self.arguments and (known is None or known.issuperset(given))
 
-    def keyword_edits(self, call: cst.Call) -> Iterator[Edit]:
-        """Arguments that the new function calls otherwise."""
+    def keywords_of(self, call: cst.Call) -> dict[cst.CSTNode, str]:
+        """What to write for the keywords of a call that the new function calls otherwise."""
         others = dict(word.split("=") for word in self.accepts or () if "=" in word)
-        for arg in call.args:
-            if arg.keyword is not None and arg.keyword.value in others:
-                yield Edit(arg.keyword, others[arg.keyword.value])
+        keywords = [arg.keyword for arg in call.args if arg.keyword is not None and arg.keyword.value in others]
+        return {keyword: others[keyword.value] for keyword in keywords}
 
 
 def _version(text: str) -> tuple[int, int]:

@@ -25,12 +25,10 @@ from tflint_gpu.model import (
     names_of,
     predicts_again,
     walk,
-    without_arguments,
 )
 from tflint_gpu.rule import (
     HARNESS,
     Change,
-    Edit,
     Experiment,
     Finding,
     Fix,
@@ -38,7 +36,7 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
-    changes_of,
+    fix_changes,
     measured_loop,
     notes_on,
     predict_on_batch,
@@ -47,7 +45,7 @@ from tflint_gpu.rule import (
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Expression, File, LoopNode, Model
+    from tflint_gpu.model import Expression, LoopNode, Model
 
 _GRAPHS = regex(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _PREDICTION = Prediction(
@@ -71,9 +69,9 @@ class PredictInLoop(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: no progress bar is shown. A comprehension over rows becomes one `predict` of all rows; else
-    `predict_on_batch` takes the place of `predict`. There is none where `predict` gets a list of one text or number: it
-    makes an array of it, and `predict_on_batch` does not.
+    Fix: unsafe: no progress bar is shown. `predict_on_batch` takes the place of `predict`, also where one `predict` of
+    all rows would do: whether they have one length, and the model one output, is rarely seen in the source. There is
+    none where `predict` gets a list of one text or number: it makes an array of it, and `predict_on_batch` does not.
 
     Example:
         import numpy as np
@@ -87,7 +85,7 @@ class PredictInLoop(Rule):
         from tensorflow import keras
 
         model = keras.models.load_model("scores.keras")
-        scores = model.predict(np.stack(images))
+        scores = [model.predict_on_batch(np.expand_dims(image, 0))[0] for image in images]
     """
 
     code = "TFG206"
@@ -119,24 +117,22 @@ class PredictInLoop(Rule):
                     Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
                     *notes_on(invocation.path),
                 ),
-                fix=_stacked(invocation) or _on_batch(model, invocation),
+                fix=_on_batch(model, invocation),
                 subject=invocation,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop: with `predict`, and with `predict_on_batch`, or the model under `tf.function`."""
+        """The user's loop: with `predict`, and as the fix has it, or else with the model under `tf.function`."""
         invocation = finding.subject_as(Invocation)
         data = argument(invocation.call, 0, "x")
         assert data is not None and isinstance(invocation.call.func, cst.Attribute)
         given, called = (invocation.file.code(expression) for expression in (data, invocation.call.func.value))
-        swapped = _on_batch(model, invocation)  # all rows at once would leave no iterations
         yield Experiment(
             invocation.root_file,
             invocation.loop,
             probes=measured_loop(model, invocation.root_file, invocation.loop),
-            repair=changes_of(swapped, invocation.file)
-            if swapped is not None
-            else (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
+            repair=fix_changes(finding)
+            or (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
             workload=_WORKLOAD,
         )
 
@@ -230,49 +226,6 @@ def _on_batch(model: Model, invocation: Invocation) -> Fix | None:
     data = argument(invocation.call, 0, "x")
     is_plain = data is not None and model.once(Rows).may_be_plain(invocation.file, data, invocation.context)
     return None if is_plain else predict_on_batch(invocation.file, invocation.call)
-
-
-def _stacked(invocation: Invocation) -> Fix | None:
-    """`model.predict(np.stack(images))` for `[model.predict(image[None])[0] for image in images]`."""
-    file, loop = invocation.file, invocation.loop
-    data = argument(invocation.call, 0, "x")
-    if invocation.path or not isinstance(loop, cst.ListComp) or data is None:
-        return None
-    clause, stack = loop.for_in, file.names.spelled("numpy.stack", loop)
-    is_plain = not clause.ifs and clause.inner_for_in is None and isinstance(clause.iter, cst.Name | cst.Attribute)
-    if stack is None or not is_plain or not _is_first(loop.elt, invocation.call):
-        return None
-    if not isinstance(clause.target, cst.Name) or _sample(file, data) != clause.target.value:
-        return None
-    of_rows = [arg for arg in invocation.call.args if arg.keyword is not None and arg.keyword.value == "batch_size"]
-    before, _, after = without_arguments(file, invocation.call, of_rows).partition(file.code(data))
-    text = f"{before}{stack}({file.code(clause.iter)}){after}"
-    return Fix("Predict all rows at once", "unsafe", (Edit(loop, text),))
-
-
-def _is_first(element: cst.BaseExpression, call: cst.Call) -> bool:
-    """Whether an expression is `call[0]`."""
-    index = element.slice[0].slice if isinstance(element, cst.Subscript) and len(element.slice) == 1 else None
-    return (
-        isinstance(element, cst.Subscript)
-        and element.value is call
-        and isinstance(index, cst.Index)
-        and isinstance(index.value, cst.Integer)
-        and index.value.value == "0"
-    )
-
-
-def _sample(file: File, data: cst.BaseExpression) -> str:
-    """`x` for `x[None]`, `x[np.newaxis, ...]` and `np.expand_dims(x, 0)`."""
-    rows: cst.BaseExpression | None = None
-    if isinstance(data, cst.Subscript) and isinstance(data.slice[0].slice, cst.Index):
-        later = [element.slice for element in data.slice[1:]]
-        is_whole = all(isinstance(s, cst.Index) and isinstance(s.value, cst.Ellipsis) for s in later)
-        rows = data.value if is_whole and file.is_new_axis(data.slice[0].slice.value) else None
-    elif isinstance(data, cst.Call) and file.name(data.func) in ("numpy.expand_dims", "tf.expand_dims"):
-        axis = argument(data, 1, "axis")
-        rows = data.args[0].value if isinstance(axis, cst.Integer) and axis.value == "0" else None
-    return rows.value if isinstance(rows, cst.Name) else ""
 
 
 _WORKLOAD = Workload(

@@ -177,6 +177,9 @@ SILENT = {
     "internal module": "from tensorflow.python.keras import backend as K\nK._get_available_gpus()\n",
     "other config": TF + "c.gpu_options.allow_growth = True\n",
 }
+ROWS = "x = tf.ones((4, 1))\n"
+PARTS = "def parts():\n    while True:\n        yield tf.ones((4, 1)), tf.ones((4, 1))\n"
+FLOW = "flow = tf.keras.preprocessing.image.ImageDataGenerator().flow_from_directory(folder)\n"
 FIXES = {
     "map and batch": (
         TF + "d = d.take(9).apply(\n    tf.data.experimental.map_and_batch(f, 2, drop_remainder=True))\n",
@@ -251,22 +254,39 @@ FIXES = {
         MODEL + "model.fit(x=batches,\n                    epochs=2)\n",
     ),
     "method with positional arguments": (MODEL + "model.fit_generator(batches, 100, 2)\n",) * 2,
-    "method with workers": (MODEL + "model.fit_generator(batches, workers=2)\n",) * 2,
+    "method with workers, and data that may be a sequence": (MODEL + "model.fit_generator(batches, workers=2)\n",) * 2,
+    "workers, and data that may be a sequence": (MODEL + "model.fit(batches, workers=2)\n",) * 2,
+    "one worker": (MODEL + "model.fit(batches, workers=1, max_queue_size=2)\n", MODEL + "model.fit(batches)\n"),
+    "method with workers that read a generator": (
+        MODEL + PARTS + "model.fit_generator(generator=parts(), workers=2, use_multiprocessing=True)\n",
+        MODEL + PARTS + "model.fit(x=parts())\n",
+    ),
+    "workers of arrays and a dataset": (
+        MODEL + "from data import x, y\nmodel.fit(x, y, workers=n)\nds = tf.data.Dataset.range(9).batch(3)\n"
+        "model.evaluate(ds, workers=n)\n",
+        MODEL + "from data import x, y\nmodel.fit(x, y)\nds = tf.data.Dataset.range(9).batch(3)\n"
+        "model.evaluate(ds)\n",
+    ),
+    "workers of folders of images": (
+        MODEL + FLOW + "if more:\n    model.fit(flow, workers=8)\n",
+        MODEL + FLOW + "if more:\n    flow.workers = 8\n    model.fit(flow)\n",
+    ),
+    "a lambda": (MODEL + FLOW + "go = lambda: model.fit(flow, workers=8)\n",) * 2,
     "last keyword": (
-        MODEL + "model.fit(x, epochs=2,  # enough\n          workers=2)\n",
-        MODEL + "model.fit(x, epochs=2,  # enough\n          )\n",
+        MODEL + ROWS + "model.fit(x, epochs=2,  # enough\n          workers=2)\n",
+        MODEL + ROWS + "model.fit(x, epochs=2,  # enough\n          )\n",
     ),
     "first and last keyword": (
-        MODEL + "model.fit(workers=2, x=x, max_queue_size=3)\n",
-        MODEL + "model.fit(x=x)\n",
+        MODEL + ROWS + "model.fit(workers=2, x=x, max_queue_size=3)\n",
+        MODEL + ROWS + "model.fit(x=x)\n",
     ),
     "middle keywords": (
-        MODEL + "model.fit(x, workers=2, use_multiprocessing=True, epochs=3)\n",
-        MODEL + "model.fit(x, epochs=3)\n",
+        MODEL + ROWS + "model.fit(x, workers=2, use_multiprocessing=True, epochs=3)\n",
+        MODEL + ROWS + "model.fit(x, epochs=3)\n",
     ),
     "trailing comma": (
-        MODEL + "model.fit(\n    x,\n    workers=2,\n)\n",
-        MODEL + "model.fit(\n    x,\n)\n",
+        MODEL + ROWS + "model.fit(\n    x,\n    workers=2,\n)\n",
+        MODEL + ROWS + "model.fit(\n    x,\n)\n",
     ),
     "a regularizer": (
         EAGER + "r = tf.contrib.layers.l2_regularizer(scale=rate + 0.1)\n",
@@ -616,3 +636,52 @@ def test_a_model_built_in_a_scope_trains_as_before(tmp_path: Path) -> None:
         exec(text, names)
         losses.append(names["loss"])
     assert losses[0] == pytest.approx(losses[1])
+
+
+SEQUENCE = """\
+import numpy as np
+import tensorflow as tf
+
+made = []
+
+
+class Parts(tf.keras.utils.Sequence):
+    def __init__(self, count):
+        self.count = count
+        made.append(self)
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+net.compile(loss="mse")
+"""
+READ_BY_THREADS = {
+    "a name": "parts = Parts(4)\nnet.fit(parts, epochs=2, workers=2, max_queue_size=4)\n",
+    "a call": "def train(count):\n    net.fit(Parts(count), workers=2)\n\n\ntrain(4)\n",
+    "to validate": "parts, checked = Parts(2), Parts(2)\nnet.fit(parts, validation_data=checked, workers=1 + 1)\n",
+    "evaluated": "class Holder:\n    def __init__(self):\n        self.parts = Parts(4)\n\n    def look(self):\n"
+    "        return net.evaluate(self.parts, workers=2)\n\n\nHolder().look()\n",
+    "the old method": "parts = Parts(4)\nnet.fit_generator(generator=parts, workers=2, use_multiprocessing=False)\n",
+    "the old method of prediction": "parts = Parts(4)\nnet.predict_generator(parts, workers=2)\n",
+}
+
+
+@pytest.mark.parametrize("call", READ_BY_THREADS.values(), ids=READ_BY_THREADS)
+def test_a_sequence_keeps_its_workers(call: str, tmp_path: Path) -> None:
+    """Protects the speed of programs with TFG704 and TFG705: Keras 3 reads with as many threads as Keras 2 did."""
+    pytest.importorskip("tensorflow")
+    before = SEQUENCE + call
+    for code in ("TFG704", "TFG705"):
+        after = fixed(before, tmp_path, code)
+        if after != before:
+            break
+    assert "workers = " in after
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(after, "fixed.py", "exec"), scope)
+    assert {parts.workers for parts in scope["made"]} == {2}
+    assert not any(rule.code in ("TFG704", "TFG705") for rule, _ in findings(after, tmp_path))

@@ -181,7 +181,46 @@ result = [text]
     "rows for predict": (
         "TFG206",
         MODEL + "result = [model.predict(np.expand_dims(row, 0), verbose=0)[0] for row in data]\n",
-        ["result = model.predict(np.stack(data), verbose=0)\n"],
+        ["result = [model.predict_on_batch(np.expand_dims(row, 0))[0] for row in data]\n"],
+    ),
+    "both outputs of each row": (
+        "TFG206",
+        """
+seen = tf.keras.Input((4,))
+net = tf.keras.Model(seen, [tf.keras.layers.Dense(2)(seen), tf.keras.layers.Dense(3)(seen)])
+firsts = [net.predict(sample[None], verbose=0)[0] for sample in data]
+result = [*firsts, len(firsts), firsts[0].shape]
+""",
+        ["net.predict_on_batch(sample[None])[0] for sample in data]"],
+    ),
+    "rows of several lengths": (
+        "TFG206",
+        """
+net = tf.keras.Sequential([tf.keras.Input((None, 4)), tf.keras.layers.GlobalAveragePooling1D()])
+texts = [data[:length] for length in range(1, 9)]
+result = [net.predict(text[np.newaxis, ...], verbose=0)[0] for text in texts]
+""",
+        ["net.predict_on_batch(text[np.newaxis, ...])[0] for text in texts]"],
+    ),
+    "rows of a generator": (
+        "TFG206",
+        MODEL
+        + """
+rows = (row * 2 for row in data)
+result = [model.predict(row[None], verbose=0)[0] for row in rows]
+result.append(np.zeros(3))
+""",
+        ["model.predict_on_batch(row[None])[0] for row in rows]"],
+    ),
+    "rows of a dataset": (
+        "TFG206",
+        MODEL
+        + """
+rows = tf.data.Dataset.from_tensor_slices(data)
+known = [model.predict(tf.expand_dims(row, 0), verbose=0)[0] for row in rows]
+result = sorted(known, key=lambda answer: float(answer[0]))
+""",
+        ["model.predict_on_batch(tf.expand_dims(row, 0))[0] for row in rows]"],
     ),
     "rows that are used one by one": (
         "TFG206",

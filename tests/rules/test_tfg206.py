@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found, notebook
+from checks import ALL_RULES, codes, findings, found, model_of, notebook
 
+from tflint_gpu.rule import fix_changes
 from tflint_gpu.targets import Target
 
 HEAD = """
@@ -360,6 +361,20 @@ def test_finding_is_at_the_keras_call(tmp_path: Path) -> None:
         ("for row in np.zeros((99, 2)):", "the loop that repeats it"),
         ("net.predict(row)", "calls `predict`"),
     ]
+
+
+@pytest.mark.parametrize("name", ["comprehension", "loop"])
+def test_verify_measures_what_the_fix_writes(name: str, tmp_path: Path) -> None:
+    """Protects the truth of a verdict: the code with which `verify` compares is the code that `check --fix` writes."""
+    code = {
+        "comprehension": "[model.predict(row[None])[0] for row in x]",
+        "loop": "for row in x:\n    model.predict(row[None])",
+    }
+    model = model_of(HEAD + code[name] + "\n", tmp_path)
+    rule = next(rule for rule in ALL_RULES if rule.code == "TFG206")
+    (finding,) = rule.check(model)
+    (experiment,) = rule.experiments(finding, model)
+    assert experiment.user_edits == fix_changes(finding) != ()
 
 
 def test_model_and_method_of_another_file(tmp_path: Path) -> None:

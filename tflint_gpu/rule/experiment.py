@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.syntax.syntax import LoopNode
-    from tflint_gpu.rule.finding import Finding, Fix
+    from tflint_gpu.rule.finding import Finding
 
 HARNESS = "tflint_measure"
 HARNESS_PREFIX = "tflint_"
@@ -191,9 +191,5 @@ def eager_against_traced(
 
 def fix_changes(finding: Finding) -> tuple[Change, ...]:
     """The edits of a finding's own fix; none where it has no fix."""
-    return changes_of(finding.fix, finding.file) if finding.fix is not None else ()
-
-
-def changes_of(fix: Fix, file: File) -> tuple[Change, ...]:
-    """The edits of a fix, as changes of a program."""
-    return tuple(Change(file, edit.node, edit.text, edit.where, last=edit.last) for edit in fix.edits)
+    edits = finding.fix.edits if finding.fix is not None else ()
+    return tuple(Change(finding.file, edit.node, edit.text, edit.where, last=edit.last) for edit in edits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import libcst as cst
 
@@ -12,11 +12,18 @@ from tflint_gpu.model.python.project.file import File
 _COMMA = regex(r"\s*,")
 
 
-def without_arguments(file: File, call: cst.Call, gone: Collection[cst.Arg], method: str = "") -> str:
+def without_arguments(
+    file: File,
+    call: cst.Call,
+    gone: Collection[cst.Arg],
+    method: str = "",
+    replaced: Mapping[cst.CSTNode, str] | None = None,
+) -> str:
     """The text of a call with some arguments left out, everything else as it is.
 
     Arguments:
         method: to write for the name of the method that is called.
+        replaced: what to write for the names and values of other arguments.
     """
     start, end = file.span(call)
     spans = [file.span(arg) for arg in call.args]
@@ -28,6 +35,10 @@ def without_arguments(file: File, call: cst.Call, gone: Collection[cst.Arg], met
         position = last
     for index, arg in enumerate(call.args):
         if arg not in gone:
+            for node in (arg.keyword, arg.value):
+                if node is not None and replaced is not None and node in replaced:
+                    pieces += [file.source.text[position : file.span(node)[0]], replaced[node]]
+                    position = file.span(node)[1]
             continue
         first, last = spans[index]
         if any(other > index for other in kept):

@@ -21,12 +21,13 @@ from tflint_gpu.model.tensorflow.types.annotations import declared_classes
 from tflint_gpu.model.tensorflow.types.receivers import lacks_method
 from tflint_gpu.model.tensorflow.types.usage import Usage, Usages
 
-KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
+KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss", "sequence"]
 Kind: TypeAlias = Literal[
     "layer",
     "model",
     "metric",
     "loss",
+    "sequence",
     "optimizer",
     "module",
     "loaded",
@@ -55,6 +56,10 @@ _KERAS_BASES: dict[str, KerasKind] = {
     "keras.Metric": "metric",
     "keras.losses.Loss": "loss",
     "keras.Loss": "loss",
+    "keras.utils.Sequence": "sequence",
+    "keras.utils.PyDataset": "sequence",
+    "keras.utils.data_utils.Sequence": "sequence",
+    "keras.preprocessing.sequence.TimeseriesGenerator": "sequence",
 }
 _KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
     ("keras.layers.", "layer"),
@@ -175,10 +180,12 @@ class Kinds(Analysis):
         cls = self.inference.instance_class(origin)
         if cls is not None:
             kinds = self.of_class(cls)
-            for kind in ("model", "layer", "metric", "loss"):
+            for kind in ("model", "layer", "metric", "loss", "sequence"):
                 if kind in kinds:
                     return kind
             return self._of_other_class(cls)
+        if self._is_image_flow(origin):
+            return "sequence"
         if _SIGNATURES in origin.access_path and isinstance(origin.node, cst.Call):
             return "loaded" if origin.file.name(origin.node.func) in _LOADERS else None  # a traced function
         if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
@@ -186,6 +193,14 @@ class Kinds(Analysis):
         if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self._of_parameter(origin.file, origin.node)
         return "dataset" if is_loaded(origin) else None
+
+    def _is_image_flow(self, origin: Origin) -> bool:
+        """`ImageDataGenerator().flow_from_directory(...)`."""
+        func = origin.call.func if origin.call is not None else None
+        if not isinstance(func, cst.Attribute) or not func.attr.value.startswith("flow"):
+            return False
+        makers = self.inference.of(origin.file, func.value, origin.context)
+        return bool(makers) and all((maker.made_by or "").endswith(".ImageDataGenerator") for maker in makers)
 
     def _of_optimized(self, name: str, origin: Origin) -> Kind | None:
         call = origin.call
