@@ -94,5 +94,7 @@ def _origin_is_sequence(model: Model, origin: Origin) -> bool | None:
         or (isinstance(origin.node, _IN_MEMORY) and not origin.access_path)
     ):
         return False
+    if isinstance(origin.node, cst.Subscript) and isinstance(origin.node.slice[0].slice, cst.Slice):
+        return False  # rows of an array
     callees = model.inference.callees(origin.file, origin.call, origin.context) if origin.call is not None else ()
     return False if callees and all(c.function.file.yields_of.get(c.function.node) for c in callees) else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import in_one_block, may_move_down, method_name, names_in, needed_before
+from tflint_gpu.model import in_one_block, may_move_down, method_name, names_in, needed_behind
 from tflint_gpu.rule import Edit, Fix, moved_statements
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def _into(file: File, statement: Node, scope: cst.With, body: list[cst.BaseState
     block = file.tree.siblings(statement)
     if block.index(statement) < block.index(scope):
         return moved_statements(file, [statement], body[0]) if may_move_down(file, statement, scope) else ()
-    after = block[block.index(scope) + 1]
-    needed = [statement] if after is statement else needed_before(file, statement, after)
+    needed = needed_behind(file, statement, scope)
     return moved_statements(file, needed, body[-1], "below") if needed else ()
 
 

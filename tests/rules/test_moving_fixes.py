@@ -309,6 +309,45 @@ result = [train() == 1]
 """,
         "        # ready\n        net.compile(",
     ),
+    "a loss that is defined behind the scope": (
+        "TFG505",
+        """
+strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+with strategy.scope():
+    net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+
+factor = 2.0
+
+
+def scaled(truth, guess):
+    return factor * tf.reduce_mean(tf.abs(truth - guess))
+
+
+net.compile(optimizer="adam", loss=scaled)
+net.fit(data, data[:, :1], verbose=0)
+result = [int(net.optimizer.iterations) == 1, net.loss is scaled]
+""",
+        '    net.compile(optimizer="adam", loss=scaled)\n',
+    ),
+    "a loss that is imported behind the scope, in a function": (
+        "TFG505",
+        """
+
+def train():
+    strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+    with strategy.scope():
+        net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+    from tensorflow.keras.losses import MeanSquaredError as Squared
+
+    net.compile(optimizer="adam", loss=Squared())
+    net.fit(data, data[:, :1], verbose=0)
+    return int(net.optimizer.iterations)
+
+
+result = [train() == 1]
+""",
+        '        net.compile(optimizer="adam", loss=Squared())\n',
+    ),
     "layers in every call": (
         "TFG106",
         """

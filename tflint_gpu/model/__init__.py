@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         in_one_block,
         may_move_down,
         needed_before,
+        needed_behind,
         reads_any,
         text_at,
     )
@@ -210,7 +211,7 @@ _NAMES = {
     "python.project.sources": "Sources",
     "python.refactoring.arguments": "without_arguments",
     "python.refactoring.free_names": "free",
-    "python.refactoring.moves": "head in_one_block may_move_down needed_before reads_any text_at",
+    "python.refactoring.moves": "head in_one_block may_move_down needed_before needed_behind reads_any text_at",
     "python.refactoring.outlines": "NotMovable Outline outline outline_of_function set_apart",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",

@@ -25,13 +25,17 @@ def _code(file: File, statement: Node) -> str:
 class Names:
     """The names that a statement reads from outside, and those that it binds or whose content it changes.
 
+    Attributes:
+        needed: what must be bound before the statement; `read` is what of it may have another value elsewhere.
+
     Arguments:
         statements: what Python's parser makes of it.
         unchanging: the names that mean the same wherever a statement is.
     """
 
     def __init__(self, statements: Sequence[ast.stmt], unchanging: frozenset[str]) -> None:
-        self.read = {name for node in statements for name in free(node)} - unchanging
+        self.needed = {name for node in statements for name in free(node)}
+        self.read = self.needed - unchanging
         self.bound = {name for node in statements for name in bound(node)}
         self.touched = self.read | self.bound | {name for node in statements for name in _changed(node)}
 
@@ -75,21 +79,34 @@ def in_one_block(file: File, first: Node, second: Node) -> tuple[Node, Node] | N
 
 
 def needed_before(file: File, statement: Node, target: Node) -> list[Node] | None:
-    """What of one block must go above `target`, in its order, for `statement` to run there; None where it cannot.
-
-    A statement on the way moves along if it binds what is read, and stays if it has nothing to do with what moves.
-    """
+    """What of one block must go above `target`, in its order, for `statement` to run there; None where it cannot."""
     block = file.tree.siblings(statement)
     if target not in block or block.index(target) >= block.index(statement):
         return None
+    moved = _needed(file, statement, block[block.index(target) : block.index(statement)])
+    return None if moved is None or target in moved else moved
+
+
+def needed_behind(file: File, statement: Node, earlier: Node) -> list[Node] | None:
+    """What of one block must go right behind `earlier`, in its order, for `statement` to run there."""
+    block = file.tree.siblings(statement)
+    if earlier not in block or block.index(earlier) >= block.index(statement):
+        return None
+    return _needed(file, statement, block[block.index(earlier) + 1 : block.index(statement)])
+
+
+def _needed(file: File, statement: Node, passed: Sequence[Node]) -> list[Node] | None:
+    """A statement that moves above those before it, with what of these must move along.
+
+    One moves along if it binds what is needed: a variable, a function, an import. It stays if it has nothing to do with
+    what moves. None where neither is sure.
+    """
     names_of = file.once(StatementNames).of
     try:
         moved = [(statement, names_of(statement))]
-        for between in reversed(block[block.index(target) : block.index(statement)]):
+        for between in reversed(passed):
             names = names_of(between)
-            if not all(names.bound.isdisjoint(later.read) for _, later in moved):
-                if between is target:
-                    return None
+            if not all(names.bound.isdisjoint(later.needed) for _, later in moved):
                 moved.append((between, names))
             elif not all(later.may_swap(names) for _, later in moved):
                 return None
@@ -107,7 +124,7 @@ def may_move_down(file: File, statement: Node, target: Node) -> bool:
     try:
         names = names_of(statement)
         between = block[block.index(statement) + 1 : block.index(target)]
-        return all(names.may_swap(names_of(other)) for other in between)
+        return all(names.may_swap(other) and names.bound.isdisjoint(other.needed) for other in map(names_of, between))
     except (SyntaxError, ValueError):
         return False
 
