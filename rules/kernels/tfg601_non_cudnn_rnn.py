@@ -41,8 +41,8 @@ class NonCudnnRnn(Rule):
     3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. No
     ratio was measured, since that needs a GPU.
 
-    Fix: unsafe: without the arguments it is another model, whose saved weights mean something else. A cell becomes the
-    layer, with the same weights.
+    Fix: unsafe: without the arguments it is another model. A cell becomes the layer, with the same weights. There is
+    none in a program that loads or sets weights: they were made by the model as it is.
 
     Example:
         import tensorflow as tf
@@ -72,6 +72,7 @@ class NonCudnnRnn(Rule):
             return
         if any(word in model.source.text for word in ("jit_compile=True", "tf.lite", "TFLite")):
             return
+        has_weights = model.project.program_mentions(model.source, _LOADING)
         for layer in model.once(Recurrent).generic():
             if model.once(Runtime).is_on_cpu(layer.file, layer.call):
                 continue
@@ -84,8 +85,8 @@ class NonCudnnRnn(Rule):
                     ("gpu",),
                     basis="the conditions in Keras's source, 2.15 and 3.15; how much slower was not measured",
                 ),
-                help=_help(layer),
-                fix=_as_layer(layer) if layer.is_cell else leave_out(layer.file, layer.call, layer.arguments, "unsafe"),
+                help=_LOADED if has_weights else _help(layer),
+                fix=None if has_weights else _fix(layer),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -102,6 +103,17 @@ def _text(layer: GenericRecurrent, keras: int) -> str:
     reasons = " and ".join(f"`{reason}`" for reason in layer.reasons)
     verb = "keeps" if len(layer.reasons) == 1 else "keep"
     return f"{reasons} {verb} Keras {keras} from using the cuDNN kernel for this {layer.layer} on a GPU"
+
+
+_LOADING = (b".load_weights(", b".set_weights(", b".restore(", b"load_own_variables(")
+_LOADED = (
+    "the program loads weights, which another layer would read otherwise or not at all: "
+    "keep it with them; leave it out for a model that is trained from the start"
+)
+
+
+def _fix(layer: GenericRecurrent) -> Fix | None:
+    return _as_layer(layer) if layer.is_cell else leave_out(layer.file, layer.call, layer.arguments, "unsafe")
 
 
 def _help(layer: GenericRecurrent) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     Class,
     Expression,
     File,
+    Function,
     Guards,
     KerasFunctions,
     Kinds,
@@ -28,6 +29,7 @@ from tflint_gpu.model import (
     TracedFunctions,
     argument,
     asks_for_main,
+    is_of_other_framework,
     method_name,
     walk,
 )
@@ -72,6 +74,7 @@ class EagerModes(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
+        self.model = model
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
         self.repetitions = model.once(Repetitions)
@@ -134,14 +137,27 @@ class EagerModes(Analysis):
 
     def _is_needed(self, mode: EagerMode) -> bool:
         """Whether something that would be traced without the mode cannot be: it reads a tensor on the host."""
-        traces = self.traced.traces if mode.what != "data" else ()
-        return any(self._reads_tensor(trace) for trace in traces if trace.keras or mode.what == "functions")
+        return any(self._reads_tensor(trace) for trace in self._traces(mode))
+
+    def _traces(self, mode: EagerMode) -> Iterator[Trace]:
+        """What would be traced without a mode."""
+        for trace in self.traced.traces:
+            if mode.what == "functions" or (mode.what == "model" and trace.keras):
+                yield trace
 
     def _reads_tensor(self, trace: Trace) -> bool:
         return any(
-            trace.holds_tensor(*_read_by(trace.file, call)) and not self.guards.keeps_tensors_out(trace.file, call)
-            for call in trace.function.calls
+            self._needs_value(trace.file, call, trace) and not self.guards.keeps_tensors_out(trace.file, call)
+            for call in _calls_in(trace.function)
         )
+
+    def effect(self, mode: EagerMode) -> str:
+        """What would happen otherwise, or once for many steps, without a mode; empty where nothing is known."""
+        from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few files
+
+        traced = {trace.function.node: trace.function for trace in self._traces(mode) if not trace.path}
+        effects = (self.model.once(Traceability).effect_of(function) for function in traced.values())
+        return next((effect.text for effect in effects if effect is not None), "")
 
     def _is_switched_off(self, file: File, switch: cst.Call) -> bool:
         """Whether another call, later in the code, in another function or in another file, may switch it off."""
@@ -157,7 +173,7 @@ class EagerModes(Analysis):
     def _needs_values(self, file: File, call: cst.Call) -> bool:
         """Whether the steps of the model's class, or its losses and metrics, read values on the host."""
         functions = [given.callee.function for given in self.keras_functions.given_to(call)]
-        if any(_read_by(function.file, inner) for function in functions for inner in function.calls):
+        if any(self._needs_value(function.file, inner) for function in functions for inner in _calls_in(function)):
             return True
         assert isinstance(call.func, cst.Attribute)
         receiver = call.func.value
@@ -169,7 +185,15 @@ class EagerModes(Analysis):
     def _reads_values(self, cls: Class) -> bool:
         definitions = self.inference.definitions
         methods = (definitions.method(cls, name) for name in TRACED_METHODS["model"])
-        return any(method_name(call) in _READS for method in methods if method for call in method.calls)
+        return any(method_name(call) in _READS for method in methods if method for call in _calls_in(method))
+
+    def _needs_value(self, file: File, call: cst.Call, trace: Trace | None = None) -> bool:
+        """Whether a call reads a tensor on the host, or hands what may be one to another framework."""
+        makers = (origin.made_by for origin in self.inference.of(file, call.func))
+        if any(is_of_other_framework(name) for name in (file.name(call.func), *makers)):
+            return bool(call.args)
+        read = _read_by(file, call)
+        return bool(read) if trace is None else trace.holds_tensor(*read)
 
 
 def _read_by(file: File, call: cst.Call) -> list[Expression]:
@@ -177,3 +201,8 @@ def _read_by(file: File, call: cst.Call) -> list[Expression]:
     if method_name(call) in _READS and isinstance(call.func, cst.Attribute):
         return [call.func.value]
     return [arg.value for arg in call.args] if file.name(call.func) in RAISES else []
+
+
+def _calls_in(function: Function) -> Sequence[cst.Call]:
+    """The calls in a function, and in those that are defined in it."""
+    return function.file.calls_below.get(function.node, ())

@@ -36,12 +36,13 @@ class EagerModeLeftOn(Rule):
     step from Python, and `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset.
     They are for debugging; between small operations a GPU waits. Not reported are
     switches that a flag, a test or a function for debugging decides about, those that are switched off
-    again, and those of programs whose steps, losses or metrics read tensors by `.numpy()` or NumPy, which no traced
-    code can.
+    again, and those of programs whose steps, losses or metrics read tensors by `.numpy()`, NumPy or another framework,
+    which no traced code can.
 
     Measured: {evidence}
 
-    Fix: unsafe: what was left eager may not be ready to be traced.
+    Fix: unsafe: what was left eager may not be ready to be traced. There is none where it prints, or changes a list or
+    a counter: that would happen only while it is traced.
 
     Example:
         from tensorflow import keras
@@ -71,13 +72,14 @@ class EagerModeLeftOn(Rule):
         from .eager_modes import EagerModes
 
         for mode in model.once(EagerModes).left_on:
+            effect = model.once(EagerModes).effect(mode)
             yield Finding(
                 mode.file,
                 mode.node,
                 _TEXTS[mode.what],
                 _PREDICTION,
-                help=_HELP[mode.what],
-                fix=_fix(mode),
+                help=f"{_HELP[mode.what]}; first change what is run: {effect}" if effect else _HELP[mode.what],
+                fix=None if effect else _fix(mode),
                 subject=mode,
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import found, notebook
+from checks import findings, found, notebook
 from verified import cases_of
 
 from tflint_gpu.targets import Target
@@ -96,6 +96,27 @@ FINE = {
     "a metric by NumPy": (
         "def ranked(truth, guess):\n    return np.mean(np.sort(truth.numpy()) - guess.numpy())\n"
         "model.compile('sgd', 'mse', metrics=[ranked], run_eagerly=True)\n" + FIT
+    ),
+    "a function in a step that reads values": (
+        "class Net(tf.keras.Model):\n    def train_step(self, data):\n        def shown(loss):\n"
+        "            return float(loss.numpy())\n        return {'loss': tf.py_function(shown, [data], tf.float32)}\n"
+        "net = Net()\nnet.compile('adam', run_eagerly=True)\nnet.fit(x, x)\n"
+    ),
+    "a function that a tf.function hands on": (
+        "tf.config.run_functions_eagerly(True)\n@tf.function\ndef step(rows):\n    def largest():\n"
+        "        return rows.numpy().max()\n    return largest()\nstep(tf.constant(x))\n"
+    ),
+    "a metric of another framework": (
+        "from sklearn.metrics import f1_score\ndef quality(truth, guess):\n"
+        "    return f1_score(truth > 0.5, guess > 0.5)\n"
+        "model.compile('sgd', 'mse', metrics=[quality], run_eagerly=True)\n" + FIT
+    ),
+    "a layer around another framework": (
+        "import torch\nclass Wrapped(tf.keras.layers.Layer):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.inner = torch.nn.Linear(4, 4)\n    def call(self, rows):\n"
+        "        return tf.constant(self.inner(memoryview(rows)).detach())\n"
+        "net = tf.keras.Sequential([Wrapped(), tf.keras.layers.Dense(1)])\n"
+        "net.compile('sgd', 'mse', run_eagerly=True)\nnet.fit(x, x)\n"
     ),
     "not Keras": "agent.run_eagerly = True\nagent.start()\n",
     "off by the model": "model.run_eagerly = False\n" + FIT,
@@ -217,3 +238,27 @@ def test_the_training_that_is_eager_is_measured(code: str, measured: str, tmp_pa
     assert case.pair is not None, case.reason
     (line,) = [line for line in case.pair.before.files["train.py"].splitlines() if "tflint_measure." in line]
     assert measured in line
+
+
+EFFECTS = {
+    "a list": (
+        "kept = []\nclass Net(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.last = tf.keras.layers.Dense(1)\n    def call(self, rows):\n        kept.append(len(kept))\n"
+        "        return self.last(rows)\nmodel = Net()\nmodel.compile('sgd', 'mse', run_eagerly=True)\n" + FIT,
+        "`kept`",
+    ),
+    "a print": (
+        "tf.config.run_functions_eagerly(True)\n@tf.function\ndef step(rows):\n    print('a step')\n"
+        "    return tf.reduce_sum(rows)\nfor _ in range(99):\n    step(tf.constant(x))\n",
+        "`print`",
+    ),
+}
+
+
+@_table(EFFECTS)  # type: ignore[arg-type]
+def test_no_fix_of_what_would_happen_once(case: tuple[str, str], tmp_path: Path) -> None:
+    """Protects what an eager step does besides: traced, it would happen in the first step only."""
+    code, named = case
+    (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG205"]
+    assert finding.fix is None
+    assert named in (finding.help or "")

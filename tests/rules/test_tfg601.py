@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checks import NEWEST, codes, findings, found, notebook
@@ -163,3 +164,35 @@ def test_keras_has_these_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
     changes = {"activation": activations.relu, "recurrent_activation": activations.hard_sigmoid, "unroll": True}
     for name, value in {**changes, "use_bias": False, "reset_after": False}.items():
         assert not rnn.cudnn_ok(**{**gru, name: value}), name
+
+
+LOADING = {
+    "of a file": "net.load_weights('tuned.weights.h5')",
+    "of another model": "net.layers[0].set_weights(other.layers[0].get_weights())",
+    "of a checkpoint": "tf.train.Checkpoint(net=net).restore(tf.train.latest_checkpoint('kept'))",
+}
+
+
+@pytest.mark.parametrize("loading", LOADING.values(), ids=LOADING.keys())
+@pytest.mark.parametrize("layer", ["layers.GRU(3, reset_after=False)", "layers.RNN(layers.LSTMCell(3))"])
+def test_no_fix_where_weights_are_loaded(layer: str, loading: str, tmp_path: Path) -> None:
+    """Protects trained models: their weights do not fit, or mean something else in, the layer that cuDNN runs."""
+    code = HEAD + f"net = keras.Sequential([{layer}, layers.Dense(1)])\n"
+    (alone,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG601"]
+    (finding,) = [f for rule, f in findings(code + loading, tmp_path) if rule.code == "TFG601"]
+    assert alone.fix is not None
+    assert finding.fix is None
+    assert "loads weights" in (finding.help or "")
+
+
+def test_weights_do_not_fit_the_other_layer(tmp_path: Path) -> None:
+    """The truth of this with the installed TensorFlow: the weights that `reset_after=False` made are refused without."""
+    tf = pytest.importorskip("tensorflow")
+
+    def net(**settings: bool) -> Any:
+        return tf.keras.Sequential([tf.keras.Input((None, 2)), tf.keras.layers.GRU(3, **settings)])
+
+    net(reset_after=False).save_weights(tmp_path / "a.weights.h5")
+    net(reset_after=False).load_weights(tmp_path / "a.weights.h5")
+    with pytest.raises(ValueError):
+        net().load_weights(tmp_path / "a.weights.h5")

@@ -190,7 +190,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
     from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
     from tflint_gpu.model.tensorflow.types.guards import Guards
-    from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
+    from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
     from tflint_gpu.model.tensorflow.types.rows import Rows
 
 _NAMES = {
@@ -296,7 +296,7 @@ _NAMES = {
     "tensorflow.training.compilations": "Compilations",
     "tensorflow.training.training": "TAPES Training UPDATES",
     "tensorflow.types.guards": "Guards",
-    "tensorflow.types.kinds": "Kinds keras_kind",
+    "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
     "tensorflow.types.rows": "Rows",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

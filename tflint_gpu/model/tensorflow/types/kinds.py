@@ -95,6 +95,12 @@ _OTHER_LIBRARIES = frozenset(
 )
 
 
+def is_of_other_framework(canonical_name: str | None) -> bool:
+    """Whether a function or class is of a library that computes with arrays or tensors other than TensorFlow's."""
+    library = (canonical_name or "").partition(".")[0]
+    return library in _OTHER_LIBRARIES and library != "numpy"
+
+
 def is_loaded(origin: Origin) -> bool:
     """Whether a value is a dataset among those of `tfds.load`: not the info of `tfds.load(..., with_info=True)[1]`."""
     call, path = origin.node, origin.access_path
