@@ -144,7 +144,7 @@ class Preparations(Analysis):
         )
 
     def _is_sequence(self, method: Function) -> bool:
-        return method.owner is not None and "sequence" in self.training.kinds.of_class(method.owner)
+        return method.owner is not None and self.training.kinds.is_sequence(method.owner)
 
 
 def _is_tape(file: File, block: cst.With) -> bool:

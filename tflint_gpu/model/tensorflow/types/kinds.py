@@ -21,7 +21,7 @@ from tflint_gpu.model.tensorflow.types.annotations import declared_classes
 from tflint_gpu.model.tensorflow.types.receivers import lacks_method
 from tflint_gpu.model.tensorflow.types.usage import Usage, Usages
 
-KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss", "sequence"]
+KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
 Kind: TypeAlias = Literal[
     "layer",
     "model",
@@ -56,10 +56,6 @@ _KERAS_BASES: dict[str, KerasKind] = {
     "keras.Metric": "metric",
     "keras.losses.Loss": "loss",
     "keras.Loss": "loss",
-    "keras.utils.Sequence": "sequence",
-    "keras.utils.PyDataset": "sequence",
-    "keras.utils.data_utils.Sequence": "sequence",
-    "keras.preprocessing.sequence.TimeseriesGenerator": "sequence",
 }
 _KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
     ("keras.layers.", "layer"),
@@ -68,6 +64,12 @@ _KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
 )
 # Sonnet 2's classes are modules; those that count what they see compute nothing that is trained.
 _MODULE = regex(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metric|Mean|Sum|Exponential)[A-Z]\w*")
+_SEQUENCES = frozenset(
+    (
+        "keras.utils.Sequence keras.utils.PyDataset keras.utils.data_utils.Sequence "
+        "keras.preprocessing.sequence.TimeseriesGenerator"
+    ).split()
+)
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
 _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
@@ -136,6 +138,8 @@ def _kind_of_result(name: str) -> Kind | None:
         return "loaded"
     if is_source(name):
         return "dataset"
+    if name in _SEQUENCES:
+        return "sequence"
     if name == "tf.Variable":
         return "variable"
     if name.startswith("sonnet.") and _MODULE.fullmatch(name):
@@ -186,7 +190,7 @@ class Kinds(Analysis):
         cls = self.inference.instance_class(origin)
         if cls is not None:
             kinds = self.of_class(cls)
-            for kind in ("model", "layer", "metric", "loss", "sequence"):
+            for kind in ("model", "layer", "metric", "loss"):
                 if kind in kinds:
                     return kind
             return self._of_other_class(cls)
@@ -232,7 +236,13 @@ class Kinds(Analysis):
         bases = self.inference.definitions.external_bases(cls)
         if any(map(_MODULE.fullmatch, bases)):
             return "module"
+        if self.is_sequence(cls):
+            return "sequence"
         return "optimizer" if any(base.startswith("keras.optimizers.") for base in bases) else None
+
+    def is_sequence(self, cls: Class) -> bool:
+        """Whether a class gives Keras batches by their index, which several threads may ask for."""
+        return not _SEQUENCES.isdisjoint(self.inference.definitions.external_bases(cls))
 
     def holds_variables(self, cls: Class) -> bool:
         """Whether instances of a class get variables, layers or the like: else it computes nothing that is trained."""
