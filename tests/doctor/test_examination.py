@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import datetime
 import json
@@ -19,6 +20,7 @@ from tflint_gpu.doctor.compatibility import builds, least_driver, release, runs_
 from tflint_gpu.doctor.environment import look
 from tflint_gpu.doctor.examination import Answer, Patience, _survey, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
+from tflint_gpu.doctor.machine_report import report_on
 from tflint_gpu.doctor.probes.cards import forbidden
 from tflint_gpu.gpu.cards import survey
 
@@ -167,6 +169,7 @@ def test_environment_of_a_container_below_windows(tmp_path: Path) -> None:
     (tmp_path / "sys/bus/pci/devices/0000:01:00.0/driver").symlink_to("../../drivers/nouveau")
     found = look(tmp_path, {"CUDA_VISIBLE_DEVICES": "", "HOME": "/root"}, ("Linux", "x86_64"))
     assert (found.cards, found.kernel_driver, found.container) == (1, "535.54.03", "kubernetes")
+    assert found.pci_devices == 2
     assert found.bound == ("nouveau",)
     assert (found.wsl, found.wsl_driver) == (True, True)
     assert found.device_files == (("/dev/nvidia0", True),)
@@ -200,6 +203,71 @@ def test_the_command_without_tensorflow(tmp_path: Path, doctor: Doctor) -> None:
     assert done.stdout.rstrip().splitlines()[-1].startswith("Next: ")
     assert doctor("--python", "/no/such/python").returncode == 2
     assert doctor("--python", "/bin/ls").returncode == 2, "nothing could be seen"
+
+
+@pytest.mark.parametrize("flags", ["--tf_xla_min_cluster_size=few", "--tf_xla_atuo_jit=2", "flags.txt"])
+def test_flags_that_end_the_import_are_the_cause(flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects who is told to install a TensorFlow that is there, with the real one and what it logs."""
+    monkeypatch.setenv("TF_XLA_FLAGS", flags)
+    found = report_on(examine(Path(sys.executable), tries_operations=False))
+    assert found.diagnoses[0].code == "TFG935"
+    assert "TF_XLA_FLAGS" in found.diagnoses[0].seen and flags in found.diagnoses[0].seen
+    assert not {"TFG909", "TFG930"} & {one.code for one in found.diagnoses}
+    assert found.next_step.startswith("unset TF_XLA_FLAGS")
+
+
+@pytest.mark.parametrize("place", ["path", "program"])
+def test_files_that_stand_in_for_tensorflow_are_named_and_not_run(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects from `Install it` where a file has the name of TensorFlow, or of a module that it imports."""
+    folder = tmp_path / "own"
+    (folder / "tensorflow").mkdir(parents=True)
+    (folder / "tensorflow" / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    (folder / "queue.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    (folder / "mathematics.py").write_text("")
+    if place == "path":
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
+    facts = examine(Path(sys.executable), tries_operations=False, folder=folder if place == "program" else tmp_path)
+    found = report_on(facts)
+    assert {(one.name, Path(one.path), one.is_beside) for one in facts.shadows} == {
+        ("tensorflow", folder / "tensorflow" / "__init__.py", place == "program"),
+        ("queue", folder / "queue.py", place == "program"),
+    }
+    assert not (tmp_path / "ran").exists()
+    assert found.diagnoses[0].code == "TFG936" and found.exit_code == 1
+    assert str(folder / "tensorflow") in found.verdict and "another name" in found.next_step
+    assert facts.tensorflow is not None and facts.tensorflow.version, "the rest is looked at all the same"
+
+
+def test_a_real_keras_and_tensorflow_beside_a_program_are_none(tmp_path: Path) -> None:
+    """Protects a program that lies where its packages are."""
+    for name, inside in (("tensorflow", "python"), ("keras", "src")):
+        (tmp_path / name / inside).mkdir(parents=True)
+        (tmp_path / name / "__init__.py").write_text("")
+    assert examine(Path(sys.executable), tries_operations=False, folder=tmp_path).shadows == ()
+
+
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
+def test_old_pythons_are_named_by_their_version(version: str) -> None:
+    """Protects who runs `python` and gets another one than was thought."""
+    beside = Path(sys.base_prefix).parent  # where pyenv keeps its versions
+    python = next((path / "bin" / "python" for path in sorted(beside.glob(f"{version}.*"))), None)
+    if python is None or not python.exists():
+        pytest.skip(f"no Python {version} here")
+    found = report_on(examine(python))
+    assert found.facts.installation.python == version
+    assert found.facts.silent == ()
+    assert [one.code for one in found.diagnoses][:1] == ["TFG921" if version == "2.7" else "TFG909"]
+    assert version in found.diagnoses[0].seen or str(python) in found.diagnoses[0].seen
+
+
+def test_the_probes_are_written_for_old_pythons() -> None:
+    """Protects the answers of a Python 3.6 where there is none to try it."""
+    for name in ("packages", "installed_tensorflow", "operations", "old_python"):
+        text = (Path(examination.__file__).parent / "probes" / f"{name}.py").read_text()
+        tree = ast.parse(text, feature_version=(3, 6))
+        assert not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
 
 
 PROGRAM = """\

@@ -11,7 +11,16 @@ import pytest
 
 from tflint_gpu.doctor.compatibility import builds
 from tflint_gpu.doctor.diagnosis import known
-from tflint_gpu.doctor.facts import Environment, Facts, Installation, Library, Operation, Setting, TensorFlow
+from tflint_gpu.doctor.facts import (
+    Environment,
+    Facts,
+    Installation,
+    Library,
+    Operation,
+    Setting,
+    Shadow,
+    TensorFlow,
+)
 from tflint_gpu.doctor.machine_report import report_on
 from tflint_gpu.doctor.reports import as_text
 from tflint_gpu.gpu.cards import Gpu, Survey
@@ -39,6 +48,7 @@ DONE = tuple(
     Operation("/GPU:0", name, ran_on="/job:localhost/replica:0/task:0/device:GPU:0")
     for name in ("matmul", "convolution", "LSTM", "XLA")
 )
+ENDED = "the process that imports it was ended by TensorFlow: "
 MAC = Environment(system="Darwin", machine="arm64")
 METAL = replace(PYTHON, packages={"tensorflow": "2.18.0", "tensorflow-metal": "1.1.0"})
 GOOD = Facts(Survey("ready", (CARD,)), AROUND, PYTHON, TF, LIBRARIES, DONE)
@@ -70,7 +80,7 @@ class Machine:
 MACHINES = {
     "all is well": Machine(GOOD, (), 0, "tflint-gpu check"),
     "a laptop without a card": Machine(
-        Facts(NO_LIBRARY, NO_CARD, PYTHON, CPU_TF), ("TFG924",), 3, "no NVIDIA card"
+        Facts(NO_LIBRARY, NO_CARD, PYTHON, CPU_TF), ("TFG924", "TFG937"), 3, "no NVIDIA card"
     ),
     "a CUDA build without a card": Machine(
         Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=())), ("TFG924",), 3, "no NVIDIA card"
@@ -125,7 +135,7 @@ MACHINES = {
     "a TensorFlow that cannot be imported": Machine(
         replace(GOOD, tensorflow=TensorFlow(error="ImportError: numpy.core.multiarray failed to import"),
                 libraries=(), operations=()),
-        ("TFG909",), 1, "--python",
+        ("TFG909",), 1, "shows the whole message",
     ),
     "a Python that is too new": Machine(
         Facts(Survey("ready", (CARD,)), AROUND, Installation("/usr/bin/python3", "3.15"),
@@ -368,7 +378,7 @@ MACHINES = {
     "a Mac with the package for Macs": Machine(
         Facts(NO_LIBRARY, MAC, replace(PYTHON, packages={"tensorflow-macos": "2.12.0"}),
               TensorFlow(error="ImportError: numpy.core.multiarray failed to import")),
-        ("TFG909", "TFG924"), 1, "--python",
+        ("TFG909", "TFG924"), 1, "shows the whole message",
     ),
     "an AMD card": Machine(
         Facts(NO_LIBRARY, NO_CARD, replace(PYTHON, packages={"tensorflow-rocm": "2.14.0"}),
@@ -385,6 +395,42 @@ MACHINES = {
     ),
     "an ARM machine without a card": Machine(
         Facts(NO_LIBRARY, replace(NO_CARD, machine="aarch64"), replace(PYTHON, packages={"tensorflow": "2.21.0"}), CPU_TF),
+        ("TFG924",), 3, "no NVIDIA card",
+    ),
+    "a value of a flag that TensorFlow cannot read": Machine(
+        replace(GOOD, environment=around(variables={"TF_XLA_FLAGS": "--tf_xla_min_cluster_size=few"}), libraries=(),
+                operations=(), silent=(("TensorFlow", "failed"),), tensorflow=TensorFlow(
+                    error=ENDED + "Flag parsing failed. usage: --tf_xla_min_cluster_size=few")),
+        ("TFG935",), 1, "unset TF_XLA_FLAGS",
+    ),
+    "a program with a flag that TensorFlow does not know": Machine(
+        replace(GOOD, settings=(Setting("TF_XLA_FLAGS", "--tf_xla_jti=2", "main.py", 7),), libraries=(), operations=(),
+                tensorflow=TensorFlow(error=ENDED + "Unknown flag in TF_XLA_FLAGS: --tf_xla_jti=2")),
+        ("TFG935",), 1, "(main.py:7)",
+    ),
+    "a check of TensorFlow's that is not about flags": Machine(
+        replace(GOOD, environment=around(variables={"TF_XLA_FLAGS": "--tf_xla_auto_jit=2"}), libraries=(), operations=(),
+                tensorflow=TensorFlow(error=ENDED + "Check failed: file != nullptr")),
+        ("TFG909",), 1, '-c "import tensorflow"',
+    ),
+    "a program that is called as TensorFlow is": Machine(
+        replace(GOOD, shadows=(Shadow("tensorflow", "/work/tensorflow.py", True),), operations=()),
+        ("TFG936",), 1, "Give /work/tensorflow.py another name",
+    ),
+    "a folder on the path that has a module of Python's library": Machine(
+        replace(GOOD, shadows=(Shadow("types", "/lab/types.py", False),)), ("TFG936",), 1, "Give /lab/types.py another name",
+    ),
+    "a Python of long ago": Machine(
+        Facts(NO_LIBRARY, NO_CARD, Installation("/usr/bin/python2", "2.7"), TensorFlow(error="this Python is too old")),
+        ("TFG921", "TFG924"), 1, "Use a Python from 3.10 to ",
+    ),
+    "a login node without CUDA's libraries": Machine(
+        Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=()), (
+            *LIBRARIES[1:], Library("libcudnn.so.9", error="cannot open"), Library("libcuda.so.1", error="cannot open"))),
+        ("TFG924", "TFG937"), 3, "no NVIDIA card",
+    ),
+    "a login node whose libraries would load": Machine(
+        Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=()), (*LIBRARIES, Library("libcuda.so.1", error="cannot open"))),
         ("TFG924",), 3, "no NVIDIA card",
     ),
     "a look that took too long": Machine(
@@ -436,8 +482,29 @@ def test_the_last_line_tells_of_a_missing_card_whatever_else_is_to_be_done() -> 
     ],
 )
 def test_where_there_is_no_card_it_is_said_where_one_might_be(environment: Environment, words: str) -> None:
-    (one,) = report_on(Facts(NO_LIBRARY, environment, PYTHON, CPU_TF)).diagnoses
+    one = report_on(Facts(NO_LIBRARY, environment, PYTHON, CPU_TF)).diagnoses[0]
     assert one.code == "TFG924" and words in one.seen
+
+
+def test_that_there_is_no_gpu_is_backed_by_the_list_that_was_read() -> None:
+    """Protects who has a GPU in the machine all the same: the list can be looked at."""
+    found = report_on(Facts(NO_LIBRARY, Environment(cards=0, pci_devices=17), PYTHON, CPU_TF))
+    assert "/sys/bus/pci/devices lists 17 devices, none of them a GPU of NVIDIA" in found.diagnoses[0].seen
+    blind = report_on(Facts(NO_LIBRARY, Environment(cards=None), PYTHON, CPU_TF)).diagnoses[0]
+    assert "no /sys/bus/pci/devices" in blind.seen
+
+
+def test_a_machine_without_a_gpu_says_whether_cudas_libraries_would_load() -> None:
+    """Protects who installs on a login node or builds an image, for machines that have GPUs."""
+    driver = Library("libcuda.so.1", error="cannot open shared object file")
+    well = Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=()), (*LIBRARIES, driver))
+    assert "all of CUDA's would load" in as_text(report_on(well))
+    broken = replace(well, libraries=(*well.libraries, Library("libcufft.so.11", error="no such file")))
+    text = as_text(report_on(broken))
+    assert "libcufft.so.11" in text and 'pip install "tensorflow[and-cuda]==2.21.*"' in text
+    assert "libcuda.so.1," not in text, "it comes with the driver"
+    cpu = as_text(report_on(replace(well, tensorflow=CPU_TF, installation=packages(tensorflow_cpu="2.21.0"))))
+    assert "uninstall -y tensorflow-cpu && " in cpu
 
 
 def test_the_report_shows_what_is_known_of_a_card() -> None:

@@ -30,7 +30,9 @@ def command(program: Path | None, output_format: str, python: str) -> int:
     interpreter = shutil.which(python)
     if interpreter is None:
         raise SettingsError(f"--python {python}: no such program; name the interpreter that has TensorFlow")
-    report = report_on(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
+    settings = read_settings(program, Path.cwd()) if program is not None else ()
+    folder = program.parent if program is not None else Path.cwd()
+    report = report_on(examine(Path(interpreter), settings, folder=folder))
     if output_format == "json":
         text = reports.as_json(report)
     elif output_format == "markdown":

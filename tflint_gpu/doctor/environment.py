@@ -41,6 +41,7 @@ def look(
         system=name,
         machine=machine,
         cards=_cards(root),
+        pci_devices=len(list((root / _PCI).glob("*"))),
         kernel_driver=driver[1] if driver else "",
         wsl="microsoft" in kernel or "wsl" in kernel,
         wsl_driver=(root / "usr/lib/wsl/lib/libcuda.so.1").exists(),

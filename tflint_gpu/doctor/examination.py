@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.doctor import environment
-from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Status, TensorFlow
+from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Shadow, Status, TensorFlow
 from tflint_gpu.gpu.cards import Gpu, Survey
 from tflint_gpu.lazy_dataclasses import dataclass
 
 _PROBES = Path(__file__).parent / "probes"
 _LOG_LIMIT = 20_000
+_FATAL = re.compile(r"^F\d{4} [^\]\n]*\] (?:Check failed: .*? (?=Flag parsing))?(.*(?:\nusage: .*)?)", re.MULTILINE)
 _TOO_LATE = ("LD_LIBRARY_PATH", "LD_PRELOAD")  # the loader reads them before a program could set them
 
 
@@ -35,8 +36,14 @@ class Answer:
     @property
     def reason(self) -> str:
         """Why there is no answer."""
-        last = next((line for line in reversed(self.log.splitlines()) if line.strip()), "")
+        last = self.fatal or next((line for line in reversed(self.log.splitlines()) if line.strip()), "")
         return f"{self.status}{f': {last.strip()}' if last and self.status == 'failed' else ''}"
+
+    @property
+    def fatal(self) -> str:
+        """What TensorFlow logs before it ends its process by itself; a list of all its flags may follow."""
+        found = _FATAL.search(self.log)
+        return " ".join(found[1].split()) if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,12 @@ class Patience:
 
 
 def examine(
-    python: Path, settings: Sequence[Setting] = (), patience: Patience | None = None, *, tries_operations: bool = True
+    python: Path,
+    settings: Sequence[Setting] = (),
+    patience: Patience | None = None,
+    *,
+    tries_operations: bool = True,
+    folder: Path | None = None,
 ) -> Facts:
     """Look at this machine and at the TensorFlow of a Python.
 
@@ -58,6 +70,7 @@ def examine(
         settings: what a program sets by itself; its variables hold for the looks, too.
         patience: how long to wait.
         tries_operations: whether small operations are run on each GPU that TensorFlow lists.
+        folder: of the program, where Python looks for modules first; None: it is not known.
     """
     limits = patience or Patience()
     variables = {
@@ -68,9 +81,7 @@ def examine(
     silent: list[tuple[str, str]] = []
 
     def ask(what: str, command: Sequence[str], seconds: float) -> Answer:
-        answer = run(command, seconds, variables)
-        if answer.status == "answered" and not answer.lines:
-            answer = replace(answer, status="failed", log="it printed nothing that is an answer")
+        answer = _asked(command, seconds, variables)
         if answer.status != "answered":
             silent.append((what, answer.reason))
         return answer
@@ -78,7 +89,11 @@ def examine(
     # By its path: with `-m` the user's folder comes first, and a `json.py` there would be imported.
     cards = ask("the cards", [sys.executable, str(_PROBES / "cards.py")], limits.quick)
     packages = ask("the packages", [str(python), str(_PROBES / "packages.py")], limits.quick)
-    imported = ask("TensorFlow", [str(python), str(_PROBES / "installed_tensorflow.py")], limits.tensorflow)
+    old = None if packages.lines else _asked([str(python), str(_PROBES / "old_python.py")], limits.quick, variables)
+    if old is not None and old.lines:  # it has no other answer
+        return _facts_of_an_old_python(old, cards, settings)
+    looking = [str(python), str(_PROBES / "installed_tensorflow.py"), *([str(folder.resolve())] if folder else ())]
+    imported = ask("TensorFlow", looking, limits.tensorflow)
     tensorflow = _tensorflow(imported)
     operations: list[Operation] = []
     for number in range(len(tensorflow.gpus) if tensorflow is not None and tries_operations else 0):
@@ -91,9 +106,29 @@ def examine(
         installation=_installation(packages, python),
         tensorflow=tensorflow,
         libraries=tuple(Library(**line) for line in (imported.lines[-1]["libraries"] if imported.lines else ())),
+        shadows=tuple(Shadow(**line) for line in (imported.lines[-1]["shadows"] if imported.lines else ())),
         operations=tuple(operations),
         settings=tuple(settings),
         silent=tuple(silent),
+    )
+
+
+def _asked(command: Sequence[str], seconds: float, variables: Mapping[str, str]) -> Answer:
+    answer = run(command, seconds, variables)
+    if answer.status == "answered" and not answer.lines:
+        return replace(answer, status="failed", log="it printed nothing that is an answer")
+    return answer
+
+
+def _facts_of_an_old_python(answer: Answer, cards: Answer, settings: Sequence[Setting]) -> Facts:
+    """What is known where the Python is older than the probes' own language: its version."""
+    error = "this Python is too old for `doctor` to look for it"
+    return Facts(
+        survey=_survey(cards),
+        environment=replace(environment.look(), forbidden=_forbidden(cards)),
+        installation=Installation(**answer.lines[-1]),
+        tensorflow=TensorFlow(error=error),
+        settings=tuple(settings),
     )
 
 
@@ -136,7 +171,7 @@ def run(command: Sequence[str], seconds: float, variables: Mapping[str, str] | N
         printed, log = process.communicate()
         status = "out of time"
     lines = [line for text in printed.splitlines() if (line := _parsed(text)) is not None]
-    return Answer(status, tuple(lines), log[-_LOG_LIMIT:])
+    return Answer(status, tuple(lines), log[: _LOG_LIMIT // 2] + log[_LOG_LIMIT // 2 :][-_LOG_LIMIT // 2 :])
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -195,6 +230,8 @@ def _tensorflow(answer: Answer) -> TensorFlow | None:
 def _ended(answer: Answer) -> str:
     if answer.status == "out of time":
         return "did not end in time"
+    if answer.fatal:
+        return f"was ended by TensorFlow: {answer.fatal}"
     killed = re.search(r"exit code -(\d+)\s*$", answer.log)
     names = {number.value: number.name for number in signal.Signals}
     return (

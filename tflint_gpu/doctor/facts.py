@@ -19,6 +19,7 @@ class Environment:
         system: "Linux", "Windows", "Darwin".
         machine: "x86_64", "aarch64", "arm64".
         cards: NVIDIA's display devices on the PCI bus; None where nothing tells.
+        pci_devices: how many devices of any kind `/sys/bus/pci/devices` lists.
         kernel_driver: the version of the driver that is loaded.
         wsl: whether this is Linux below Windows.
         wsl_driver: whether the directory in which WSL shows the driver is there.
@@ -32,6 +33,7 @@ class Environment:
     system: str = "Linux"
     machine: str = "x86_64"
     cards: int | None = None
+    pci_devices: int = 0
     kernel_driver: str = ""
     wsl: bool = False
     wsl_driver: bool = False
@@ -57,6 +59,21 @@ class Library:
     path: str = ""
     wheel: str = ""
     error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A file that a program gets for a module of TensorFlow or of Python's library.
+
+    Arguments:
+        name: of the module.
+        path: of the file.
+        is_beside: whether it lies in the program's folder, and not on PYTHONPATH.
+    """
+
+    name: str
+    path: str
+    is_beside: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +155,7 @@ class Facts:
     operations: tuple[Operation, ...] = ()
     settings: tuple[Setting, ...] = ()
     silent: tuple[tuple[str, str], ...] = ()
+    shadows: tuple[Shadow, ...] = ()
 
     def variable(self, name: str) -> tuple[str | None, Setting | None]:
         """What a variable holds when TensorFlow starts, and the program's own line that says so, if one does."""

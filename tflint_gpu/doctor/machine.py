@@ -157,7 +157,7 @@ def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
     if facts.tensorflow is not None and facts.tensorflow.gpus:
         return
     if not (has_card(facts) or facts.environment.kernel_driver or facts.environment.wsl):
-        seen = facts.survey.note or "neither the driver nor the PCI bus shows a card"
+        seen = "; ".join(filter(None, [_on_the_bus(facts), facts.survey.note])) or "neither driver nor bus shows a GPU"
         if facts.environment.system == "Darwin":
             seen += "; the Mac's own GPU is for the package tensorflow-metal"
         if facts.environment.container and facts.environment.cards is None:
@@ -165,3 +165,11 @@ def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
         if job := facts.environment.variables.get("SLURM_JOB_ID"):
             seen += f"; job {job} of Slurm runs here, and `--gpus=1` would ask for a machine with one"
         yield Diagnosis("TFG924", seen)
+
+
+def _on_the_bus(facts: Facts) -> str:
+    around = facts.environment
+    if around.cards is None:
+        return "" if around.system != "Linux" else "there is no /sys/bus/pci/devices to look for a GPU in"
+    devices = "one device" if around.pci_devices == 1 else f"{around.pci_devices or 'no'} devices"
+    return f"/sys/bus/pci/devices lists {devices}, none of them a GPU of NVIDIA (vendor 0x10de)"

@@ -18,6 +18,7 @@ _CHECKS: tuple[Check, ...] = (
     machine.of_the_job,
     software.of_hiding,
     machine.of_cuda,
+    software.of_shadows,
     software.of_tensorflow,
     software.of_the_build,
     software.of_keras,
@@ -27,6 +28,7 @@ _CHECKS: tuple[Check, ...] = (
     software.of_xla,
     software.of_operations,
     machine.of_a_machine_without_cards,
+    software.of_the_libraries_for_another_machine,
 )
 _NO_REASON = "TFG923"  # TensorFlow lists no GPU, and nothing says why
 _NO_CARD = "TFG924"
@@ -75,6 +77,8 @@ class MachineReport:
             devices = sorted({operation.device for operation in done})
             names = ", ".join(dict.fromkeys(operation.name for operation in done))
             return f"TensorFlow computes on {', '.join(devices)}: {names} ran there."
+        if hidden := next((shadow for shadow in facts.shadows if shadow.name == "tensorflow"), None):
+            return f"The program gets {hidden.path} for TensorFlow, so it computes nowhere."
         if facts.tensorflow is None or not facts.tensorflow.version:
             return "TensorFlow cannot be imported, so it computes nowhere."
         return f"TensorFlow {facts.tensorflow.version} computes on the CPU."
@@ -119,4 +123,6 @@ def _all(facts: Facts) -> Iterator[Diagnosis]:
     for check in _CHECKS:
         yield from check(facts)
     for what, how in facts.silent:
+        if what == "TensorFlow" and facts.installation.python:
+            continue  # its import is said to have failed
         yield Diagnosis("TFG930", f"looking at {what}: {how}")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 
 from tflint_gpu import __version__
+from tflint_gpu.doctor import software
 from tflint_gpu.doctor.diagnosis import Diagnosis
 from tflint_gpu.doctor.facts import Facts
 from tflint_gpu.doctor.machine_report import MachineReport
@@ -109,6 +110,9 @@ def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
     )
     yield "TensorFlow", f"{tensorflow.version}, {built}; Keras {tensorflow.keras}"
     yield "it lists", ", ".join(tensorflow.gpus) or "no GPU"
+    if tensorflow.cuda and facts.libraries:
+        missing = software.unloaded(facts)
+        yield "libraries", f"cannot be opened: {', '.join(missing)}" if missing else "all of CUDA's would load"
     for name, value in around.variables.items():
         if name not in ("LD_LIBRARY_PATH", "CONDA_PREFIX", "LD_PRELOAD"):
             yield name, value or "(empty)"

@@ -17,6 +17,8 @@ from tflint_gpu.doctor.machine import has_card
 _SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-rocm")
 _CUDA_DIRECTORY = re.compile(r"--xla_gpu_cuda_data_dir=(\S+)")
 _NO_AVX = "TensorFlow's packages need a processor with AVX: use another machine, or build it for this one."
+_NO_MODULE = "No module named 'tensorflow'"
+_LOOK = '`{} -c "import tensorflow"` shows the whole message: install what it names again, or else TensorFlow.'
 _ROSETTA = "On a Mac with Apple's processor use a Python for arm64: one for Intel runs in Rosetta, without AVX there."
 _BRING_IT = (
     *_SAME_MODULE,
@@ -26,9 +28,18 @@ _BRING_IT = (
 )  # what it depends on somewhere
 _METAL, _ITS_PLUGIN = "tensorflow-metal", "libmetal_plugin"
 _UNLOADED = re.compile(r"Could not load dynamic library '([^']+)'")
+_ENDED = "was ended by TensorFlow: "
 _DRIVERS_OWN = "libcuda.so.1"
 _LEGACY_SINCE = (2, 16)  # from then on tf.keras is Keras 3, and TF_USE_LEGACY_KERAS asks for the package tf-keras
 _WHEELS = re.compile(r"/site-packages/nvidia/")
+
+
+def of_shadows(facts: Facts) -> Iterator[Diagnosis]:
+    """Files that are imported for TensorFlow, or for a module of Python's library that it needs."""
+    for shadow in facts.shadows:
+        by = "by the programs in its folder" if shadow.is_beside else "as its folder is on PYTHONPATH"
+        seen = f"{shadow.path} is imported for `{shadow.name}` {by}"
+        yield Diagnosis("TFG936", seen, todo=f"Give {shadow.path} another name.")
 
 
 def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
@@ -38,7 +49,9 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
     if tensorflow is not None and tensorflow.error and not tensorflow.version:
         if not python:
             return  # this Python answered nothing
-        if not any(name in packages for name in _BRING_IT):
+        if any(_refused(facts)):
+            pass  # that is why
+        elif not any(name in packages for name in _BRING_IT):
             yield _of_none(facts, newest_for(python))
         elif _METAL in packages and _ITS_PLUGIN in tensorflow.error:
             seen = f"{_METAL} {packages[_METAL]} is for another TensorFlow: {tensorflow.error}"
@@ -47,7 +60,9 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
             seen = f"importing TensorFlow fails: {tensorflow.error}"
             is_mac = facts.environment.system == "Darwin"
             no_avx = _ROSETTA if is_mac else _NO_AVX
-            yield Diagnosis("TFG909", seen, todo=no_avx if tensorflow.error.endswith("SIGILL") else "")
+            look = "" if _NO_MODULE in tensorflow.error else _LOOK.format(_python(facts))
+            todo = no_avx if tensorflow.error.endswith("SIGILL") else look
+            yield Diagnosis("TFG909", seen, todo=todo)
     if len(installed) > 1:
         names = " and ".join(f"{name} {packages[name]}" for name in installed)
         command = f"{_pip(facts)} uninstall -y {' '.join(installed)}"
@@ -59,7 +74,11 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
 def _of_none(facts: Facts, newest: str) -> Diagnosis:
     around = facts.environment
     if not newest:
-        return Diagnosis("TFG921", f"no TensorFlow has a package for Python {facts.installation.python}")
+        oldest, last = (".".join(map(str, number)) for number in (min(builds()), max(builds())))
+        pythons = builds()[max(builds())].python
+        seen = f"no TensorFlow from {oldest} on has a package for Python {facts.installation.python} ({_python(facts)})"
+        todo = f"Use a Python from {pythons[0]} to {pythons[-1]}, for which TensorFlow {last} has packages."
+        return Diagnosis("TFG921", seen, todo=todo)
     if has_card(facts) and not _has_builds_with_cuda(around):
         seen = f"{_python(facts)} has no TensorFlow, and no package for {around.system} on {around.machine} has CUDA"
         return Diagnosis("TFG908", seen)
@@ -107,6 +126,27 @@ def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
         seen = f"{first.name} is {first.path}, not {first.wheel}{more}{conda}"
         shadows = "LD_LIBRARY_PATH" in facts.environment.variables
         yield Diagnosis("TFG912", seen, "unset LD_LIBRARY_PATH" if shadows else "")
+
+
+def of_the_libraries_for_another_machine(facts: Facts) -> Iterator[Diagnosis]:
+    """What keeps an installation from a GPU that is not here: it is a login node, or an image is built."""
+    tensorflow = facts.tensorflow
+    if tensorflow is None or not tensorflow.version or tensorflow.gpus or has_card(facts):
+        return
+    minor = ".".join(map(str, release(tensorflow.version)))
+    if not tensorflow.cuda:
+        if _has_builds_with_cuda(facts.environment):
+            yield Diagnosis(
+                "TFG937", f"TensorFlow {tensorflow.version} was built without CUDA", _with_cuda(facts, minor)
+            )
+    elif missing := unloaded(facts):
+        seen = f"TensorFlow {tensorflow.version} was built for CUDA {tensorflow.cuda}; the loader cannot open"
+        yield Diagnosis("TFG937", f"{seen} {', '.join(missing)}", _with_cuda(facts, minor))
+
+
+def unloaded(facts: Facts) -> list[str]:
+    """CUDA's libraries that TensorFlow would not be able to open; the driver's own comes with a GPU."""
+    return [library.name for library in facts.libraries if library.error and library.name != _DRIVERS_OWN]
 
 
 def _missing(facts: Facts, installed: TensorFlow, version: str) -> Iterator[Diagnosis]:
@@ -187,9 +227,9 @@ def _of_variable(code: str, seen: str, name: str, setting: Setting | None) -> Di
 def of_xla(facts: Facts) -> Iterator[Diagnosis]:
     """What XLA needs to make code for a card."""
     tensorflow = facts.tensorflow
+    for name, problem in _refused(facts):
+        yield _of_variable("TFG935", problem, name, facts.variable(name)[1])
     value, setting = facts.variable("XLA_FLAGS")
-    if value and (problem := _problem_of_flags(value)):
-        yield _of_variable("TFG935", problem, "XLA_FLAGS", setting)
     named = _CUDA_DIRECTORY.search(value or "")
     folder = Path(named[1].strip("'\"")) if named else None
     if named and folder is not None and not (folder / "nvvm" / "libdevice").is_dir():
@@ -197,6 +237,21 @@ def of_xla(facts: Facts) -> Iterator[Diagnosis]:
         yield _of_variable("TFG929", f"{named[0]} {what}", "XLA_FLAGS", setting)
     elif tensorflow is not None and tensorflow.cuda and facts.survey.gpus and not facts.installation.ptxas:
         yield Diagnosis("TFG919", "no ptxas on the path and none in nvidia/cuda_nvcc/bin", _install(facts, ""))
+
+
+def _refused(facts: Facts) -> Iterator[tuple[str, str]]:
+    """The variables with flags that TensorFlow refuses, each with why: by their form, or by what it said at its end."""
+    said = facts.tensorflow.error if facts.tensorflow is not None else ""
+    for name in ("XLA_FLAGS", "TF_XLA_FLAGS"):
+        value = " ".join((facts.variable(name)[0] or "").split())
+        if not value:
+            continue
+        if name == "XLA_FLAGS" and (problem := _problem_of_flags(value)):
+            yield name, problem
+        elif "Flag parsing failed" in said and f"usage: {value}" in said:
+            yield name, f"{name} is `{value}`, which TensorFlow cannot read: a flag is unknown, or has no such value"
+        elif f" {name}: " in said or f'"{name}"' in said:
+            yield name, said.rpartition(_ENDED)[2]
 
 
 def _problem_of_flags(value: str) -> str:
@@ -266,8 +321,15 @@ def _pip(facts: Facts) -> str:
     return f"{_python(facts) if facts.installation.executable else 'python'} -m pip"
 
 
-def _install(facts: Facts, version: str) -> str:
+def _with_cuda(facts: Facts, version: str) -> str:
+    """The command that makes of an installation one with CUDA, whatever this machine has."""
+    wrong = [name for name in _SAME_MODULE if name in facts.installation.packages and name != "tensorflow"]
+    remove = f"{_pip(facts)} uninstall -y {' '.join(wrong)} && " if wrong else ""
+    return remove + _install(facts, version, with_cuda=True)
+
+
+def _install(facts: Facts, version: str, *, with_cuda: bool = False) -> str:
     """The command that installs TensorFlow, with CUDA's libraries where there is a card."""
-    extra = "[and-cuda]" if has_card(facts) and (not version or release(version) >= (2, 14)) else ""
+    extra = "[and-cuda]" if (with_cuda or has_card(facts)) and (not version or release(version) >= (2, 14)) else ""
     pinned = f"=={version}.*" if version else ""
     return f'{_pip(facts)} install "tensorflow{extra}{pinned}"'

@@ -3,16 +3,21 @@
 It runs in this package's own Python, which has nvidia-ml-py.
 """
 
-import dataclasses
-import json
-import os
 import sys
-from pathlib import Path
+
+# Python's own library first: a file on PYTHONPATH may have the name of one of its modules.
+_LIBRARY = (f"python{sys.version_info[0]}.{sys.version_info[1]}", "lib-dynload", ".zip")
+sys.path.sort(key=lambda entry: not entry.endswith(_LIBRARY))
+
+import dataclasses  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 sys.path.append(str(Path(__file__).resolve().parents[3]))  # where this package is, also in a checkout
 
-from tflint_gpu.doctor.environment import DEVICE_FILE
-from tflint_gpu.gpu.cards import survey
+from tflint_gpu.doctor.environment import DEVICE_FILE  # noqa: E402
+from tflint_gpu.gpu.cards import survey  # noqa: E402
 
 
 def main() -> None:

@@ -3,14 +3,20 @@
 TensorFlow's own log goes to standard error, where whoever runs this reads it.
 """
 
-from __future__ import annotations
-
-import ctypes
-import json
-import os
 import sys
-from pathlib import Path
-from typing import Any
+
+# Python's own library first: a file on PYTHONPATH may have the name of one of its modules.
+_LIBRARY = (f"python{sys.version_info[0]}.{sys.version_info[1]}", "lib-dynload", ".zip")
+sys.path.sort(key=lambda entry: not entry.endswith(_LIBRARY))
+
+_LOADED_BEFORE = frozenset(sys.modules)  # a program's own folder is looked in only later
+
+import ctypes  # noqa: E402
+import importlib.machinery  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
 # By CUDA's version: the names under which TensorFlow opens CUDA's libraries.
 LIBRARIES = {
@@ -20,6 +26,7 @@ LIBRARIES = {
 }
 
 DRIVER = "libcuda.so.1"
+_PARTS = ("python", "_api", "src", "api", "engine")  # folders that only the real packages have
 
 
 def main() -> None:
@@ -27,12 +34,68 @@ def main() -> None:
     # Another program may print on standard output while it is imported.
     result = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    on_path = _leave_out_shadows()
     facts = _look()
+    folder = sys.argv[1] if len(sys.argv) > 1 else ""
+    entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    facts["shadows"] = [*(_of_pythons([folder], True) if folder else ()), *on_path, *_of_pythons(entries, False)]
     result.write(json.dumps(facts) + "\n")
     result.flush()
 
 
-def _look() -> dict[str, Any]:
+def _leave_out_shadows() -> "list[dict[str, Any]]":
+    """What is found as TensorFlow and is none; its folders are left out, so that the installed one is looked at.
+
+    It is the user's own file, which may be a whole training: it is not run.
+    """
+    shadows = []
+    file = _shadow("tensorflow", sys.path)
+    while file:
+        shadows.append({"name": "tensorflow", "path": file, "is_beside": False})
+        kept = [entry for entry in sys.path if Path(entry or ".").resolve() != _folder_of(file)]
+        file = _shadow("tensorflow", kept) if len(kept) < len(sys.path) else ""
+        sys.path[:] = kept
+    return shadows
+
+
+def _of_pythons(folders: "list[str]", is_beside: bool) -> "list[dict[str, Any]]":
+    """What lies in folders under the name of a module of Python's library that TensorFlow, or what it needs, imports.
+
+    Arguments:
+        is_beside: whether it is the program's folder, where TensorFlow itself is looked for, too.
+    """
+    names = {name.partition(".")[0] for name in sys.modules} - _LOADED_BEFORE - set(sys.builtin_module_names)
+    looked_for = [
+        *(("tensorflow", "keras") if is_beside else ()),
+        *(name for name in sorted(names) if _is_pythons(name)),
+    ]
+    files = [(name, _shadow(name, folders)) for name in looked_for]
+    return [{"name": name, "path": file, "is_beside": is_beside} for name, file in files if file]
+
+
+def _shadow(name: str, folders: "list[str]") -> str:
+    """The file that these folders have for a module; empty for none and for the TensorFlow that is one."""
+    found = importlib.machinery.PathFinder.find_spec(name, folders)
+    if found is None or not found.origin or not Path(found.origin).is_file():
+        return ""
+    inside = list(found.submodule_search_locations or ())
+    is_it = name in ("tensorflow", "keras") and any(Path(folder, kind).is_dir() for folder in inside for kind in _PARTS)
+    return "" if is_it else found.origin
+
+
+def _folder_of(file: str) -> Path:
+    """In which a module was found, which may be a folder itself."""
+    path = Path(file).resolve()
+    return path.parent.parent if path.name == "__init__.py" else path.parent
+
+
+def _is_pythons(name: str) -> bool:
+    home = Path(os.__file__).parent
+    found = importlib.machinery.PathFinder.find_spec(name, [str(home), str(home / "lib-dynload")])
+    return found is not None and bool(found.origin)
+
+
+def _look() -> "dict[str, Any]":
     try:
         import tensorflow as tf
     except BaseException as error:
@@ -68,7 +131,7 @@ def _look() -> dict[str, Any]:
     }
 
 
-def _start() -> int | None:
+def _start() -> "int | None":
     """Start CUDA, as TensorFlow does."""
     try:
         return int(ctypes.CDLL(DRIVER).cuInit(0))
@@ -76,26 +139,27 @@ def _start() -> int | None:
         return None
 
 
-def _names(cuda: str, cudnn: str) -> list[str]:
+def _names(cuda: str, cudnn: str) -> "list[str]":
     names = LIBRARIES.get(cuda.partition(".")[0], "").split()
     return [*names, f"libcudnn.so.{cudnn.partition('.')[0]}"] if names else []
 
 
-def _libraries(names: list[str]) -> list[dict[str, str]]:
+def _libraries(names: "list[str]") -> "list[dict[str, str]]":
     """Ask the loader, in the process in which TensorFlow has opened what it could.
 
     What it has not opened is opened from the wheels, again and again while that gets on: they need each other.
     """
     wheels = {name: _wheel(name) for name in names}
     libraries = {name: _library(name, wheels[name]) for name in names}
-    count = -1
-    while count != (count := sum(not library["error"] for library in libraries.values())):
+    counts = [-2, -1]
+    while counts[-2] != counts[-1]:
         for name in [name for name, library in libraries.items() if library["error"] and library["wheel"]]:
             try:
                 ctypes.CDLL(wheels[name])
                 libraries[name]["error"] = ""
             except OSError as error:
                 libraries[name]["error"] = str(error)
+        counts.append(sum(not library["error"] for library in libraries.values()))
     return list(libraries.values())
 
 
@@ -103,7 +167,7 @@ def _wheel(name: str) -> str:
     return next((str(path) for folder in sys.path for path in Path(folder).glob(f"nvidia/*/lib/{name}")), "")
 
 
-def _library(name: str, wheel: str) -> dict[str, str]:
+def _library(name: str, wheel: str) -> "dict[str, str]":
     try:
         ctypes.CDLL(name)
     except OSError as error:

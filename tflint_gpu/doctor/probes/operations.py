@@ -5,14 +5,11 @@
 Soft placement is off and memory growth on, so that an operation runs on that card or fails.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Callable, Iterator  # noqa: UP035
 
 
 def main() -> None:
@@ -41,7 +38,7 @@ def main() -> None:
         result.flush()
 
 
-def _operations(tf: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _operations(tf: Any) -> "Iterator[tuple[str, Callable[[], Any]]]":
     def lstm() -> Any:
         return tf.keras.layers.LSTM(32)(tf.random.normal((8, 16, 8)))
 
