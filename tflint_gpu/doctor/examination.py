@@ -42,8 +42,8 @@ class Answer:
     @property
     def fatal(self) -> str:
         """What TensorFlow logs before it ends its process by itself; a list of all its flags may follow."""
-        found = _FATAL.search(self.log)
-        return " ".join(found[1].split()) if found else ""
+        match = _FATAL.search(self.log)
+        return " ".join(match[1].split()) if match else ""
 
 
 @dataclass(frozen=True, slots=True)

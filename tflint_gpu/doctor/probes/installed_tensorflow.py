@@ -75,12 +75,12 @@ def _of_pythons(folders: "list[str]", is_beside: bool) -> "list[dict[str, Any]]"
 
 def _shadow(name: str, folders: "list[str]") -> str:
     """The file that these folders have for a module; empty for none and for the TensorFlow that is one."""
-    found = importlib.machinery.PathFinder.find_spec(name, folders)
-    if found is None or not found.origin or not Path(found.origin).is_file():
+    spec = importlib.machinery.PathFinder.find_spec(name, folders)
+    if spec is None or not spec.origin or not Path(spec.origin).is_file():
         return ""
-    inside = list(found.submodule_search_locations or ())
+    inside = list(spec.submodule_search_locations or ())
     is_it = name in ("tensorflow", "keras") and any(Path(folder, kind).is_dir() for folder in inside for kind in _PARTS)
-    return "" if is_it else found.origin
+    return "" if is_it else spec.origin
 
 
 def _folder_of(file: str) -> Path:
@@ -91,8 +91,8 @@ def _folder_of(file: str) -> Path:
 
 def _is_pythons(name: str) -> bool:
     home = Path(os.__file__).parent
-    found = importlib.machinery.PathFinder.find_spec(name, [str(home), str(home / "lib-dynload")])
-    return found is not None and bool(found.origin)
+    spec = importlib.machinery.PathFinder.find_spec(name, [str(home), str(home / "lib-dynload")])
+    return spec is not None and bool(spec.origin)
 
 
 def _look() -> "dict[str, Any]":
