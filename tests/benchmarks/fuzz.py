@@ -21,6 +21,7 @@ import resource
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -163,10 +164,10 @@ def smaller(program: Program, target: str, thorough: bool, kind: str) -> Program
     while changed and time.process_time() < end:
         changed = False
         for name, data in program.items():
-            for shorter in _shorter(data):
+            for less in shorter(data):
                 if time.process_time() > end:
                     break
-                candidate = {**program, name: shorter}
+                candidate = {**program, name: less}
                 if fails(candidate):
                     program, changed = candidate, True
                     break
@@ -175,8 +176,15 @@ def smaller(program: Program, target: str, thorough: bool, kind: str) -> Program
     return program
 
 
-def _shorter(data: bytes):  # type: ignore[no-untyped-def]
-    """Texts with a stretch of statements less, the longest stretches first; of lines, where it is no Python."""
+_PARTS = ("body", "orelse", "finalbody", "decorator_list", "bases", "args", "keywords", "elts", "items")
+
+
+def shorter(data: bytes, parts: tuple[str, ...] = _PARTS) -> Iterator[bytes]:
+    """Texts with a stretch of statements less, the longest stretches first; of lines, where it is no Python.
+
+    Arguments:
+        parts: of the nodes of the tree that are made shorter.
+    """
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError):
@@ -190,7 +198,7 @@ def _shorter(data: bytes):  # type: ignore[no-untyped-def]
     blocks = [
         (node, field)
         for node in ast.walk(tree)
-        for field in ("body", "orelse", "finalbody", "decorator_list", "bases", "args", "keywords", "elts", "items")
+        for field in parts
         if isinstance(getattr(node, field, None), list) and getattr(node, field)
     ]
     for node, field in blocks:
