@@ -97,6 +97,8 @@ OTHERS = {
     "    def call(self, inputs):\n        return tf.matmul(inputs, self.rows)\n",
     "shrinking": "rest = table\nfor i in range(20):\n    rest = rest[1000:]\n@tf.function\ndef step(i):\n    return tf.gather(rest, i)\n",
     "a mean": "mean = table.mean(axis=0)\nds = ids.map(lambda i: tf.cast(i, tf.float32) - mean)\n",
+    "of bytes": "mask = np.ones((1200, 1200), np.uint8)\n@tf.function\ndef step(i):\n    return tf.gather(mask, i)\n",
+    "clipped bytes": "mask = np.clip(np.zeros((1200, 1200), 'uint8'), 0, 9)\n@tf.function\ndef step(i):\n    return tf.gather(mask, i)\n",
     "NumPy alone": "@tf.function\ndef step(x):\n    scale = (table * 2.0).max()\n    return x * scale\n",
 }  # fmt: skip
 
@@ -145,6 +147,12 @@ def test_the_size_and_the_place_of_the_array_are_reported(tmp_path: Path) -> Non
     ]
     assert [(f.severity, f.prediction.kind) for f in told] == [(None, "slowdown")]
     assert [f.notes[0].file.code(f.notes[0].node) for f in told] == [HEAD.splitlines()[2].removeprefix("table = ")]
+
+
+def test_a_type_at_its_place_halves_the_size(tmp_path: Path) -> None:
+    code = "bank = np.zeros((10000, 2000), np.float32)\n@tf.function\ndef step(i):\n    return tf.gather(bank, i)\n"
+    told = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG314"]
+    assert [f.message.partition(",")[2].partition(",")[0] for f in told] == [" an array of 76.3 MiB"]
 
 
 def test_more_than_two_gigabytes_are_an_error(tmp_path: Path) -> None:

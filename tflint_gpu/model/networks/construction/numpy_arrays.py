@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External
-from tflint_gpu.model.networks.construction import arrays
+from tflint_gpu.model.networks.construction import arrays, number_types
 from tflint_gpu.model.networks.construction.arrays import Array
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
@@ -20,25 +20,6 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
-_BYTES = {
-    "bool": 1,
-    "bool_": 1,
-    "int8": 1,
-    "uint8": 1,
-    "float16": 2,
-    "int16": 2,
-    "uint16": 2,
-    "float32": 4,
-    "int32": 4,
-    "uint32": 4,
-    "float64": 8,
-    "int64": 8,
-    "float": 8,
-    "int": 8,
-    "complex64": 8,
-    "double": 8,
-}
-_FLOATS = frozenset(["float16", "float32", "float64", "float", "double"])
 _GENERATORS = frozenset(["numpy.random.default_rng", "numpy.random.RandomState"])
 _DRAWS = {  # what a generator has, by the name that the function of the module has
     "random": "random",
@@ -51,12 +32,7 @@ _DRAWS = {  # what a generator has, by the name that the function of the module 
     "rand": "rand",
     "randn": "randn",
 }
-_OF_CONTENT = frozenset(["numpy.full", "numpy.asarray", "numpy.array"])
-"""The type of what these make is the one of what they are given."""
-_ELEMENT_WISE = frozenset(
-    f"numpy.{name}"
-    for name in "sin cos tan exp log log1p log2 log10 sqrt square abs absolute clip tanh round floor ceil".split()
-)
+_ELEMENT_WISE = frozenset(f"numpy.{name}" for name in number_types.KEEPING | number_types.COMPUTING)
 _COMPUTED = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power)
 
 
@@ -66,7 +42,7 @@ class NumpyArray:
 
     Arguments:
         shape: its lengths, all known.
-        dtype: as NumPy writes it; empty where it is not known.
+        dtype: as NumPy prints it; empty where it is not known.
         origin: where it is made.
     """
 
@@ -77,7 +53,7 @@ class NumpyArray:
     @property
     def bytes(self) -> int:
         """How many it has at least."""
-        return math.prod(self.shape) * _BYTES.get(self.dtype, 1)
+        return math.prod(self.shape) * number_types.BYTES.get(self.dtype, 1)
 
 
 class NumpyArrays:
@@ -152,34 +128,36 @@ class NumpyArrays:
         name = file.name(func) or ""
         if isinstance(func, cst.Attribute) and not name.startswith(("numpy.", "keras.")):
             return self._method(origin, call, func, depth)
-        named = self._named_dtype(file, argument(call, -1, "dtype"), context)
+        short = name.rpartition(".")[2]
+        named = self._named_dtype(origin, call, number_types.position(short))
         if name.startswith("keras.datasets."):
             dtype = "uint8" if name.split(".")[2] in arrays.IMAGE_SETS else ""
             return arrays.called(name, self._arguments(origin, call)), dtype
         if not name.startswith("numpy."):
             return UNKNOWN, ""
         first = self.of(file, call.args[0].value, context, depth) if call.args and not call.args[0].star else None
+        if first is not None and name in _ELEMENT_WISE:
+            return Array(first.shape), number_types.mapped(short, first.dtype) if named is None else named
         if first is not None:
-            if name in _ELEMENT_WISE:
-                return Array(first.shape), first.dtype if first.dtype in _FLOATS else "float64"
-            kept = name.rpartition(".")[2] if name == "numpy.float32" else first.dtype
+            kept = number_types.named(short) or first.dtype
             return arrays.called(name, self._arguments(origin, call, Array(first.shape))), named or kept
-        usual = "" if name in _OF_CONTENT else "float64"
-        return arrays.called(name, self._arguments(origin, call)), named or usual
+        given = self._arguments(origin, call)
+        return arrays.called(name, given), number_types.usual(short, given.positional) if named is None else named
 
     def _method(self, origin: Origin, call: cst.Call, func: cst.Attribute, depth: int) -> tuple[Any, str]:
         """A method of an array, or of a generator of random numbers."""
         file, context, name = origin.file, origin.context, func.attr.value
         if name in _DRAWS and self.inference.must_be(file, func.value, lambda o: o.made_by in _GENERATORS, context):
-            dtype = self._named_dtype(file, argument(call, -1, "dtype"), context)
-            return arrays.called(f"numpy.random.{_DRAWS[name]}", self._arguments(origin, call)), dtype or "float64"
+            drawn = self._named_dtype(origin, call, number_types.position(name, of_generator=True))
+            usual = number_types.usual(name, ()) if drawn is None else drawn
+            return arrays.called(f"numpy.random.{_DRAWS[name]}", self._arguments(origin, call)), usual
         whole = self.of(file, func.value, context, depth) if name in ("astype", "copy", "reshape") else None
         if whole is None:
             return UNKNOWN, ""
         given = self._arguments(origin, call)
         dtype = whole.dtype
         if name == "astype":
-            dtype = self._named_dtype(file, argument(call, 0, "dtype"), context)
+            dtype = self._named_dtype(origin, call, 0) or ""
         return arrays.method(Array(whole.shape), name, given), dtype
 
     def _computed(self, origin: Origin, node: cst.BinaryOperation, depth: int) -> NumpyArray | None:
@@ -192,10 +170,9 @@ class NumpyArrays:
         ]
         if not known:
             return None
-        dtype = max((operand.dtype for operand in known), key=lambda dtype: (dtype in _FLOATS, _BYTES.get(dtype, 1)))
-        halves = isinstance(node.operator, cst.Divide) or any(isinstance(value, float) for value in values)
-        if halves and dtype and dtype not in _FLOATS:
-            dtype = "float64"
+        dtype = reduce(number_types.combined, (operand.dtype for operand in known))
+        if isinstance(node.operator, cst.Divide) or any(isinstance(value, float) for value in values):
+            dtype = number_types.divided(dtype)
         return _array(origin, reduce(arrays.operated, values), dtype)
 
     def _arguments(self, origin: Origin, call: cst.Call, first: Any = UNKNOWN) -> Arguments:
@@ -209,13 +186,15 @@ class NumpyArrays:
             is_whole=not any(arg.star for arg in call.args),
         )
 
-    def _named_dtype(self, file: File, expr: Expression | None, context: Context | None) -> str:
-        """The name of a type; empty where none is given, "?" where it is not known."""
-        if expr is None:
+    def _named_dtype(self, origin: Origin, call: cst.Call, position: int) -> str | None:
+        """The type that a call asks for; None where it asks for none, empty where it is not known."""
+        if any(arg.star for arg in call.args):
             return ""
-        value = self.constants.of(file, expr, context)
-        name = value if isinstance(value, str) else (dotted_name(expr) or "").rpartition(".")[2]
-        return name if name in _BYTES else "?"
+        expr = argument(call, position, "dtype")
+        if expr is None:
+            return None
+        value = self.constants.of(origin.file, expr, origin.context)
+        return number_types.named(value if isinstance(value, str) else (dotted_name(expr) or "").rpartition(".")[2])
 
     def _key(self, origin: Origin, node: cst.Subscript) -> Any:
         keys = tuple(self._one_key(origin, element.slice) for element in node.slice)
