@@ -51,7 +51,30 @@ EFFECTS = {
     "item of a method's argument": "class Agent(tf.Module):\n    @tf.function\n    def step(self, state):\n"
     "        state[0] = 1.0\n        return state",
 }
+READ = "debug = load_settings()\n" + STEP + "    y = x * 2\n"
+EFFECTS |= {
+    "print before a value is read": READ + "    print('y', y)\n    return y.numpy()",
+    "print beside a branch that reads a value": READ
+    + "    if debug:\n        y.numpy()\n    print('y', y)\n    return y",
+    "print after a loop that reads values": READ
+    + "    for z in debug:\n        (y + z).numpy()\n    print(y)\n    return y",
+    "print after a value that is tried": READ
+    + "    try:\n        y.numpy()\n    except AttributeError:\n        pass\n"
+    "    print('y', y)\n    return y",
+    "print after a value that was made before": "table = tf.constant(3)\n"
+    + STEP
+    + "    n = table.numpy()\n    print(x)\n    return x * n",
+    "print in what another read follows": "def show(x):\n    print(x)\n" + READ + "    show(y)\n    return y.numpy()",
+}
 NO_EFFECTS = {
+    "print behind a value in its branch": READ
+    + "    if debug:\n        v = y[0].numpy()\n        print('v', v)\n    return y",
+    "print of a value": READ + "    print(y.numpy())\n    return y",
+    "print under a test of a value": READ + "    if y.numpy() > 3:\n        print('large')\n    return y",
+    "list behind a value": "seen = []\n" + READ + "    mean = tf.reduce_mean(y).item()\n    for _ in range(3):\n"
+    "        seen.append(mean)\n    return y",
+    "print in a helper behind a value": "def draw(image):\n    print(image.shape)\ndef show(batch):\n    first = batch['x'][0].numpy()\n"
+    "    draw(first)\n@tf.function\ndef step(batch):\n    if debug:\n        show(batch)\n    return batch['x'] * 2",
     "tf.print": STEP + "    tf.print('loss', x)\n    return x",
     "a print of TensorFlow's own by name": "from tensorflow import print\n" + STEP + "    print(x)\n    return x",
     "print about tracing": STEP + "    print('Tracing step')\n    return x",

@@ -51,6 +51,14 @@ KEPT = {  # the row of the append, below HEAD
         "    optimizer.apply_gradients(zip(grads, model.trainable_variables))\n    losses.append(loss)\n",
         6,
     ),
+    "a name that is bound again": (
+        "for x, y in dataset:\n    value = x\n    value = step(x, y)\n    losses.append(value)\n    value = value.numpy()\n",
+        4,
+    ),
+    "a name that one branch binds": (
+        "for x, y in dataset:\n    value = step(x, y)\n    if quick:\n        value = value.numpy()\n    losses.append(value)\n",
+        5,
+    ),
     "by +=": ("for x, y in dataset:\n    losses += [step(x, y)]\n", 2),
     "while": ("it = iter(dataset)\nn = 0\nwhile n < 999:\n    losses.append(step(*next(it)))\n    n += 1\n", 4),
 }
@@ -94,6 +102,13 @@ KEPT |= {
     ),
 }
 FINE = {
+    "a name that holds a number by then": (
+        "mean = tf.keras.metrics.Mean()\nfor x, y in dataset:\n    loss = step(x, y)\n    mean.update_state(loss)\n"
+        "    loss = mean.result().numpy()\n    losses.append(loss)\n"
+    ),
+    "made of a name that holds a number by then": (
+        "for x, y in dataset:\n    loss = step(x, y)\n    loss = float(loss)\n    doubled = loss * 2\n    losses.append(doubled)\n"
+    ),
     "a list of a function that a loop calls for each epoch": (
         "def epoch():\n    kept = []\n    for x, y in dataset:\n        kept.append(step(x, y))\n    return kept\n"
         "def train():\n    for _ in range(9):\n        print(len(epoch()))\ntrain()\n"

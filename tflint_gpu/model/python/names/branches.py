@@ -27,6 +27,8 @@ _DECIDING = frozenset(
     ]
 )
 DEFINING = frozenset([cst.FunctionDef, cst.ClassDef])
+# What may be passed without all that is in it having run, besides what holds a test.
+_PASSED_BY = (cst.For, cst.Lambda, cst.BaseComp, cst.Try, cst.ExceptHandler, cst.MatchCase, *DEFINING)
 
 
 class Branches:
@@ -45,6 +47,22 @@ class Branches:
             elif parent.__class__ in DEFINING:
                 return
             child = parent
+
+    def precedes(self, first: Node, node: Node) -> bool:
+        """Whether one place has always run, and raised nothing, where another of the same function does."""
+        tree = self.tree
+        if tree.order[first] >= tree.order[node] and not tree.within(first, node):
+            return False
+        child = first
+        for parent in tree.ancestors(first):
+            if isinstance(parent, cst.FunctionDef):
+                break
+            is_first = isinstance(parent, cst.For) and child is parent.iter
+            if isinstance(parent, _PASSED_BY) and not is_first and not tree.within(node, child):
+                return False
+            child = parent
+        decided = {(test, holds) for test, holds, _ in self.around(node)}
+        return all((test, holds) in decided for test, holds, _ in self.around(first))
 
     def _tests(self, parent: Node, child: Node) -> Iterator[tuple[Expression, bool, bool]]:
         """Those of `around` in one node."""

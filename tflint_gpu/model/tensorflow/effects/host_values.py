@@ -10,8 +10,10 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, iterable, method_name
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS, RUNNING_METHODS
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
@@ -82,6 +84,30 @@ class HostValues(Analysis):
                 traced, value.node
             ):
                 yield value
+
+    def raise_before(self, traced: Traced, node: Node) -> bool:
+        """Whether a value that a symbolic tensor lacks is read on every way to a place: tracing never gets there."""
+        sites = [(traced.file, node), *((step.file, step.node) for step in traced.path)]
+        return any(
+            self._is_symbolic(traced if index == 0 else None, file, read.func.value)
+            for index, (file, place) in enumerate(sites)
+            for read in file.calls_in.get(file.tree.function(place), ())
+            if method_name(read) in _READING and not read.args and isinstance(read.func, cst.Attribute)
+            if file.branches.precedes(read, place)
+        )
+
+    def _is_symbolic(self, traced: Traced | None, file: File, owner: Expression) -> bool:
+        """Whether what a value is read of is a tensor of traced code, and none that was made before."""
+        if traced is not None and traced.trace is not None and traced.trace.holds_tensor(owner):
+            return True
+        root = owner
+        while isinstance(root, cst.Attribute | cst.Subscript | cst.Call):
+            root = root.func if isinstance(root, cst.Call) else root.value
+        if not isinstance(root, cst.Name) or root.value == "self":
+            return isinstance(owner, cst.Call)
+        bindings = file.flow.lookup(root.value, root)
+        function = file.tree.function(root)
+        return bool(bindings) and all(_is_computed_in(file, function, binding) for binding in bindings)
 
     # What must be traced, and how.
 
@@ -188,6 +214,13 @@ class HostValues(Analysis):
         if isinstance(node, cst.Subscript):
             return self.inference.must_be(origin.file, node.value, lambda o: self._is_one(traced, o), origin.context)
         return isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Add | cst.Multiply)
+
+
+def _is_computed_in(file: File, function: Node | None, binding: Binding) -> bool:
+    """Whether a function's own name has what the function is given or computes, not what it only looks up."""
+    if isinstance(binding.node, cst.Param):
+        return any(node is function for node in file.tree.ancestors(binding.node))
+    return file.tree.function(binding.node) is function and dotted_name(binding.value) is None
 
 
 _WORDS: dict[type[Node], str] = {cst.If: "if", cst.While: "while", cst.IfExp: "if", cst.Assert: "assert"}

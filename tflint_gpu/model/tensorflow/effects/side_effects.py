@@ -20,6 +20,7 @@ from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 
 EffectKind = Literal["print", "shape", "open", "container", "name", "argument"]
@@ -58,6 +59,7 @@ class SideEffects(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.code = model.once(TracedCode)
+        self.values = model.once(HostValues)
         self._written: dict[File, dict[Node | None, list[cst.Subscript]]] = {}
 
     @cached_property
@@ -70,6 +72,8 @@ class SideEffects(Analysis):
         groups: dict[tuple[Node, str], list[SideEffect]] = {}
         for traced in functions:
             for effect in sorted(self._of(traced), key=lambda candidate: candidate.kind == "shape"):
+                if self.values.raise_before(traced, effect.node):
+                    continue
                 kind = "print" if effect.kind == "shape" else effect.kind
                 groups.setdefault((traced.function.node, kind), []).append(effect)
         return list(groups.values())

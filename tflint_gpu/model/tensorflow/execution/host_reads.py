@@ -166,7 +166,7 @@ class HostReads(Analysis):
         if expr in results.sources:
             return True
         if isinstance(expr, cst.Name):
-            return expr.value in results.names and results.file.name(expr) is None
+            return results.holds(expr) and results.file.name(expr) is None
         if isinstance(expr, cst.Subscript):
             return self.is_result(expr.value, results)
         if isinstance(expr, cst.BinaryOperation):

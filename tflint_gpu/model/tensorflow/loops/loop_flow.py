@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import children, names_in, walk
+from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import (
     Expression,
     FunctionNode,
@@ -38,24 +40,34 @@ class IterationFlow:
         self.sources = sources
         self.ends = ends
         self.names: set[str] = set()
-        self._moves = moves = list(_moves(file, loop))
-        for _ in range(len(moves) + 1):
-            reached = {name for name, values in moves if name not in self.names and any(map(self.holds, values))}
-            if not reached:
-                break
-            self.names |= reached
+        self._bound = set[Binding]()
+        self._filled = set[str]()
+        self._moves = list(_moves(file, loop))
+        left = self._moves
+        while reached := {move for move in left if any(map(self.holds, move.values))}:
+            left = [move for move in left if move not in reached]
+            self.names |= {move.name for move in reached}
+            self._bound |= {move.binding for move in reached if move.binding is not None}
+            self._filled |= {move.name for move in reached if move.binding is None}
 
     def holds(self, expr: Node) -> bool:
-        """Whether an expression mentions a source, or a name that holds what one gave."""
+        """Whether an expression mentions a source, or a name that holds there what one gave."""
         stack = [expr]
         while stack:
             node = stack.pop()
             if node in self.ends:
                 continue
-            if node in self.sources or (isinstance(node, cst.Name) and node.value in self.names):
+            if node in self.sources or (isinstance(node, cst.Name) and self._is_held(node)):
                 return True
             stack.extend(children(node))
         return False
+
+    def _is_held(self, use: cst.Name) -> bool:
+        """Whether one of the bindings that reach a name holds it: `loss = loss.numpy()` ends that."""
+        if use.value not in self.names or use.value in self._filled:
+            return use.value in self.names
+        bindings = self.file.flow.lookup(use.value, use)
+        return not bindings or any(binding in self._bound for binding in bindings)
 
     def comes_back(self, expr: Node, seen: frozenset[Node] = frozenset()) -> bool:
         """Whether an expression may hold what a source gave in an earlier iteration: not what is bound in this one."""
@@ -69,28 +81,41 @@ class IterationFlow:
             bound = self.file.flow.lookup(node.value, node)
             if not bound or not all(tree.within(b.node, self.loop) and tree.order[b.node] < here for b in bound):
                 return True
-            made = (v for name, values in self._moves if name == node.value for v in values if tree.order[v] < here)
+            made = (v for move in self._moves if move.name == node.value for v in move.values if tree.order[v] < here)
             if any(self.comes_back(v, seen | {node}) for v in made if not tree.within(node, v)):
                 return True
         return False
 
 
-def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[tuple[str, list[Node]]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Move:
+    """What an iteration puts into a name.
+
+    Arguments:
+        binding: what gives the name its value; None where it goes into what the name has.
+    """
+
+    name: str
+    values: tuple[Node, ...]
+    binding: Binding | None = None
+
+
+def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[_Move]:
     """What an iteration puts into each name: by assignment, into a container, by a method of it."""
     tree = file.tree
     scope = tree.scopes.get(loop) or tree.scope(loop)
     for bindings in scope.bindings.values():
         for binding in bindings:
             if binding.value is not None and binding.node is not loop and tree.within(binding.node, loop):
-                yield binding.name, [binding.value]
+                yield _Move(binding.name, (binding.value,), binding if binding.kind != "augment" else None)
     for target, value in tree.item_assignments:
         name = root_name(target.value)
         if name is not None and tree.within(target, loop):
-            yield name, [target, *([value] if value is not None else [])]
+            yield _Move(name, (target, *(() if value is None else (value,))))
     for call in file.calls_below.get(loop, ()):
         name = root_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
         if name is not None and name != "self" and file.name(call.func) is None:
-            yield name, [arg.value for arg in call.args]
+            yield _Move(name, tuple(arg.value for arg in call.args))
 
 
 def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
