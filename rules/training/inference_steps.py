@@ -37,6 +37,7 @@ from tflint_gpu.model import (
     TracedCode,
     Training,
     TrainingSteps,
+    TryOuts,
     argument,
     called_model,
     displayed,
@@ -107,6 +108,7 @@ class InferenceSteps(Analysis):
         self.repetitions = model.once(Repetitions)
         self.numbers = model.once(LoopNumbers)
         self.traced_code = model.once(TracedCode)
+        self.try_outs = model.once(TryOuts)
 
     @cached_property
     def eager(self) -> list[InferenceStep]:
@@ -176,13 +178,20 @@ class InferenceSteps(Analysis):
             return False
         if has_size_of_iteration(file, loop, run.entry):
             return False
-        return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
+        if not self._has_values(file, loop, run) or self._is_meant(file, loop, run):
+            return False
+        return not self.try_outs.is_untrained(RunSite(file, loop), run.file, called_model(run.call), run.context)
 
     def _is_in_step(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a training step that the loop runs eagerly is in the same function: it is traced with that one.
 
         An agent that acts in the loop that holds the tape is no part of the step: the host needs its answer before.
         """
+        calls = file.calls_below.get(loop, ())
+        if self.steps.are_prepared_by(file, loop) and not self._is_read(
+            run, loop, [c for c in calls if c is not run.call]
+        ):
+            return True
         function = run.file.tree.function(run.call)
         return any(
             step.file is run.file

@@ -99,7 +99,25 @@ SELF_TESTS = {
     + "class Net(tf.keras.Model):\n    def call(self, x):\n        return x\n"
     + "if __name__ == '__main__':\n    Net().predict(load())\n",
 }
+BUILDS = HEAD + (
+    "def show(features, kind=None):\n    net = Decoder()\n    print(net.predict(features).shape)\n"
+    "    if kind == 'h5':\n        print(tf.keras.models.load_model('net.h5').predict(features))\n    return net\n"
+    "class Decoder(tf.keras.Model):\n    def call(self, x):\n        return x[0]\n"
+    "if __name__ == '__main__':\n    features = [tf.random.uniform((1, 8, 8, 3)), tf.zeros((1, 4, 4, 3))]\n    show(features, 'h5')\n"
+)
+SELF_TESTS |= {
+    "predicts in a function": BUILDS,
+    "predicts again and again in a function, made-up lists": BUILDS.replace(
+        "    show(", "    for n in range(9):\n        show("
+    ),
+}
 MAIN_PROGRAMS = {
+    "predicts in a function, with trained weights": BUILDS.replace(
+        "Decoder()\n", "Decoder()\n    net.load_weights('w')\n"
+    ),
+    "predicts in a function that a loop runs": BUILDS.replace(
+        "    show(features", "    for path in paths:\n        show(read(path)"
+    ),
     "trains on data": MAIN + "    model.compile(loss='mse')\n    model.fit(*load())\n",
     "predicts with trained weights": MAIN + "    model.load_weights('w.h5')\n    model.predict(read('cat.png'))\n",
     "predicts many pictures": MAIN + "    for path in paths:\n        model.predict(read(path))\n",

@@ -114,7 +114,32 @@ EAGER = {  # the row of the call, below HEAD
         8,
     ),
 }
+STEP = (
+    "critic = tf.keras.Sequential([tf.keras.layers.Dense(1)])\noptimizer = tf.keras.optimizers.SGD()\n"
+    "def step(real):\n    fakes = []\n    for _ in range(12):\n        noise = tf.random.normal((4, 10))\n"
+    "        fakes.append(model(noise))\n    with tf.GradientTape() as tape:\n"
+    "        loss = tf.reduce_mean(critic(tf.concat([real, *fakes], 0)))\n"
+    "    optimizer.apply_gradients(zip(tape.gradient(loss, critic.trainable_variables), critic.trainable_variables))\n"
+    "for real in tf.data.Dataset.from_tensor_slices(rows).batch(9):\n    step(real)\n"
+)
+TRIED = (
+    "class Net(tf.keras.Model):\n    def call(self, x):\n        return x\n"
+    "def look():\n    net = Net()\n    for path in open('names'):\n        frame = cv2.imread(path)\n"
+    "        print(np.array(net(frame[None])))\nif __name__ == '__main__':\n    look()\n"
+)
+EAGER |= {
+    "in a step that reads the answers": (STEP.replace("model(noise)", "model(noise).numpy()"), 7),
+    "by a program that trains its model before": (
+        TRIED.replace("    net = Net()\n", "").replace(
+            "    look()", "    net = Net()\n    net.compile(loss='mse')\n    net.fit(a, b)\n    look()"
+        ),
+        7,
+    ),
+}
 QUIET = {
+    "what a step computes before its tape": STEP,
+    "what was traced when it was saved": "net = tf.keras.models.load_model('exported/faces')\nwhile True:\n"
+    "    frame = cv2.VideoCapture(0).read()[1]\n    print(net(frame[None]))\n",
     "an exported function by a flag, timed for both": (
         "class Rows:\n    def find(self, row):\n        return sorted(row)\n"
         "class Index:\n    def __init__(self, net, exported=False):\n"
@@ -294,6 +319,13 @@ def test_models_called_in_a_loop_are_found(case: tuple[str, int], tmp_path: Path
 @_table(QUIET)  # type: ignore[arg-type]
 def test_others_are_not_found(case: str, tmp_path: Path) -> None:
     assert rows(case, tmp_path) == []
+
+
+def test_a_module_that_tries_itself_out(tmp_path: Path) -> None:
+    """Its model has the weights that were drawn for it; one that has learned something is another matter."""
+    head = HEAD.rpartition("model = ")[0]
+    assert "TFG214" not in codes(head + TRIED, tmp_path)
+    assert "TFG214" in codes(head + TRIED.replace("Net()\n", "Net()\n    net.load_weights('w')\n", 1), tmp_path)
 
 
 def test_a_loop_over_a_dataset_is_another_finding(tmp_path: Path) -> None:

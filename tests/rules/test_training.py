@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -602,7 +603,50 @@ FORWARD = {
     "rows that stand for data": "for u in tf.data.Dataset.from_tensor_slices(np.zeros((64, 8))).batch(16):\n"
     "    print(model(u, training=False))",
 }
+CROPS = """
+teacher = keras.Sequential([keras.layers.Dense(1)])
+def step(x, crops):
+    wanted = []
+    for crop in crops:
+        wanted.append(teacher(crop, training=False))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) - tf.add_n(wanted))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+for x, y in dataset.batch(4):
+    step(x, cut(x))
+"""
+TRIED = """
+class Net(keras.Model):
+    def call(self, x):
+        return x
+def look(rows):
+    net = Net()
+    for row, wanted in rows:
+        print(net(row), wanted)
+if __name__ == "__main__":
+    import json
+    look(json.load(open("rows.json")))
+"""
+FORWARD |= {
+    "a main block that restores what it runs": TRIED.replace("net = Net()", "net = Net()\n    net.load_weights('w')"),
+    "a main block with weights from elsewhere": TRIED.replace("return x", "return x + self.part(x)").replace(
+        "def call", "def build(self, shape):\n        self.part = keras.applications.VGG16()\n    def call"
+    ),
+    "a model from the file of Keras 2": "net = keras.models.load_model('net.h5')\nfor x, y in dataset.batch(4):\n    print(net(x))",
+    "a class of the program's own out of a folder": "class Net(keras.Model):\n    def call(self, x):\n        return x\n"
+    "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
+}
 NOT_FORWARD = {
+    "what a step computes before its tape": CROPS,
+    "what a step computes before its tape, by a function": CROPS.replace(
+        "    wanted = []\n", "    wanted = targets(crops)\n"
+    )
+    .replace("    for crop in crops:\n        wanted.append(teacher(crop, training=False))\n", "")
+    .replace("def step", "def targets(crops):\n    return [teacher(c) for c in tuple(crops)]\ndef step"),
+    "a module that tries itself out": TRIED,
+    "a module that tries itself out, in its main block": "def net():\n    return keras.Sequential([keras.layers.Dense(1)])\n"
+    "if __name__ == '__main__':\n    made = net()\n    for row in pictures:\n        made(row)\n",
+    "what was traced when it was saved": "net = keras.models.load_model('saved/net')\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "slices in a traced function": "@tf.function\ndef scores(rows):\n    outs = []\n"
     "    for k in range(0, 640, 64):\n        outs.append(model(rows[k:k + 64]))\n    return tf.concat(outs, 0)\n"
     "scores(np.zeros((640, 2)))\n",
@@ -757,6 +801,12 @@ def test_traced_step_is_not_found(code: str, tmp_path: Path) -> None:
 def test_eager_validation_is_found(code: str, tmp_path: Path) -> None:
     """Protects recall of TFG207."""
     assert codes(HEAD + code, tmp_path) == ["TFG207"]
+
+
+def test_a_loop_after_the_steps_of_an_epoch_is_no_part_of_them(tmp_path: Path) -> None:
+    steps = "def epoch(rows):\n    for x, y in rows:\n" + textwrap.indent(STEP, "    ")
+    code = steps + "    for x in keep:\n        print(model(x))\nwhile True:\n    epoch(load())\n"
+    assert codes(HEAD + code, tmp_path) == ["TFG202", "TFG207"]
 
 
 @_table(NOT_FORWARD)

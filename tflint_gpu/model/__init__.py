@@ -189,6 +189,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
     from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
     from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+    from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
     from tflint_gpu.model.tensorflow.types.rows import Rows
@@ -295,6 +296,7 @@ _NAMES = {
     "tensorflow.tracing.tracing": "Tracing",
     "tensorflow.training.compilations": "Compilations",
     "tensorflow.training.training": "TAPES Training UPDATES",
+    "tensorflow.training.try_outs": "TryOuts",
     "tensorflow.types.guards": "Guards",
     "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
     "tensorflow.types.rows": "Rows",

@@ -14,9 +14,12 @@ from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, iterable, method_name
+from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.loop_flow import names_of
+from tflint_gpu.model.tensorflow.loops.yielded_numbers import counts
 from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import Training
@@ -140,7 +143,7 @@ class ExecutionContexts(Analysis):
             return "episodes"
         if self._reads_frames(file, loop):
             return "frames"
-        if self.training.runs_epochs(file, loop):
+        if self.training.runs_epochs(file, loop) and self._may_count(file, loop):
             return "epochs"
         if data is not None and any(chain.certain for chain in self.data.pipelines.iterated(file, data)):
             return "dataset"
@@ -152,6 +155,17 @@ class ExecutionContexts(Analysis):
         if data is None:
             return "a condition"
         return "numbers" if self.data.counts(file, data) else "elements"
+
+    def _may_count(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop may run epochs: no data goes by, but numbers, or what is called an epoch."""
+        data = iterable(loop)
+        if data is None or any("epoch" in name.lower() for name in names_of(loop)):
+            return True
+        return self.inference.must_be(file, data, self._is_counter)
+
+    def _is_counter(self, origin: Origin) -> bool:
+        """`range(n)`, `enumerate(range(n))`: no list of numbers, such as rates that are tried."""
+        return origin.call is not None and any(counts(self.inference, origin, path) for path in ((), (1,)))
 
     def _reads_frames(self, file: File, loop: LoopNode) -> bool:
         return any(

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import loops_around
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -25,9 +25,12 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
+from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.rows import Rows
 
+_RESTORERS = frozenset(["keras.models.load_model", "keras.saving.load_model"])
+_MODEL_FILES = (".keras", ".h5", ".hdf5")
 _METRIC_METHODS = frozenset(["update_state", "result"])
 
 
@@ -64,6 +67,7 @@ class ForwardPasses(Analysis):
         self.data = model.once(LoopData)
         self.rows = model.once(Rows)
         self.construction = model.once(Construction)
+        self.try_outs = model.once(TryOuts)
 
     @cached_property
     def eager(self) -> list[EagerForward]:
@@ -81,12 +85,18 @@ class ForwardPasses(Analysis):
             if self.construction.builds(file, loop):
                 continue
             for run in self.invocations.eager(file, loop, batches):
-                if self._is_forward(run, file, loop, batches) and self.loops.is_eager(run):
+                if self._is_forward(run, file, loop, batches) and self._counts(run, file, loop, batches):
                     innermost[run.call] = loop
                     kept = EagerForward(run.file, run.call, file, loop, self._use(run), self.shown_by(run), run.path)
                     forwards.setdefault(loop, kept)
                     break
         return [forward for forward in forwards.values() if innermost[forward.call] is forward.loop]
+
+    def _counts(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
+        """Whether a model runs eagerly for results that somebody waits for, and not as a part of a training step."""
+        if not self.loops.is_eager(run) or (not batches.is_certain and self.steps.are_prepared_by(file, loop)):
+            return False
+        return not self.try_outs.is_untrained(RunSite(file, loop), run.file, called_model(run.call), run.context)
 
     def may_run_model(self, file: File, loop: LoopNode) -> bool:
         """Whether something in a loop is called with arguments that may be a model, or a function that calls one."""
@@ -192,7 +202,7 @@ class ForwardPasses(Analysis):
             if assignment.target.attr.value in ("call", "__call__"):
                 return True
         models = self.inference.of(run.file, called_model(run.call), run.context)
-        if any(map(self._holds_loaded, models)):
+        if any(self._holds_loaded(origin) or self._is_revived(origin) for origin in models):
             return True
         method = self._method_of(run)
         if method is None:
@@ -209,6 +219,17 @@ class ForwardPasses(Analysis):
         call = origin.call
         file = origin.file
         return call is not None and any(file.tree.within(loaded, call) for loaded in file.calls("tensorflow_hub.*"))
+
+    def _is_revived(self, origin: Origin) -> bool:
+        """Whether a model comes out of the folder of a SavedModel, which Keras 2 reads.
+
+        Of a class of the program's own it has what was traced when it was saved, unless that class is handed over.
+        """
+        call = origin.call
+        if call is None or origin.made_by not in _RESTORERS or argument(call, 1, "custom_objects") is not None:
+            return False
+        path = self.constants.of(origin.file, argument(call, 0, "filepath"), origin.context)
+        return isinstance(path, str) and not path.endswith(_MODEL_FILES)
 
     def _takes_gradients_itself(self, run: Invocation) -> bool:
         method = self._method_of(run)

@@ -10,21 +10,21 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import loops_around
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Node, asks_for_main, method_name
-from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, asks_for_main, displayed, method_name
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS, RUNNING_METHODS
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
 _IMPORTS = regex(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
-_RESTORING = frozenset(["load_weights", "load_model", "restore", "load"])
 _MADE_UP = regex(r"(?:tf|numpy)\.(?:random\.\w+|ones|zeros|ones_like|zeros_like)|numpy\.random\.\w+\.\w+")
 _UPDATING = ("apply_gradients", "minimize")
 
@@ -58,6 +58,7 @@ class Program(Analysis):
         self.training = model.once(Training)
         self.runtime = model.once(Runtime)
         self.invocations = model.once(Invocations)
+        self.try_outs = model.once(TryOuts)
 
     @cached_property
     def imports_tensorflow(self) -> bool:
@@ -106,39 +107,39 @@ class Program(Analysis):
             if node is None or self._runs_elsewhere(file, call):
                 continue
             place = node if file is self.file else self._own_call(invocation).func
-            first = self._first(place, file, node, call, invocation.entry)
+            first = self._first(place, file, node, call, invocation.entry, invocation.context)
             if method_name(call) not in FORWARD_METHODS:
                 return first, keeps
             weaker = weaker or first
         return weaker, keeps
 
-    def _first(self, place: Node, file: File, node: Node, call: cst.Call, entry: cst.Call) -> FirstTraining:
+    def _first(
+        self, place: Node, file: File, node: Node, call: cst.Call, entry: cst.Call, context: Context | None = None
+    ) -> FirstTraining:
         above = self.file.tree.ancestors(entry)
         main = next((block for block in above if isinstance(block, cst.If) and asks_for_main(block.test)), None)
-        is_self_test = main is not None and file is self.file and self._tries_out(call, main)
+        is_self_test = main is not None and file is self.file and self._tries_out(call, main, context)
         return FirstTraining(place, file, node, entry, main, is_self_test)
 
-    def _tries_out(self, call: cst.Call, main: cst.If) -> bool:
-        """Whether the block runs what the file makes for others: predicts once, or trains on made-up numbers."""
-        file, method = self.file, method_name(call)
+    def _tries_out(self, call: cst.Call, main: cst.If, context: Context | None) -> bool:
+        """Whether a main block runs what the file makes for others: on made-up numbers, or itself predicts once."""
+        file, predicts = self.file, method_name(call) in FORWARD_METHODS
         model = self.kinds.receiver(file, call, *RUNNING_METHODS)
-        if model is None or not file.tree.within(call, main):
+        if model is None or not self.try_outs.is_fresh(RunSite(file, call), file, model, context):
             return False
-        is_once = method in FORWARD_METHODS and not any(loops_around(file, call))
-        data = call.args[:1] if method in FORWARD_METHODS else call.args[:2]
-        is_made_up = bool(data) and all(self.inference.must_be(file, arg.value, _is_made_up) for arg in data)
-        restored = any(
-            method_name(other) in _RESTORING and file.tree.within(other, main) for other in file.calls_in.get(None, ())
-        )
-        return (is_once or is_made_up) and not restored and self.inference.must_be(file, model, self._is_own)
+        is_once = predicts and file.tree.within(call, main) and not any(loops_around(file, call))
+        data = call.args[: 1 if predicts else 2]
+        return is_once or (bool(data) and all(self._is_made_up(file, arg.value, context) for arg in data))
 
-    def _is_own(self, origin: Origin) -> bool:
-        """Whether a model is of a class of the file, or made by a function of it."""
-        cls = self.inference.instance_class(origin)
-        if cls is not None:
-            return cls.file is self.file
-        is_loaded = (origin.made_by or "").rpartition(".")[2] in _RESTORING
-        return origin.file is self.file and self.file.tree.function(origin.node) is not None and not is_loaded
+    def _is_made_up(self, file: File, expr: Expression, context: Context | None) -> bool:
+        return self.inference.must_be(file, expr, self._is_drawn, context)
+
+    def _is_drawn(self, origin: Origin) -> bool:
+        """Whether a value is of numbers that nobody measured, or a list of such values."""
+        node = origin.node
+        if isinstance(node, cst.Tuple | cst.List) and node.elements and not origin.access_path:
+            return all(self._is_made_up(origin.file, part, origin.context) for part in displayed(node))
+        return origin.made_by is not None and _MADE_UP.fullmatch(origin.made_by) is not None
 
     def _trains_at_top_level(self) -> FirstTraining | None:
         """The first training among the module's own statements: the place that a user would point at."""
@@ -181,10 +182,6 @@ class Program(Analysis):
         call = invocation.call if invocation.file is self.file or not own else own[-1]
         assert isinstance(call, cst.Call)
         return call
-
-
-def _is_made_up(origin: Origin) -> bool:
-    return origin.made_by is not None and _MADE_UP.fullmatch(origin.made_by) is not None
 
 
 def _sets_up_tpus(data: bytes) -> bool:

@@ -11,6 +11,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -22,7 +23,7 @@ from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read, taken
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
-from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow
+from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow, is_occasional
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
 
@@ -75,6 +76,21 @@ class TrainingSteps(Analysis):
         for step in innermost.values():  # one finding for all tapes of a function: they are traced together
             steps.setdefault((step.loop, step.functions[-1].node if step.functions else None), step)
         return list(steps.values())
+
+    def are_prepared_by(self, file: File, loop: LoopNode) -> bool:
+        """Whether every training step runs a loop before its tape: what the loop computes is traced with the step."""
+        return EveryWay(self.inference, self._is_before_tape).holds(RunSite(file, loop))
+
+    def _is_before_tape(self, site: RunSite) -> bool | None:
+        """Whether a place comes before a tape, in the same function and inside of the loop of the steps, if any."""
+        tree, function = site.file.tree, site.function
+        for tape in site.file.calls(*TAPES):
+            if tree.function(tape) is not function or tree.within(tape, site.node):
+                continue
+            step = next(loops_around(site.file, tape), function)
+            if step is not None and tree.within(site.node, step) and tree.order[site.node] < tree.order[tape]:
+                return not is_occasional(site.file, site.node, step)
+        return None if function is not None else False
 
     def _is_step(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether weights are updated, by `minimize` or with the gradients of a tape in the block of no other."""
