@@ -54,11 +54,31 @@ _OPERATIONS = {
     "experimental autotune": ".map(lambda x, y: (x + 1.0, y), num_parallel_calls=tf.data.experimental.AUTOTUNE)",
     "autotune prefetch": ".prefetch(tf.data.experimental.AUTOTUNE)",
 }
+# Orders of operations about which some rule has something to say.
+_PATTERNS: dict[str, tuple[str, ...]] = {
+    "any": (),
+    "noise cached": ("noise", "cache", "shuffle all", "batch"),
+    "order cached": ("shuffle all", "cache", "batch"),
+    "batches mixed": ("batch", "shuffle"),
+    "batches cached and mixed": ("batch", "cache", "shuffle"),
+    "noise": ("shuffle", "noise", "batch", "prefetch"),
+    "samples": ("shuffle",),
+    "samples mapped": ("cast", "shuffle all"),
+    "scaled": ("batch", "prefetch size"),
+    "scaled buffer": ("shuffle scaled", "large batch", "prefetch scaled"),
+    "mapped rows": ("named map", "large batch"),
+    "mapped": ("cast", "batch", "prefetch"),
+    "early": ("prefetch", "named map", "batch"),
+    "to device": ("batch", "to device"),
+    "to device first": ("to device", "batch"),
+    "fused": ("shuffle and repeat", "map and batch"),
+    "dropped": ("map", "drop", "shuffle"),
+}
 _SOURCES = {
     "slices": "tf.data.Dataset.from_tensor_slices((inputs, targets))",
     "generator": "tf.data.Dataset.from_generator(stream, output_signature=(tf.TensorSpec((6,), tf.float32), tf.TensorSpec((1,), tf.float32)))",
     "zip": "tf.data.Dataset.zip((tf.data.Dataset.from_tensor_slices(inputs), tf.data.Dataset.from_tensor_slices(targets)))",
-    "torn": "tf.data.Dataset.zip((tf.data.Dataset.from_tensor_slices(inputs).shuffle(24, seed=1), tf.data.Dataset.from_tensor_slices(targets).shuffle(24, seed=1)))",
+    "torn": "tf.data.Dataset.zip((tf.data.Dataset.from_tensor_slices(inputs).shuffle(24), tf.data.Dataset.from_tensor_slices(targets).shuffle(24)))",
     "range": "tf.data.Dataset.range(24).map(lambda n: (tf.fill([6], tf.cast(n, tf.float32)), [tf.cast(n, tf.float32)]))",
     "tensors": "tf.data.Dataset.from_tensors((inputs, targets)).unbatch()",
     "parsed": "tf.data.Dataset.from_tensor_slices(lines).map(lambda line: tf.strings.to_number(tf.strings.split(line, ','))).map(lambda x: (x[:6], x[6:]))",
@@ -100,17 +120,19 @@ def decoded(picture):
 
 def pipeline(c: Choices) -> dict[str, str]:
     """A chain of operations on a dataset, in one expression or in statements, and what reads it."""
-    chain = [_OPERATIONS[c.one(f"operation {place}", "nothing", *_OPERATIONS)] for place in range(4)]
-    ends = c.one(
-        "end",
-        ".batch(8)",
-        ".batch(8).prefetch(2)",
-        "",
-        ".batch(5).shuffle(4, seed=2)",
-        ".prefetch(2).batch(8)",
-        ".batch(8).cache().shuffle(9)",
+    pattern = _PATTERNS[c.one("pattern", *["any"] * 4, *_PATTERNS)]
+    chain = [_OPERATIONS[c.one(f"operation {place}", "nothing", *_OPERATIONS)] for place in range(1 if pattern else 4)]
+    chain = (
+        [_OPERATIONS[name] for name in pattern] + chain
+        if c.one("added", "last", "first") == "last"
+        else chain + [_OPERATIONS[name] for name in pattern]
     )
-    operations = [_SOURCES[c.one("source", *_SOURCES)], *filter(None, chain), *filter(None, [ends])]
+    ends = c.one(
+        *("end", "", ".batch(8)", ".batch(8)", ".batch(8).prefetch(2)", ".batch(5).shuffle(4, seed=2)"),
+        *(".prefetch(2).batch(8)", ".batch(8).cache().shuffle(9)"),
+    )
+    ends = "" if any("batch(" in operation for operation in chain) else ends
+    operations = [_SOURCES[c.one("source", "slices", *_SOURCES)], *filter(None, chain), *filter(None, [ends])]
     style = c.one("style", "statements", "expression", "function", "discarded", "lines")
     if style == "expression":
         made = f"dataset = {''.join(operations)}\n"

@@ -68,6 +68,8 @@ def generated(choices: Choices) -> dict[str, str]:
         _inference,
         _inference,
         pipeline,
+        pipeline,
+        single,
         single,
         single,
     )
