@@ -310,6 +310,16 @@ IMAGE_STEPS = Bound(
     "operations on one image of a dataset",
     "Each operand is followed for itself; what prepares an image for training has fewer steps.",
 )
+SHAPE_STEPS = Bound(
+    40,
+    "steps inside each other from a value to what sets its shape",
+    "Each step takes some of Python's stack, and a value may be made of itself.",
+)
+SHAPE_VALUES = Bound(
+    2_000,
+    "values of which one argument's shape is made",
+    "What depends on itself in a loop is looked at again on each way to it.",
+)
 GENERATED_STEPS = Bound(
     6,
     "steps from what a generator yields to an array",

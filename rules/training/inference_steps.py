@@ -34,6 +34,7 @@ from tflint_gpu.model import (
     Origin,
     Repetitions,
     RunSite,
+    ShapeChanges,
     TracedCode,
     Training,
     TrainingSteps,
@@ -49,7 +50,7 @@ from tflint_gpu.model import (
     walk,
 )
 
-from .image_sizes import has_size_of_file, has_size_of_iteration
+from .image_sizes import has_size_of_iteration
 
 _NO_BATCHES = Batches(frozenset(), False)
 # What gives values that are there while Python runs, and not the symbols of which Keras builds a model.
@@ -76,8 +77,7 @@ class InferenceStep:
 
     Arguments:
         usage: the place that shows that it is a model, where only its use does.
-        has_loop_carried_input: whether an iteration gets what the one before gave: tokens, an agent.
-        has_own_size: whether it gets an image that was read from a file, of whatever size that has.
+        has_changing_shapes: whether it gets tokens that grow, images of whatever size their files have, and the like.
         others: more such calls in the same loop.
     """
 
@@ -87,8 +87,7 @@ class InferenceStep:
     loop: LoopNode
     path: tuple[Frame, ...] = ()
     usage: Node | None = None
-    has_loop_carried_input: bool = False
-    has_own_size: bool = False
+    has_changing_shapes: bool = False
     others: tuple[tuple[File, cst.Call], ...] = ()
 
 
@@ -107,6 +106,7 @@ class InferenceSteps(Analysis):
         self.steps = model.once(TrainingSteps)
         self.repetitions = model.once(Repetitions)
         self.numbers = model.once(LoopNumbers)
+        self.shapes = model.once(ShapeChanges)
         self.traced_code = model.once(TracedCode)
         self.try_outs = model.once(TryOuts)
 
@@ -131,8 +131,7 @@ class InferenceSteps(Analysis):
                 loop,
                 run.path,
                 self.forwards.shown_by(run),
-                self.repetitions.has_loop_carried_input(run),
-                has_size_of_file(self.inference, run),
+                self.shapes.of_call(run.file, run.call),
             )
         return list(by_loop.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if f"@{file.names.spelled('tf.function', above)}\n" not in made.definition:
         return None
-    if not _may_be_traced(model, above, made):
+    made = _traced(model, above, made)
+    if made is None:
         return None
     edits = (Edit(above, made.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
@@ -63,9 +65,10 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
         except NotMovable:
             continue
         above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
-        if _may_be_traced(model, above, made, is_run=True):
+        traced = _traced(model, above, made, is_run=True)
+        if traced is not None:
             return (
-                Change(file, above, made.definition, "above"),
+                Change(file, above, traced.definition, "above"),
                 Change(file, made.first, _handing(made), last=made.last),
             )
     return ()
@@ -123,8 +126,10 @@ def _meets_arrays(model: Model, file: File, made: Outline) -> bool:
     return any(start <= file.span(use)[0] < end and arrays.may_be_array(file, use) for use in reads)
 
 
-def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = False) -> bool:
-    """Whether a function of these statements may be put under `tf.function`: asked of the file as it would be then.
+def _traced(model: Model, above: Node, made: Outline, *, is_run: bool = False) -> Outline | None:
+    """A function of these statements with what `tf.function` needs for its arguments; None where it may not be traced.
+
+    That is asked of the file as it would be then.
 
     Arguments:
         above: the statement above which the function would be.
@@ -139,16 +144,20 @@ def _may_be_traced(model: Model, above: Node, made: Outline, *, is_run: bool = F
     plain = made.definition[:decorator] + made.definition[made.definition.index("\n", decorator) + 1 :].lstrip()
     supposed = model.supposing(f"{text[:place]}{plain}{text[place:first]}{made.call}{text[last:]}")
     if supposed is None:
-        return False
+        return None
     functions = [
         node for node in supposed.file.tree.nodes(cst.FunctionDef) if node.name.value == name and not node.decorators
     ]
     definitions = supposed.inference.definitions
     traceability = supposed.once(Traceability)
     ask = partial(traceability.effect_of, is_run_once=True) if is_run else traceability.blocker
-    is_traceable = len(functions) == 1 and ask(definitions.function(supposed.file, functions[0])) is None
+    function = definitions.function(supposed.file, functions[0]) if len(functions) == 1 else None
+    is_traceable = function is not None and ask(function) is None
+    options = traceability.options(function) if function is not None and is_traceable else ""
     supposed.close()
-    return is_traceable
+    end = made.definition.index("\n", decorator)
+    definition = made.definition[:end] + options + made.definition[end:]
+    return replace(made, definition=definition) if is_traceable else None
 
 
 def outermost_loop(step: EagerStep) -> LoopNode:

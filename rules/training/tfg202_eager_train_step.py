@@ -162,6 +162,7 @@ def _found_repair(model: Model, step: EagerStep) -> Fix | Blocker | None:
             spelled = function.file.names.spelled("tf.function", function.node)
             if spelled is None:
                 return None
+            spelled += model.once(Traceability).options(function)
             text = f"@{spelled}\n{function.file.indentation(function.node)}"
             return Fix(f"Put `@{spelled}` on `{function.name}`", "unsafe", (Edit(function.node, text, "before"),))
     return blocker

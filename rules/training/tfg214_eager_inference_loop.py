@@ -22,9 +22,7 @@ from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.rule import Experiment, Fix
-
-    from .inference_steps import InferenceStep
+    from tflint_gpu.rule import Experiment
 
 
 _PREDICTION = Prediction(
@@ -52,8 +50,8 @@ class EagerInferenceLoop(Rule):
     Measured: {evidence} 60 images of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.
 
-    Fix: unsafe: Python code in the model runs once. Where an answer is part of the next input, the function has
-    `reduce_retracing=True`.
+    Fix: unsafe: Python code in the model runs once. Where the shape of what the model gets may change, the function has
+    `reduce_retracing=True`; there is none where the model needs that shape while it is traced (`x.shape[0]`).
 
     Example:
         import cv2
@@ -114,9 +112,9 @@ class EagerInferenceLoop(Rule):
                 step.call.func,
                 "the model runs eagerly in every iteration of this loop: Python starts each of its operations",
                 of_forward_pass(model, _PREDICTION, step.file, step.call, (step.loop_file, step.loop)),
-                help=_help(step),
+                help=_HELP_WITH_SHAPES if step.has_changing_shapes else _HELP,
                 notes=tuple(notes),
-                fix=model.costly_fix(partial(_traced_call, model, step)),
+                fix=model.costly_fix(partial(call_under_function, model, step.file, step.call)),
                 subject=step,
             )
 
@@ -128,22 +126,12 @@ class EagerInferenceLoop(Rule):
         yield eager_against_traced(model, step.loop_file, step.loop, finding, step.call, _WORKLOAD)
 
 
-def _traced_call(model: Model, step: InferenceStep) -> Fix | None:
-    """The call in a function of its own."""
-    sizes_change = step.has_loop_carried_input or step.has_own_size
-    return call_under_function(model, step.file, step.call, sizes_change=sizes_change)
-
-
 _HELP = "call the model in a function under `@tf.function`, and give it tensors or arrays"
-
-
-def _help(step: InferenceStep) -> str:
-    if step.has_own_size:
-        return (
-            "call the model in a function under `@tf.function(reduce_retracing=True)`, and give it tensors: "
-            "without that argument each new size of an image is traced, which takes longer than it saves"
-        )
-    return f"{_HELP}, with `reduce_retracing=True` if its shape grows" if step.has_loop_carried_input else _HELP
+_HELP_WITH_SHAPES = (
+    "call the model in a function under `@tf.function(reduce_retracing=True)`, and give it tensors: without that "
+    "argument each new shape is traced, which takes longer than it saves. Where the model asks for `x.shape`, "
+    "`tf.shape(x)` gives lengths that change"
+)
 
 
 _WORKLOAD = Workload(

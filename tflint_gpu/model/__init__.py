@@ -126,6 +126,7 @@ if TYPE_CHECKING:
         names_of,
     )
     from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
+    from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
     from tflint_gpu.model.tensorflow.prefilter.calls import (
         calls_python_functions,
         chooses_doubles,
@@ -264,6 +265,7 @@ _NAMES = {
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
+    "tensorflow.loops.shape_changes": "ShapeChanges",
     "tensorflow.prefilter.calls": (
         "calls_python_functions chooses_doubles gives_batch_size has_datasets makes_arrays maps_rows "
         "names_bad_device trains_when_run uses_contrib"

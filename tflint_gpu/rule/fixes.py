@@ -15,17 +15,14 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.file import File
 
 
-def call_under_function(model: Model, file: File, call: Call, *, sizes_change: bool = False) -> Fix | None:
+def call_under_function(model: Model, file: File, call: Call) -> Fix | None:
     """Make a call of a model in a function of its own under `tf.function`; None where that may change its results.
 
     It is unsafe: what only runs while a function is traced (a model's `print`) runs once.
-
-    Arguments:
-        sizes_change: whether the inputs have another shape from call to call.
     """
     from tflint_gpu.model import TracedCalls  # late, as libcst: listing the rules should not wait for it
 
-    made = model.once(TracedCalls).outline(file, call, sizes_change=sizes_change)
+    made = model.once(TracedCalls).outline(file, call)
     if made is None:
         return None
     definition = (Edit(made.above, made.definition, "above"),) if made.definition else ()

@@ -47,7 +47,7 @@ def call_outline(
     What is called is a parameter, so that each model is traced once, whoever calls the function how often.
 
     Arguments:
-        options: for `tf.function`: "reduce_retracing=True".
+        options: for `tf.function`: "(reduce_retracing=True)".
         method: of what is called, where it is not called itself.
         may_share: whether a function of the file that does the same may be called here, too.
     """
@@ -64,7 +64,7 @@ def call_outline(
         named = "inputs" if not named or iskeyword(named) else named  # to libcst `None` is a name
         parameters.append(_unlike(arg.keyword.value if arg.keyword is not None else named, parameters))
     keywords = [arg.keyword.value if arg.keyword is not None else "" for arg in arguments]
-    decorator = f"@{spelling.text}({options})" if options else f"@{spelling.text}"
+    decorator = f"@{spelling.text}{options}"
     for name in _names(own):
         if name not in file.tree.uses:
             text = f"{decorator}\n{_definition(name, parameters, keywords, method)}\n"

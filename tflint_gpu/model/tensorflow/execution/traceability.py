@@ -20,13 +20,16 @@ from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
 from tflint_gpu.model.tensorflow.effects.host_effects import Blocker, HostEffects
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
+from tflint_gpu.model.tensorflow.effects.static_shapes import StaticShapes
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
+_RELAXED_SINCE = (2, 9)
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
 _EFFECTS: dict[EffectKind, str] = {
@@ -54,6 +57,7 @@ class Traceability(Analysis):
         self.effects = model.once(HostEffects)
         self.pipelines = model.once(Pipelines)
         self.arrays = model.once(ArrayArguments)
+        self.shapes = model.once(ShapeChanges)
         self.model = model
         self.converts = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
 
@@ -66,6 +70,8 @@ class Traceability(Analysis):
             return Blocker(function.file, function.node)
         assumed = self.model.assuming(function)
         blockers = [*self._effects(assumed, function), *self._arguments(assumed, function)]
+        if self.shapes.of_function(function):
+            blockers += self.lengths_needed(function)
         named = [blocker for blocker in blockers if blocker.text]
         return next(iter([*named, *blockers]), None)
 
@@ -78,6 +84,22 @@ class Traceability(Analysis):
         """
         effects = self._effects(self.model.assuming(function), function)
         return next((e for e in effects if e.text and not (is_run_once and self._is_set_in_between(e))), None)
+
+    def options(self, function: Function) -> str:
+        """What a decorator on a function gets."""
+        return self.options_for(shapes_change=self.shapes.of_function(function))
+
+    def options_for(self, *, shapes_change: bool) -> str:
+        """What `tf.function` gets: where shapes change, it would trace each without that."""
+        name = "reduce_retracing" if self.target.tensorflow >= _RELAXED_SINCE else "experimental_relax_shapes"
+        return f"({name}=True)" if shapes_change else ""
+
+    def lengths_needed(self, function: Function) -> Iterator[Blocker]:
+        """What in a function needs lengths that are not known where one trace serves several shapes."""
+        assumed = self.model.assuming(function)
+        for file, node in assumed.once(StaticShapes).asked(assumed.once(TracedCode).reached_from({function.node})):
+            text = f"the shape of what it is given changes, and `{_first_line(file, node)}` in it needs one shape"
+            yield Blocker(file, node, text)
 
     def _is_set_in_between(self, effect: Blocker) -> bool:
         """Whether only statements of the module, outside of loops, give a name its values: the cells of a notebook."""
@@ -193,6 +215,10 @@ class Traceability(Analysis):
             batches is not None and batches.is_certain and not batches.sources and self.data.holds(file, batches, value)
             for batches in of_loops
         )
+
+
+def _first_line(file: File, node: Node) -> str:
+    return file.code(node).split("\n", 1)[0]
 
 
 def _is_self(file: File, value: Expression, call: cst.Call) -> bool:

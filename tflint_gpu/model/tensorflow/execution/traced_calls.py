@@ -16,8 +16,8 @@ from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 
-_NAMED_SINCE = (2, 9)
 _BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
 
 
@@ -27,15 +27,12 @@ class TracedCalls(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.numbers = model.once(LoopNumbers)
+        self.shapes = model.once(ShapeChanges)
         self.invocations = model.once(Invocations)
         self.traceability = model.once(Traceability)
 
-    def outline(self, file: File, call: cst.Call, *, sizes_change: bool = False) -> CallOutline | None:
-        """The function that makes a call of a model; None where tracing it may change what it gives, or gain nothing.
-
-        Arguments:
-            sizes_change: whether its inputs have another shape from call to call.
-        """
+    def outline(self, file: File, call: cst.Call) -> CallOutline | None:
+        """The function that makes a call of a model; None where tracing may change what that gives, or gain nothing."""
         called = called_model(call)
         if not call.args or any(self._is_traced_again(file, arg.value) for arg in call.args):
             return None
@@ -43,13 +40,18 @@ class TracedCalls(Analysis):
         unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
         if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
+        shapes_change = self.shapes.of_call(file, call)
         for origin in origins:
             cls = self.inference.instance_class(origin)
             method = self.invocations.forward_of(cls) if cls is not None else None
-            if method is not None and self.traceability.effect_of(method) is not None:
+            if method is None:
+                continue
+            if self.traceability.effect_of(method) is not None:
+                return None
+            if shapes_change and any(self.traceability.lengths_needed(method)):
                 return None
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
-        options = self._relaxed() if sizes_change else ""
+        options = self.traceability.options_for(shapes_change=shapes_change)
         return call_outline(file, called, call.args, options, own, partial(self._may_share, file, {*unbuilt}))
 
     def _may_share(self, file: File, unbuilt: set[Node], name: str) -> bool:
@@ -68,10 +70,6 @@ class TracedCalls(Analysis):
             return True
         is_sequential = (origin.made_by or "").rpartition(".")[2] == "Sequential"
         return is_sequential and call is not None and not any(text in origin.file.code(call) for text in _BUILT)
-
-    def _relaxed(self) -> str:
-        name = "reduce_retracing" if self.target.tensorflow >= _NAMED_SINCE else "experimental_relax_shapes"
-        return f"{name}=True"
 
     def _is_traced_again(self, file: File, value: Expression) -> bool:
         """Whether an argument is, or holds, a Python number that a loop changes: each new one would be traced."""

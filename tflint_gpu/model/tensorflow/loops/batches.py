@@ -346,9 +346,9 @@ class LoopData(Analysis):
         if any(chain.certain for chain in self.pipelines.iterated(file, expr)):
             return True
         origins = self.inference.of(file, expr)
-        return bool(origins) and all(self._is_own_iterable(origin) for origin in origins)
+        return bool(origins) and all(self.is_own_iterable(origin) for origin in origins)
 
-    def _is_own_iterable(self, origin: Origin) -> bool:
+    def is_own_iterable(self, origin: Origin) -> bool:
         """An instance of a class of the project that can be iterated, or what a generator function gives."""
         cls = self.inference.instance_class(origin)
         if cls is not None:

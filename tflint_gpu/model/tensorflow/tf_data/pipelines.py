@@ -49,9 +49,13 @@ class Pipelines(Analysis):
         """Whether an expression may be a tf.data dataset, and is one for certain in at least one case."""
         return any(chain.certain for chain in self.chains(file, expr, context))
 
+    def of_origin(self, origin: Origin) -> list[Chain]:
+        """The datasets that one value may be."""
+        return self._of_origin(origin, 0)
+
     def must_be(self, origin: Origin) -> bool:
         """Whether a value is certainly a tf.data dataset, or an iterator of one."""
-        chains = self._of_origin(origin, 0)
+        chains = self.of_origin(origin)
         return bool(chains) and all(chain.certain for chain in chains)
 
     def must_yield(self, origin: Origin) -> bool:

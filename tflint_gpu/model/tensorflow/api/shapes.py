@@ -1,0 +1,84 @@
+"""Facts about shapes: which functions set the shape of their result, and which take it from data."""
+
+from __future__ import annotations
+
+from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.tensorflow.api.datasets import Parameter
+
+_SHAPE = Parameter("shape", 0)
+_SIZE = Parameter("size", 2)
+_NEW = Parameter("shape", 1)
+
+OF_SHAPE = {
+    **dict.fromkeys(("tf.zeros", "tf.ones", "numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full"), _SHAPE),
+    **dict.fromkeys(("tf.random.normal", "tf.random.uniform", "tf.random.truncated_normal"), _SHAPE),
+    **dict.fromkeys(("keras.random.normal", "keras.random.uniform", "keras.ops.zeros", "keras.ops.ones"), _SHAPE),
+    **dict.fromkeys(("numpy.random.normal", "numpy.random.uniform", "numpy.random.randint"), _SIZE),
+    "tf.fill": Parameter("dims", 0),
+    "numpy.random.random": Parameter("size", 0),
+    "numpy.random.choice": Parameter("size", 1),
+    "random.sample": Parameter("k", 1),
+    "random.choices": Parameter("k", -1),
+    "tf.reshape": _NEW,
+    "numpy.reshape": _NEW,
+    "keras.ops.reshape": Parameter("newshape", 1),
+    "tf.broadcast_to": _NEW,
+    "tf.ensure_shape": _NEW,
+    "tf.image.resize": Parameter("size", 1),
+    "cv2.resize": Parameter("dsize", 1),
+    "skimage.transform.resize": Parameter("output_shape", 1),
+}
+"""What sets a shape, and the parameter that says it; without that argument the result is one number."""
+OF_NUMBERS = frozenset(
+    "numpy.arange tf.range numpy.random.rand numpy.random.randn numpy.linspace numpy.eye tf.eye".split()
+)
+"""What sets a shape by the values of all its arguments."""
+DRAWS = frozenset("normal uniform integers random standard_normal choice randint poisson binomial gamma".split())
+"""Methods of NumPy's generators, which take a `size`."""
+OF_VALUES = frozenset(
+    (
+        "tf.boolean_mask tf.unique tf.ragged.boolean_mask numpy.unique numpy.nonzero numpy.flatnonzero numpy.argwhere "
+        "numpy.extract numpy.compress numpy.trim_zeros numpy.setdiff1d numpy.intersect1d numpy.union1d "
+        "tf.strings.split tf.strings.unicode_split tf.strings.bytes_split tf.strings.unicode_decode"
+    ).split()
+)
+"""What gives as many elements as the values of its arguments decide; `where` with one argument does, too."""
+CHOOSING = frozenset(["tf.where", "numpy.where"])
+JOINING = frozenset(
+    (
+        "tf.concat numpy.concatenate numpy.append numpy.vstack numpy.hstack numpy.dstack numpy.column_stack "
+        "numpy.r_ keras.ops.concatenate keras.layers.concatenate"
+    ).split()
+)
+"""What makes one array of several, longer than each."""
+OF_LISTS = frozenset(
+    (
+        "tf.stack numpy.stack numpy.array numpy.asarray tf.constant tf.convert_to_tensor tf.ragged.constant "
+        "keras.ops.stack keras.ops.array keras.ops.convert_to_tensor"
+    ).split()
+)
+"""What makes an array of a list, as long as that is."""
+READING = tuple(
+    (
+        "cv2.imread cv2.imdecode PIL.Image.open imageio. skimage.io.imread matplotlib.image.imread "
+        "matplotlib.pyplot.imread tf.image.decode_ tf.io.decode_image tf.io.decode_jpeg tf.io.decode_png "
+        "keras.utils.load_img keras.preprocessing.image.load_img tf.audio.decode_wav tf.io.decode_raw "
+        "tf.io.decode_wav numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile librosa.load soundfile.read "
+        "scipy.io.wavfile.read pandas.read_ nibabel.load pydicom.dcmread"
+    ).split()
+)
+"""What reads from a file or bytes something of whatever size that has."""
+RESIZING = regex(r"resiz|resampl|rescale|crop|pad|thumbnail|letterbox|preprocess(?!_input)")
+"""Words in the names of functions of the project, or of others, that bring images or sequences to one size."""
+GRAPHS = ("spektral.data.", "spektral.data.loaders.", "tensorflow_gnn.", "deepgraph.", "dgl.")
+"""Libraries whose loaders give graphs, each batch with another number of nodes."""
+TEXT_METHODS = frozenset(
+    "encode texts_to_sequences texts_to_matrix encode_plus batch_encode_plus tokenize split".split()
+)
+"""Methods that make as many numbers of a text as it has words."""
+COUNTING = ("len", "int", "float", "bool", "round")
+"""Builtins that give one Python number."""
+ASKING = frozenset(["tf.shape", "numpy.shape", "tf.size", "numpy.size", "keras.ops.shape"])
+"""What gives lengths of its argument."""
+ELEMENTWISE = ("tf.", "numpy.", "keras.applications.")
+"""What keeps the size of its argument whatever its name says."""
