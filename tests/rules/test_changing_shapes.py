@@ -1,0 +1,166 @@
+"""Fixes that trace, where shapes change: with the installed TensorFlow they trace a few times, and compute the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checks import findings, fixed
+
+HEAD = """\
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(7)
+rng = np.random.default_rng(0)
+"""
+SEQUENCES = """\
+reader = tf.keras.Sequential([tf.keras.Input((None, 4)), tf.keras.layers.LSTM(6), tf.keras.layers.Dense(1)])
+"""
+IMAGES = """\
+picture = tf.keras.Input((None, None, 3))
+features = tf.keras.layers.Conv2D(4, 3, padding="same", strides=2)(picture)
+features = tf.keras.layers.BatchNormalization()(features)
+features = tf.keras.layers.Conv2DTranspose(2, 3, padding="same", strides=2)(features)
+features = tf.keras.layers.UpSampling2D()(features)
+mapper = tf.keras.Model(picture, features)
+"""
+LEARN = """\
+sgd = tf.keras.optimizers.SGD(0.05)
+"""
+STEP = """\
+    with tf.GradientTape() as tape:
+        error = tf.reduce_mean((reader({0}, training=True) - {1}) ** 2)
+    slopes = tape.gradient(error, reader.trainable_variables)
+    sgd.apply_gradients(zip(slopes, reader.trainable_variables))
+"""
+LENGTHS = """\
+def lengths():
+    for k in rng.permutation(40)[:36] + 2:
+        yield rng.normal(size=(3, k, 4)).astype("float32"), rng.normal(size=(3, 1)).astype("float32")
+"""
+# A rule, the name of what its fix puts under `tf.function`, and a program that leaves `result`.
+CHANGING = {
+    "a step that is given batches of a generator": (
+        "TFG202",
+        "fit_one",
+        SEQUENCES + LEARN + LENGTHS + "def fit_one(part, aim):\n" + STEP.format("part", "aim") + "    return error\n"
+        "result = [float(fit_one(tf.constant(part), tf.constant(aim))) for part, aim in lengths()]\n"
+        "result.append(reader.get_weights()[-1])\n",
+    ),
+    "a step among the statements of a loop": (
+        "TFG202",
+        "train_step",
+        SEQUENCES + LEARN + "spec = (tf.TensorSpec((3, None, 4)), tf.TensorSpec((3, 1)))\n" + LENGTHS
+        + "data = tf.data.Dataset.from_generator(lengths, output_signature=spec)\nfor part, aim in data:\n"
+        + STEP.format("part", "aim") + "result = reader.get_weights()\n",
+    ),
+    "validation on a padded_batch": (
+        "TFG207",
+        "traced_reader",
+        SEQUENCES + "rows = [rng.normal(size=(k, 4)).astype('float32') for k in rng.integers(2, 60, 96)]\n"
+        "data = tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=tf.TensorSpec((None, 4)))\n"
+        "result = []\nfor part in data.padded_batch(3).repeat(2):\n    result.append(float(tf.reduce_sum(reader(part, training=False))))\n",
+    ),
+    "ragged batches that are padded": (
+        "TFG207",
+        "traced_reader",
+        SEQUENCES + "words = tf.RaggedTensor.from_row_lengths(tf.random.normal((400, 4)), [10, 2, 30, 8] * 8)\n"
+        "data = tf.data.Dataset.from_tensor_slices(words).ragged_batch(1).map(lambda row: row.to_tensor()).repeat(2)\n"
+        "result = []\nfor part in data:\n    result.append(float(tf.reduce_sum(reader(part, training=False))))\n",
+    ),
+    "images of their own sizes": (
+        "TFG207",
+        "traced_mapper",
+        IMAGES + "def photos():\n    for k in range(30):\n"
+        "        yield rng.normal(size=(1, 2 * rng.integers(4, 20), 2 * rng.integers(4, 20), 3)).astype('float32')\n"
+        "result = []\nfor photo in photos():\n    result.append(float(tf.reduce_sum(mapper(photo, training=False))))\n",
+    ),
+    "tokens that grow": (
+        "TFG214",
+        "traced_reader",
+        SEQUENCES + "seen = tf.random.normal((1, 1, 4))\nfor _ in range(40):\n    last = reader(seen, training=False)\n"
+        "    print(float(last[0, 0]))\n    seen = tf.concat([seen, tf.tile(last[:, None], (1, 1, 4))], 1)\nresult = [seen]\n",
+    ),
+}  # fmt: skip
+STAYING = {
+    "a last batch that is smaller": (
+        "TFG207",
+        "traced_reader",
+        SEQUENCES + "rows = rng.normal(size=(100, 5, 4)).astype('float32')\n"
+        "result = []\nfor part in tf.data.Dataset.from_tensor_slices(rows).batch(3):\n"
+        "    result.append(float(tf.reduce_sum(reader(part, training=False))))\n",
+    ),
+    "slices of a length": (
+        "TFG202",
+        "fit_one",
+        SEQUENCES + LEARN + "rows = tf.random.normal((100, 5, 4))\ndef fit_one(part, aim):\n" + STEP.format("part", "aim")
+        + "for i in range(0, 100, 3):\n    fit_one(rows[i : i + 3], tf.zeros((3, 1)))\nresult = reader.get_weights()\n",
+    ),
+}  # fmt: skip
+
+
+def _run(code: str) -> dict[str, Any]:
+    tf = pytest.importorskip("tensorflow")
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    tf.keras.backend.clear_session()
+    exec(compile(code, "program.py", "exec"), scope)
+    return scope
+
+
+def _fixed_alike(rule: str, name: str, program: str, folder: Path) -> tuple[str, int]:
+    """The text after a rule's fixes, and how often TensorFlow then traces a function; the results are compared."""
+    np = pytest.importorskip("numpy")
+    code = fixed(HEAD + program, folder, rule)
+    before, after = _run(HEAD + program), _run(code)
+    for old, new in zip(before["result"], after["result"], strict=True):
+        np.testing.assert_allclose(np.asarray(new), np.asarray(old), rtol=1e-4, atol=1e-5)
+    return code, after[name].experimental_get_tracing_count()
+
+
+@pytest.mark.parametrize(("rule", "name", "program"), CHANGING.values(), ids=CHANGING)
+def test_many_shapes_need_few_traces(rule: str, name: str, program: str, tmp_path: Path) -> None:
+    code, traces = _fixed_alike(rule, name, program, tmp_path)
+    assert f"@tf.function(reduce_retracing=True)\ndef {name}(" in code
+    assert traces <= 4
+
+
+@pytest.mark.parametrize(("rule", "name", "program"), STAYING.values(), ids=STAYING)
+def test_two_shapes_are_traced_plainly(rule: str, name: str, program: str, tmp_path: Path) -> None:
+    code, traces = _fixed_alike(rule, name, program, tmp_path)
+    assert f"@tf.function\ndef {name}(" in code
+    assert traces == 2
+
+
+NEEDING = {
+    "lengths of Python's": "class Net(tf.keras.Model):\n    def call(self, x):\n        return tf.reshape(x, (x.shape[0], -1))\n",
+    "the length in a loop": (
+        "class Net(tf.keras.Model):\n    def call(self, x):\n        return sum(x[:, t] for t in range(x.shape[1]))\n"
+    ),
+    "unstack": "class Net(tf.keras.Model):\n    def call(self, x):\n        return tf.add_n(tf.unstack(x, axis=1))\n",
+    "in a helper": (
+        "def flat(t):\n    return tf.reshape(t, [t.get_shape()[0] * t.get_shape()[1], 4])\n"
+        "class Net(tf.keras.Model):\n    def call(self, x):\n        return flat(x)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("net", NEEDING.values(), ids=NEEDING)
+def test_no_fix_where_one_trace_cannot_serve_all_shapes(net: str, tmp_path: Path) -> None:
+    """Protects code that needs a length while it is traced: a trace for each length, or None for it, is no help."""
+    loop = "net = Net()\nfor part, _ in lengths():\n    print(net(part, training=False))\n"
+    ((_, finding),) = [one for one in findings(HEAD + net + LENGTHS + loop, tmp_path) if one[0].code == "TFG207"]
+    assert finding.fix is None
+    one_shape = "net = Net()\nfor part in tf.data.Dataset.from_tensor_slices(load()).batch(3):\n    print(net(part, training=False))\n"
+    ((_, finding),) = [one for one in findings(HEAD + net + one_shape, tmp_path) if one[0].code == "TFG207"]
+    assert finding.fix is not None
+
+
+def test_the_help_of_a_step_says_what_needs_one_shape(tmp_path: Path) -> None:
+    step = STEP.format("part", "tf.reshape(aim, (part.shape[0], 1))")
+    code = HEAD + SEQUENCES + LEARN + LENGTHS + "def fit_one(part, aim):\n" + step
+    code += "for part, aim in lengths():\n    fit_one(part, aim)\n"
+    ((_, finding),) = [one for one in findings(code, tmp_path) if one[0].code == "TFG202"]
+    assert finding.fix is None
+    assert "the shape of what it is given changes, and `part.shape`" in (finding.help or "")
