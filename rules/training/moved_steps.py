@@ -42,10 +42,10 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if f"@{file.names.spelled('tf.function', above)}\n" not in made.definition:
         return None
-    made = _traced(model, above, made)
-    if made is None:
+    traced = _traced(model, above, made)
+    if traced is None:
         return None
-    edits = (Edit(above, made.definition, "above"), Edit(made.first, made.call, last=made.last))
+    edits = (Edit(above, traced.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
 
 

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, EagerForward, ForwardPasses, runs_models_again
+from tflint_gpu.model import (
+    DATASET_SUBSTRINGS,
+    EagerForward,
+    ExecutionContexts,
+    ForwardPasses,
+    runs_models_again,
+)
 from tflint_gpu.rule import (
     Finding,
     Note,
@@ -39,9 +45,10 @@ class EagerValidationLoop(Rule):
 
     Why: `model(x)` outside `tf.function` starts each operation from Python, so between small operations a GPU waits.
     `model.evaluate` and `model.predict` run the same forward pass as one traced graph, and so does a `@tf.function`
-    around it. This is one reason why a GPU looks idle during validation. Not reported: loops over a few batches, loops
-    in a training step (TFG202 reports the step), models out of the folder of a SavedModel, whose calls are traced, and
-    a main block that tries out an untrained model.
+    around it. This is one reason why a GPU looks idle during validation. Not reported: loops over a few batches, forward
+    passes that the program certainly runs fewer than 24 times (a trace takes as long as 2 to 26 of them), loops in a
+    training step (TFG202 reports the step), models out of the folder of a SavedModel, whose calls are traced, and a main
+    block that tries out an untrained model.
 
     Measured: {evidence}
 
@@ -97,7 +104,10 @@ class EagerValidationLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the model calls that a loop over a dataset runs eagerly."""
+        loops = model.once(ExecutionContexts)
         for forward in model.once(ForwardPasses).eager:
+            if not loops.pays(forward.file, forward.call):
+                continue
             notes = [Note(forward.loop_file, forward.loop, "the loop over the data")]
             notes += notes_on(forward.path)
             if forward.usage is not None:

@@ -41,11 +41,12 @@ class EagerInferenceLoop(Rule):
     hundred calls for each frame. The same call in a function under `@tf.function` starts one graph, so also a large
     model answers sooner, and a GPU does not wait for Python between small operations. Where the input grows with each
     iteration, as a text does, or images have sizes of their own, each new shape is traced unless the function has
-    `reduce_retracing=True`. Not reported: loops over datasets (TFG207 reports those), loops of a few iterations or in a
-    training step, a main block that tries out an untrained model, samples after each epoch, ensembles and models made
-    in the same iteration, loops over several environments (an agent's steps in one are reported), comparisons with
-    TFLite, code that builds a model of models, loops that wait for requests, and models that were exported
-    (`tf.saved_model.load`, `load_model` of a folder), whose calls are traced.
+    `reduce_retracing=True`. Not reported: loops over datasets (TFG207 reports those), loops of a few iterations (fewer
+    than 24 in all, where the code says so: a trace takes as long as 2 to 26 forward passes) or in a training step, a
+    main block that tries out an untrained model, samples after each epoch, ensembles and models made in the same
+    iteration, loops over several environments (an agent's steps in one are reported), comparisons with TFLite, code
+    that builds a model of models, loops that wait for requests, and models that were exported (`tf.saved_model.load`,
+    `load_model` of a folder), whose calls are traced.
 
     Measured: {evidence} 60 images of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.
@@ -101,6 +102,8 @@ class EagerInferenceLoop(Rule):
 
         loops = model.once(ExecutionContexts)
         for step in model.once(InferenceSteps).eager:
+            if not loops.pays(step.file, step.call):
+                continue
             loop = loops.of_loop(step.loop_file, step.loop)
             notes = [Note(loop.file, loop.loop, f"{loop.text} that repeats it")]
             notes += notes_on(step.path)

@@ -99,6 +99,9 @@ CHANGING = {
     ),
     "a history that grows": "seen = []\nfor row in table:\n    seen.append(row)\n    use(np.array(seen)[None])\n",
     "a list that grows by sums": "ids = [1]\nfor _ in range(50):\n    ids = ids + [pick()]\n    use(tf.constant([ids]))\n",
+    "a window that fills": (
+        "x = tf.constant([[1]])\nfor _ in range(99):\n    x = tf.concat([x[:, -30:], use(x)], 1)\n"
+    ),
     "sizes of an image": (
         "image = cv2.imread('a.png')\nfor scale in scales:\n    use(cv2.resize(image, (int(90 * scale), int(60 * scale)))[None])\n"
     ),

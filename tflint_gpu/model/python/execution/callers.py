@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import libcst as cst
 
@@ -12,6 +12,8 @@ from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, asks_for_main
 from tflint_gpu.model.python.value_flow.inference import Inference
+
+_RUN_BY_LOOPS = frozenset(["__getitem__", "__next__", "__iter__"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,22 @@ def ways(
         if place.function not in seen and goes_on(place):
             seen.add(place.function)
             waiting.extend(callers(inference, place))
+
+
+def repeats(inference: Inference, site: RunSite, each: Collection[FunctionNode] = ()) -> bool:
+    """Whether a program may run a place again and again: in a loop, by its caller's, or as a method that loops run.
+
+    Arguments:
+        each: functions that are run for each element of something.
+    """
+    for place in ways(inference, site):
+        function = place.function
+        if function in each or (isinstance(function, cst.FunctionDef) and function.name.value in _RUN_BY_LOOPS):
+            return True
+        around = place.file.tree.ancestors(place.node)
+        if any(place.loops()) or any(isinstance(parent, cst.BaseComp) for parent in around):
+            return True
+    return False
 
 
 def runs_once(inference: Inference, site: RunSite) -> bool:

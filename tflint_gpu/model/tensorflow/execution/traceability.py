@@ -23,6 +23,7 @@ from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEff
 from tflint_gpu.model.tensorflow.effects.static_shapes import StaticShapes
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode, entry
@@ -58,6 +59,7 @@ class Traceability(Analysis):
         self.pipelines = model.once(Pipelines)
         self.arrays = model.once(ArrayArguments)
         self.shapes = model.once(ShapeChanges)
+        self.python = model.once(PythonArguments)
         self.model = model
         self.converts = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
 
@@ -162,6 +164,9 @@ class Traceability(Analysis):
                 number = self.numbers.of(file, value)
                 if number is not None and number.changed_by:
                     text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
+                    yield Blocker(file, value, text)
+                elif self.python.is_new(file, value):
+                    text = f"`{file.code(value)}` is another Python value in each call: each would be traced"
                     yield Blocker(file, value, text)
                 elif self._keeps_dtype(function, parameter, file, value):
                     yield Blocker(file, value)

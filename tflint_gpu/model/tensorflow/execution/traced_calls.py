@@ -10,12 +10,12 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, call_outline
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
+from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
-from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 
 _BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
@@ -26,7 +26,7 @@ class TracedCalls(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self.numbers = model.once(LoopNumbers)
+        self.arguments = model.once(PythonArguments)
         self.shapes = model.once(ShapeChanges)
         self.invocations = model.once(Invocations)
         self.traceability = model.once(Traceability)
@@ -34,7 +34,7 @@ class TracedCalls(Analysis):
     def outline(self, file: File, call: cst.Call) -> CallOutline | None:
         """The function that makes a call of a model; None where tracing may change what that gives, or gain nothing."""
         called = called_model(call)
-        if not call.args or any(self._is_traced_again(file, arg.value) for arg in call.args):
+        if not call.args or any(self.arguments.is_new(file, arg.value) for arg in call.args):
             return None
         origins = self.inference.of(file, called)
         unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
@@ -70,8 +70,3 @@ class TracedCalls(Analysis):
             return True
         is_sequential = (origin.made_by or "").rpartition(".")[2] == "Sequential"
         return is_sequential and call is not None and not any(text in origin.file.code(call) for text in _BUILT)
-
-    def _is_traced_again(self, file: File, value: Expression) -> bool:
-        """Whether an argument is, or holds, a Python number that a loop changes: each new one would be traced."""
-        numbers = (self.numbers.of(file, part) for part in displayed(value))
-        return any(number is not None and bool(number.changed_by) for number in numbers)

@@ -42,6 +42,7 @@ _OF_ROWS = _COPIES | frozenset(["tf.cast", "tf.expand_dims", "tf.one_hot", "kera
 _SEQUENCES = ("list", "tuple", "sorted", "reversed")
 # Of these nobody makes many batches: `crops + flips` joins lists.
 _NO_DATA = (cst.SimpleString, cst.Integer, cst.Dict, cst.BinaryOperation)
+_BELOW = (cst.LessThan, cst.LessThanEqual)
 _VIEWS = frozenset(["keys", "values", "items"])
 _SINGLE_ROW = frozenset(["tf.expand_dims", "numpy.expand_dims", "keras.ops.expand_dims"])
 
@@ -130,6 +131,16 @@ class LoopData(Analysis):
             return self._counts_few(file, loop, limit)
         length = self.length(file, loop)
         return length is not None and length <= limit
+
+    def most(self, file: File, loop: LoopNode) -> int | None:
+        """How many iterations a loop makes at most, where the code says it."""
+        if not isinstance(loop, cst.While):
+            return self.length(file, loop)
+        test = loop.test
+        if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, _BELOW):
+            return None
+        bound = self.constants.of(file, test.comparisons[0].comparator)
+        return bound if type(bound) is int else None
 
     def counts(self, file: File, data: Expression) -> bool:
         """Whether what a `for` runs over is a `range`."""

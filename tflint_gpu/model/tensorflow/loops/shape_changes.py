@@ -11,7 +11,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
@@ -42,7 +42,6 @@ _SHAPE = Content("attribute", "shape")
 _UNLIKE = frozenset(["padded_batch", "bucket_by_sequence_length", "group_by_window"])
 _ALIKE = 2
 """So many different shapes are few enough to trace each: all batches, and the last one."""
-_RUN_BY_OTHERS = frozenset(["__getitem__", "__next__", "__iter__"])
 
 
 class ShapeChanges(Analysis):
@@ -199,17 +198,7 @@ class ShapeChanges(Analysis):
         return Change.CHANGES if self._repeats(origin.file, origin.node) else Change.FIXED
 
     def _repeats(self, file: File, node: Node) -> bool:
-        """Whether a program may run a place again and again: in a loop, by its caller's, for each element of data."""
-        for site in ways(self.inference, RunSite(file, node)):
-            around = site.file.tree.ancestors(site.node)
-            if any(site.loops()) or any(isinstance(parent, cst.BaseComp) for parent in around):
-                return True
-            function = site.function
-            if function in self._mapped or (
-                isinstance(function, cst.FunctionDef) and function.name.value in _RUN_BY_OTHERS
-            ):
-                return True
-        return False
+        return repeats(self.inference, RunSite(file, node), self._mapped)
 
     # Slices and lengths.
 
@@ -221,7 +210,7 @@ class ShapeChanges(Analysis):
                 changes.append(self._length(file, index, context))
             elif isinstance(index, cst.Index) and not file.is_new_axis(index.value):
                 changes.append(self._of(file, index.value, context))
-        is_window = any(isinstance(e.slice, cst.Slice) and _cuts(e.slice) for e in node.slice)
+        is_window = any(isinstance(e.slice, cst.Slice) and _drops_ends(e.slice) for e in node.slice)
         with self._afresh() if is_window else nullcontext():  # `np.append(x[1:], y)` is as long as `x`
             changes.append(self._of(file, node.value, context))
         return _joined(changes)
@@ -502,9 +491,11 @@ def _has_rest(shape: Expression) -> bool:
     return any(isinstance(node, cst.UnaryOperation) for node in walk(shape))
 
 
-def _cuts(index: cst.Slice) -> bool:
-    """Whether a slice leaves something out at one end: `x[1:]`, `x[-8:]`, `x[:-1]`."""
-    return (index.lower is None) != (index.upper is None)
+def _drops_ends(index: cst.Slice) -> bool:
+    """Whether a slice leaves out as much as its number says: `x[1:]`, `x[:-1]`, not the last ones of `x[-8:]`."""
+    if index.lower is not None and index.upper is None:
+        return isinstance(index.lower, cst.Integer)
+    return index.lower is None and isinstance(index.upper, cst.UnaryOperation)
 
 
 def _is_written(shapes: Expression | None) -> bool:

@@ -1,0 +1,77 @@
+"""A trace takes as long as many eager steps: what a program certainly does a few times only stays as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import codes
+
+HEAD = """\
+import numpy as np
+import tensorflow as tf
+
+net = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+sgd = tf.keras.optimizers.SGD()
+rows = np.load("rows.npy")
+
+
+def learn(part):
+    with tf.GradientTape() as tape:
+        error = tf.reduce_mean(net(part) ** 2)
+    sgd.apply_gradients(zip(tape.gradient(error, net.trainable_variables), net.trainable_variables))
+
+
+def shown(part):
+    print(net(part, training=False).numpy())
+
+
+"""
+DATA = "data = tf.data.Dataset.from_tensor_slices(rows).batch({})\n"
+FEW = {
+    "two steps": "for _ in range(2):\n    learn(rows)\n",
+    "twenty steps": "for _ in range(20):\n    learn(rows)\n",
+    "a while of a few": "step = 0\nwhile step < 12:\n    learn(rows)\n    step += 1\n",
+    "epochs and batches": DATA.format(16)
+    + "for epoch in range(5):\n    for part in data.take(4):\n        learn(part)\n",
+    "a validation of two epochs": DATA.format(8)
+    + "for epoch in range(2):\n    for part in data.take(10):\n        shown(part)\n",
+    "by a function": "def run(epochs):\n    for _ in range(epochs):\n        learn(rows)\nrun(9)\n",
+    "in a list": "outs = [float(net(rows[i : i + 1])[0, 0]) for i in range(12)]\n",
+    "samples": "for i in range(23):\n    shown(tf.random.normal((1, 4)))\n",
+}
+MANY = {
+    "forty steps": ("TFG202", "for _ in range(40):\n    learn(rows)\n"),
+    "epochs and batches": (
+        "TFG202",
+        DATA.format(16) + "for epoch in range(9):\n    for part in data.take(4):\n        learn(part)\n",
+    ),
+    "epochs of unknown batches": ("TFG202", "for epoch in range(2):\n    for part in stored:\n        learn(part)\n"),
+    "a few in each of many": (
+        "TFG202",
+        "def run():\n    for _ in range(3):\n        learn(rows)\nfor _ in range(50):\n    run()\n",
+    ),
+    "a warm-up before the rest": (
+        "TFG202",
+        "for _ in range(3):\n    learn(rows)\nfor _ in range(200):\n    learn(rows)\n",
+    ),
+    "a function that nobody is seen to call": ("TFG202", "def run():\n    for _ in range(8):\n        learn(rows)\n"),
+    "until it is good": ("TFG202", "error = 9\nwhile error > 1:\n    learn(rows)\n    error = test()\n"),
+    "a validation of many epochs": (
+        "TFG207",
+        DATA.format(8) + "for epoch in range(20):\n    for part in data:\n        shown(part)\n",
+    ),
+    "a dataset without end": ("TFG207", DATA.format(8) + "for part in data.repeat():\n    shown(part)\n"),
+    "samples": ("TFG214", "for i in range(90):\n    shown(tf.random.normal((1, 4)))\n"),
+}
+TRACING = {"TFG202", "TFG207", "TFG214"}
+
+
+@pytest.mark.parametrize("code", FEW.values(), ids=FEW)
+def test_a_trace_of_few_steps_is_not_advised(code: str, tmp_path: Path) -> None:
+    assert not TRACING & {*codes(HEAD + code, tmp_path)}
+
+
+@pytest.mark.parametrize(("rule", "code"), MANY.values(), ids=MANY)
+def test_a_trace_of_many_steps_is(rule: str, code: str, tmp_path: Path) -> None:
+    assert rule in codes(HEAD + code, tmp_path)
