@@ -17,7 +17,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
-from tflint_gpu.model.tensorflow.api import shapes as facts
+from tflint_gpu.model.tensorflow.loops import shape_facts as facts
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import is_drawn
 from tflint_gpu.model.tensorflow.loops.loop_flow import names_of
@@ -403,7 +403,7 @@ class ShapeChanges(Analysis):
         return bool(constructors) and all(_has_length(made) for _, made in constructors)
 
     def _is_growing_list(self, origin: Origin, value: Expression) -> bool:
-        """Whether a loop appends to a list that it never makes anew, and makes an array of it in each iteration."""
+        """Whether a loop appends to a list that it did not make, and makes an array of it in each iteration."""
         file, name = origin.file, value.value if isinstance(value, cst.Name) else ""
         bound = file.flow.lookup(name, value) if name in file.appends else ()
         for loop in loops_around(file, origin.node) if bound else ():
