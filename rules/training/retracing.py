@@ -40,6 +40,7 @@ class ChangingArgument:
     Arguments:
         function, parameter: that get it; no parameter where it is a part of what is passed.
         name: of the function. made: the decorator or call that puts it under `tf.function`, in `made_file`.
+        stays_python: whether the function uses it as only a Python number can be used.
     """
 
     file: File
@@ -51,6 +52,11 @@ class ChangingArgument:
     name: str
     made_file: File
     made: Node
+    stays_python: bool = False
+
+    def changes_within(self, loop: ChangingLoop) -> bool:
+        """Whether it changes in each iteration of a loop, or more often: then each of these is traced for it."""
+        return self.changing_loop.file is not loop.file or loop.file.tree.within(self.changing_loop.loop, loop.loop)
 
 
 class Retracing(Analysis):
@@ -64,7 +70,10 @@ class Retracing(Analysis):
         self.numbers = model.once(LoopNumbers)
 
     def changing_arguments(self) -> Iterator[ChangingArgument]:
-        """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes."""
+        """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes.
+
+        Also those that have to be Python numbers.
+        """
         seen: set[Node] = set()
         hands_on = self._hands_on_numbers()
         for made_file in self.inference.seen.using("tf.function", self.file):
@@ -82,7 +91,7 @@ class Retracing(Analysis):
                     if not self._means(file, call, made):
                         continue
                     seen.add(call)
-                    for value, parameter, changing_loop in self._numbers(file, call, function):
+                    for value, parameter, changing_loop, stays_python in self._numbers(file, call, function):
                         if (
                             self.file in (file, changing_loop.file)
                             and not self._is_traced(file, file.tree.function(call))
@@ -90,7 +99,7 @@ class Retracing(Analysis):
                         ):
                             yield ChangingArgument(
                                 *(file, call, value, changing_loop, function, parameter, _name(file, call)),
-                                *(made_file, made),
+                                *(made_file, made, stays_python),
                             )
 
     def _hands_on_numbers(self) -> bool:
@@ -141,7 +150,7 @@ class Retracing(Analysis):
 
     def _numbers(
         self, file: File, call: cst.Call, function: Function
-    ) -> Iterator[tuple[Expression, cst.Param | None, ChangingLoop]]:
+    ) -> Iterator[tuple[Expression, cst.Param | None, ChangingLoop, bool]]:
         """The arguments that a loop changes, also inside of tuples and lists, each with the innermost such loop."""
         parameters = {value: p for p, value in self.inference.definitions.passed(file, call, function)}
         for arg in call.args:
@@ -150,9 +159,9 @@ class Retracing(Analysis):
                 number = self.numbers.of(file, value)
                 if number is None or not number.changed_by:
                     continue
-                if parameter is None or not _has_to_be_python(function, parameter):
-                    innermost = max(number.changed_by, key=lambda change: (len(change.path) == 0, _depth(change)))
-                    yield value, parameter if value is arg.value else None, innermost
+                stays_python = parameter is not None and _has_to_be_python(function, parameter)
+                innermost = max(number.changed_by, key=lambda change: (len(change.path) == 0, _depth(change)))
+                yield value, parameter if value is arg.value else None, innermost, stays_python
 
     def _retraces(self, file: File, call: cst.Call, changing_loop: ChangingLoop, made_file: File, made: Node) -> bool:
         """Whether the number is what makes TensorFlow trace: not where an iteration makes the function or its model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -41,12 +41,13 @@ class PythonArgumentRetrace(Rule):
     tensors and of datasets (`Dataset.enumerate`), as tensors already. TensorFlow does not convert a tensor as it does a
     number: it needs the dtype with which the function computes. Not reported: numbers that have few values, calls from
     traced code or with an `input_signature`, calls in some iterations only, a `tf.function` or a model that is new in
-    each iteration anyway, and numbers that the function needs in Python: to pick a layer, or to count with `range`.
+    each iteration anyway, and numbers that the function needs in Python, to pick a layer or to count with `range`, with
+    what changes beside them.
 
     Measured: {evidence}
 
-    Fix: unsafe: the number becomes a tensor, of the dtype with which the function computes; where that is not known
-    there is no fix.
+    Fix: unsafe: the number becomes a tensor, of the dtype with which the function computes, and so do all others of the
+    call that change as often. Where the dtype of one is not known there is no fix: the call would be traced for it.
 
     Example:
         import tensorflow as tf
@@ -91,33 +92,32 @@ class PythonArgumentRetrace(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments that a loop changes."""
-        from .number_dtypes import NumberDtypes
         from .retracing import Retracing
 
-        for argument in model.once(Retracing).changing_arguments():
+        arguments = list(model.once(Retracing).changing_arguments())
+        for argument in arguments:
             loop = argument.changing_loop
             if model.once(TracedCode).functions_run_eagerly or model.once(Guards).is_for_debugging(
                 argument.file, argument.call
             ):
                 continue
-            text = " ".join(argument.file.code(argument.value).split())
-            need = None
-            if argument.parameter is not None:
-                dtypes = model.once(NumberDtypes)
-                need = dtypes.of_argument(argument.file, argument.value, argument.function, argument.parameter)
+            text = _text(argument)
+            together = [other for other in arguments if other.call is argument.call and other.changes_within(loop)]
+            if any(other.stays_python for other in together):
+                continue
             yield Finding(
                 argument.file,
                 argument.value,
                 f"`{text}` is a Python number that a loop changes: `{argument.name}` is traced again for each new "
                 "value",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help=_help(text, argument.name, need),
+                help=_help(model, argument, together),
                 notes=(
                     Note(loop.file, loop.loop, "this loop changes the number"),
                     *notes_on(loop.path),
                     Note(argument.made_file, argument.made, "this makes the `tf.function`"),
                 ),
-                fix=_fix(argument, need) if need is not None else None,
+                fix=_fix(model, together),
                 subject=argument,
             )
 
@@ -174,21 +174,60 @@ _WORKLOAD = Workload(
 )
 
 
-def _help(text: str, name: str, need: Need | None) -> str:
-    if need is None:
-        return f"pass a tensor of the dtype with which `{name}` computes, such as `tf.constant({text}, tf.float32)`"
-    return f"pass a tensor: `tf.constant({text}{_dtype(need, 'tf')})`"
+def _text(argument: ChangingArgument) -> str:
+    return " ".join(argument.file.code(argument.value).split())
+
+
+def _need(model: Model, argument: ChangingArgument) -> Need | None:
+    """The dtype that a tensor must have to take the place of a number; None where that is not known."""
+    from .number_dtypes import NumberDtypes
+
+    if argument.parameter is None:
+        return None
+    return model.once(NumberDtypes).of_argument(argument.file, argument.value, argument.function, argument.parameter)
+
+
+def _help(model: Model, argument: ChangingArgument, together: Sequence[ChangingArgument]) -> str:
+    """What to do about a number.
+
+    Arguments:
+        together: the numbers of the call that change at least as often; each makes it trace.
+    """
+    text, need = _text(argument), _need(model, argument)
+    words = (
+        f"pass a tensor: `tf.constant({text}{_dtype(need, 'tf')})`"
+        if need
+        else (
+            f"pass a tensor of the dtype with which `{argument.name}` computes: `tf.constant({text})` for an index or "
+            f"a count, `tf.constant({text}, tf.float32)` among floating point numbers"
+        )
+    )
+    others = [f"`{_text(other)}`" for other in together if other is not argument and _need(model, other) is None]
+    return f"{words}; that helps only if {' and '.join(others)}, too, is no Python number" if others else words
 
 
 def _dtype(need: Need, tensorflow: str) -> str:
     return f", {tensorflow}.{need}" if need in ("float32", "int64") else ""
 
 
-def _fix(argument: ChangingArgument, need: Need) -> Fix | None:
-    """A tensor with the number, as the file writes `tf.constant`."""
+def _fix(model: Model, together: Sequence[ChangingArgument]) -> Fix | None:
+    """Tensors with all numbers that change at least as often: each that is left makes the call trace."""
+    edits: list[Edit] = []
+    for argument in together:
+        need = _need(model, argument)
+        made = _as_tensor(argument, need) if need is not None else ()
+        if not made:
+            return None
+        edits += made
+    words = "Pass it as a tensor" if len(together) == 1 else "Pass the numbers as tensors"
+    return Fix(words, "unsafe", tuple(dict.fromkeys(edits)))
+
+
+def _as_tensor(argument: ChangingArgument, need: Need) -> tuple[Edit, ...]:
+    """The edits that make a number a tensor, as the file writes `tf.constant`."""
     spelling = argument.file.imports.spelling("tf.constant", argument.call)
     if spelling is None or (_dtype(need, "tf") and not spelling.text.endswith(".constant")):
-        return None
+        return ()
     dtype = _dtype(need, spelling.text.removesuffix(".constant"))
     edits = (Edit(argument.value, f"{spelling.text}(", "before"), Edit(argument.value, f"{dtype})", "after"))
-    return Fix("Pass it as a tensor", "unsafe", (*importing(spelling), *edits))
+    return (*importing(spelling), *edits)

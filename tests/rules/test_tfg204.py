@@ -289,7 +289,7 @@ def test_the_tensor_has_the_dtype_that_the_function_needs(case: tuple[str, str, 
     expected = code if written is None else code.replace(f"f(y, {number})", f"f(y, {written})")
     assert fixed(code, tmp_path, "TFG204") == expected
     assert (
-        written or f"of the dtype with which `f` computes, such as `tf.constant({number}, tf.float32)"
+        written or f"of the dtype with which `f` computes: `tf.constant({number})` for an index or a count, "
     ) in finding.help
 
 
@@ -325,3 +325,37 @@ def test_the_truth_each_new_number_is_traced() -> None:
     assert traces(tf.constant(i) for i in range(20)) == traces(np.arange(20)) == traces(tf.range(20)) == 1
     assert traces(i % 2 for i in range(20)) == traces(i > 10 for i in range(20)) == 2
     assert traces(list(range(20)) * 2) == 20
+
+
+SEVERAL = {  # what the loop passes, and what the fix makes of it
+    "two": ("i, rate * i", "tf.constant(i), tf.constant(rate * i)"),
+    "one that is an index": ("i, rate * i, i + 1", None),
+    "one that counts": ("i, rate * i, times=i + 2", ""),
+}
+
+
+@_table(SEVERAL)  # type: ignore[arg-type]
+def test_all_numbers_of_a_call_or_none(case: tuple[str, str | None], tmp_path: Path) -> None:
+    """Protects the fix's use: one number that stays a Python number has the call traced again, as before."""
+    passed, written = case
+    code = (
+        "import tensorflow as tf\n\nrate, traces = 0.5, []\n\n@tf.function\n"
+        "def grown(x, turn, share, place=0, times=1):\n    traces.append(0)\n"
+        "    for _ in range(times):\n        x = x * (share + 1.0)\n"
+        "    return x[place] * tf.cast(turn, tf.float32)\n\n"
+        f"total = 0.0\nfor i in range(8):\n    total += float(grown(tf.ones(20), {passed}))\n"
+    )
+    found_numbers = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG204"]
+    after = fixed(code, tmp_path, "TFG204")
+    if not written:
+        assert after == code
+        assert len(found_numbers) == (0 if written == "" else 3)  # with one that has to stay nothing is to be gained
+        assert all("`i + 1`, too, is no Python number" in (f.help or "") for f in found_numbers[:2])
+        return
+    assert f"grown(tf.ones(20), {written})" in after
+    before_scope, after_scope = {}, {}  # type: ignore[var-annotated]
+    pytest.importorskip("tensorflow")
+    exec(compile(code, "before.py", "exec"), before_scope)
+    exec(compile(after, "after.py", "exec"), after_scope)
+    assert (len(before_scope["traces"]), len(after_scope["traces"])) == (8, 1)
+    assert before_scope["total"] == pytest.approx(after_scope["total"])
