@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, SideEffects, has_effects_while_traced, is_for_tensorflow_1
+from tflint_gpu.model import (
+    TRACING_SUBSTRINGS,
+    HostFunctions,
+    SideEffects,
+    has_effects_while_traced,
+    is_for_tensorflow_1,
+)
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
@@ -77,7 +83,7 @@ class TracedSideEffect(Rule):
         for first, *others in model.once(SideEffects).all:
             if model.once(is_for_tensorflow_1):
                 return
-            yield _finding(first, others)
+            yield _finding(first, others, may_be_compiled=model.once(HostFunctions).may_be_compiled(first.traced))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A traced function with a list: that Python runs once does not depend on the user's code."""
@@ -136,11 +142,19 @@ _HELP: dict[EffectKind, str] = {
 }
 
 
-def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
+_COMPILED = (
+    "print what the function returns, or from a callback. XLA has no kernel for `tf.print`, and Keras 3 compiles with "
+    "XLA where there is a GPU: `tf.print` needs `jit_compile=False` there"
+)
+
+
+def _finding(effect: SideEffect, others: list[SideEffect], *, may_be_compiled: bool) -> Finding:
     traced = effect.traced
     notes = [*notes_on(traced.frames)]
     notes += [Note(traced.file, other.node, "the same holds here") for other in others]
     advice = _HELP[effect.kind].format(target=effect.target)
+    if effect.kind == "print" and may_be_compiled:
+        advice = _COMPILED
     if effect.kind == "argument":
         return Finding(
             traced.file,

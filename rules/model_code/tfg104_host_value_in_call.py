@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, HostValue, HostValues, TracedCode, asks_values_while_traced
+from tflint_gpu.model import (
+    TRACING_SUBSTRINGS,
+    HostFunctions,
+    HostValue,
+    HostValues,
+    TracedCode,
+    asks_values_while_traced,
+)
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
@@ -64,7 +71,7 @@ class HostValueInCall(Rule):
         for value in model.once(HostValues).asked(converts=model.target.keras < 3):
             if model.once(TracedCode).may_run_eagerly:
                 return
-            yield _finding(value)
+            yield _finding(value, may_be_compiled=model.once(HostFunctions).may_be_compiled(value.traced))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The same with a tensor of the rule's own: no tensor has a value while it is traced."""
@@ -81,14 +88,14 @@ _RAISES: dict[ValueUse, str] = {
     "loop": "OperatorNotAllowedInGraphError",
 }
 _HELP: dict[ValueUse, str] = {
-    "read": "compute with the tensor, or read its value outside of what is traced; `tf.print` shows it",
+    "read": "compute with the tensor, or read its value outside of what is traced",
     "number": "compute with the tensor itself, cast with `tf.cast`; static sizes are in `x.shape`",
     "condition": "use `tf.where` or `tf.cond` (`keras.ops.where`, `keras.ops.cond`)",
     "loop": "use `tf.while_loop`, `tf.map_fn` or a Python `range`, or put `@tf.function` on the function",
 }
 
 
-def _finding(value: HostValue) -> Finding:
+def _finding(value: HostValue, *, may_be_compiled: bool) -> Finding:
     traced = value.traced
     who = "Keras" if traced.keras else "TensorFlow"
     if value.use != "read":
@@ -99,7 +106,7 @@ def _finding(value: HostValue) -> Finding:
         value.place,
         f"{value.text} on a tensor raises {_RAISES[value.use]}: it {asks} while {who} traces {traced.entry}",
         Prediction("crash", ("traced",), basis=f"{_RAISES[value.use]}; measured with 2.15 and 2.21"),
-        help=_HELP[value.use],
+        help=_HELP[value.use] + ("; `tf.print` shows it" if value.use == "read" and not may_be_compiled else ""),
         notes=notes_on(traced.frames),
         subject=value,
     )

@@ -244,3 +244,46 @@ def test_arguments_must_not_be_changed() -> None:
             tf.function(change)({"x": tf.constant(2.0)})
     with pytest.raises(TypeError, match="item assignment"):
         tf.function(writes)(tf.constant(2.0))
+
+
+LAYER = """
+class Shown(keras.layers.Layer):
+    def call(self, inputs):
+        print("inputs", inputs)
+        return inputs * 2.0
+
+
+net = keras.Sequential([Shown(), keras.layers.Dense(1)])
+net.compile("sgd", "mse"{settings})
+net.fit(tf.ones((4, 2)), tf.ones((4, 1)), verbose=0)
+"""
+ADVISED = {  # a program, and whether `tf.print` works wherever it runs
+    "Keras decides": (LAYER.format(settings=""), False),
+    "XLA": (LAYER.format(settings=", jit_compile=True"), False),
+    "no XLA": (LAYER.format(settings=", jit_compile=False"), True),
+    "a function for XLA": (
+        STEP.replace("function", "function(jit_compile=True)") + "    print(x)\n    return x\nstep(tf.ones(3))\n",
+        False,
+    ),
+    "a function": (STEP + "    print(x)\n    return x\nstep(tf.ones(3))\n", True),
+}
+
+
+@pytest.mark.parametrize(("code", "works"), ADVISED.values(), ids=ADVISED.keys())
+def test_the_help_is_for_where_the_program_runs(code: str, works: bool, tmp_path: Path) -> None:
+    """Protects programs that move to a GPU: there Keras 3 compiles with XLA, which has no kernel for `tf.print`."""
+    (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG103"]
+    assert (finding.help or "").startswith("use `tf.print`") == works
+    assert works or "`tf.print` needs `jit_compile=False`" in (finding.help or "")
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_the_truth_tf_print_under_xla(name: str) -> None:
+    """With the installed TensorFlow: what XLA compiles cannot print, on a CPU neither."""
+    tf = pytest.importorskip("tensorflow")
+    code = HEAD + ADVISED[name][0].replace("print(", "tf.print(")
+    if "True" not in code:
+        exec(compile(code, "program.py", "exec"), {})
+        return
+    with pytest.raises((tf.errors.InvalidArgumentError, tf.errors.UnimplementedError)):
+        exec(compile(code, "program.py", "exec"), {})

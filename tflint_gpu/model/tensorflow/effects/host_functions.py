@@ -17,6 +17,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, me
 from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
+from tflint_gpu.model.tensorflow.tracing.traces import Reached
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -101,11 +102,24 @@ class HostFunctions(Analysis):
     def compiled(self) -> list[Compiled]:
         """The host calls that must run where XLA compiles, each once."""
         compiled: dict[Node, Compiled] = {}
-        for wrapper, roots in self._compiled_roots():
+        for wrapper, roots in self._roots:
             for host in self._calls_in(self.traced_code.reached_from(roots)):
                 if not self.traced_code.may_be_left_out(host.traced, host.call):
                     compiled.setdefault(host.call, Compiled(host, self.file, wrapper))
         return list(compiled.values())
+
+    def may_be_compiled(self, traced: Reached) -> bool:
+        """Whether XLA may compile what is traced: it is asked to, or Keras 3 does so by itself where there is a GPU."""
+        root = entry(traced)[1]
+        if any(root in roots for _, roots in self._roots):
+            return True
+        calls = [call for call in self.file.method_calls("compile") if self._is_keras_compile(call)]
+        is_off = bool(calls) and all(self.constants.keyword(self.file, call, "jit_compile") is False for call in calls)
+        return traced.keras and self.target.keras >= 3 and not is_off
+
+    @cached_property
+    def _roots(self) -> tuple[tuple[Node, frozenset[Node]], ...]:
+        return tuple(self._compiled_roots())
 
     def _compiled_roots(self) -> Iterator[tuple[Node, frozenset[Node]]]:
         """The places that ask for XLA, each with the functions that it compiles."""

@@ -52,7 +52,7 @@ class Traced(Reached):
     context: Context | None = None
 
 
-def entry(traced: Traced) -> tuple[File, Node | None]:
+def entry(traced: Reached) -> tuple[File, Node | None]:
     """The function that TensorFlow traces, from which a way leads to this one, and its file."""
     if not traced.path:
         return traced.file, traced.function.node
