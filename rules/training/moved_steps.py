@@ -9,11 +9,31 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, ArrayArguments, NotMovable, loops_around, outline, outline_of_function
+from tflint_gpu.model import UPDATES, ArrayArguments, Kinds, NotMovable, loops_around, outline, outline_of_function
 from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, File, LoopNode, Model, Node, Outline
+    from collections.abc import Sequence
+
+    from tflint_gpu.model import EagerStep, File, Function, LoopNode, Model, Node, Outline
+
+
+_RUNS = frozenset(["run"])
+
+
+def run_on_replicas(model: Model, step: EagerStep) -> EagerStep:
+    """The step as far as a strategy hands it to its replicas: `strategy.run(replica_step, args=(x, y))` is its tape.
+
+    TensorFlow's guide has that call in the `tf.function`, so that all replicas run in one graph.
+    """
+    for index, frame in enumerate(step.path):
+        func = frame.node.func if isinstance(frame.node, cst.Call) else None
+        strategy = func.value if isinstance(func, cst.Attribute) and func.attr.value in _RUNS else None
+        if strategy is not None and model.once(Kinds).must_be(frame.file, strategy, "strategy"):
+            assert isinstance(frame.node, cst.Call)
+            around = step.functions[:index]
+            return replace(step, file=frame.file, tape=frame.node, path=step.path[:index], functions=around)
+    return step
 
 
 def moved_step(model: Model, step: EagerStep) -> Fix | None:
@@ -22,6 +42,11 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
 
     What a function of these statements would do is asked of the file as it would be then.
     """
+    step, inner = run_on_replicas(model, step), step
+    is_replicated = step is not inner
+    if is_replicated and not are_traceable(model, inner.functions[len(step.functions) :]):
+        return None
+    ends = _RUNS if is_replicated else UPDATES
     file, loop, function = model.file, outermost_loop(step), step.file.tree.function(step.tape)
     if step.file is not file:
         return None
@@ -31,9 +56,9 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
     try:
         if in_loop:
             above: Node = loop
-            made = outline(file, loop, step.tape, UPDATES)
+            made = outline(file, loop, step.tape, ends)
         elif isinstance(function, cst.FunctionDef):
-            made = outline_of_function(file, function, step.tape, UPDATES, as_method=True)
+            made = outline_of_function(file, function, step.tape, ends, as_method=True)
             top = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
             above = function if file.tree.class_of(function) is not None else top
         else:
@@ -47,6 +72,15 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     edits = (Edit(above, traced.definition, "above"), Edit(made.first, made.call, last=made.last))
     return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
+
+
+def are_traceable(model: Model, functions: Sequence[Function]) -> bool:
+    """Whether functions, the outermost of which a strategy runs, may be traced with it."""
+    from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few findings
+
+    return all(model.once(Traceability).effect_of(function) is None for function in functions) and (
+        model.once(Traceability).blocker(functions[0]) is None
+    )
 
 
 def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:

@@ -32,7 +32,7 @@ from tflint_gpu.rule import (
     notes_on,
 )
 
-from .moved_steps import moved_block, moved_from_loop, moved_step
+from .moved_steps import are_traceable, moved_block, moved_from_loop, moved_step, run_on_replicas
 from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class EagerTrainStep(Rule):
     Fix: unsafe: Python code in the step runs once. A step among the statements of a loop, or of a function that cannot
     be traced as a whole, moves into a function of its own; where something in it would do another thing, the finding
     says what, and there is no fix. Nor is there one where arrays of NumPy meet tensors in it: traced, they keep their
-    own dtype.
+    own dtype. Of a step that `strategy.run` hands to replicas, the function that calls `strategy.run` is traced.
 
     Example:
         import tensorflow as tf
@@ -159,7 +159,10 @@ def _found_repair(model: Model, step: EagerStep) -> Fix | Blocker | None:
     from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few files
 
     blocker = None
-    for function in step.functions:
+    around = run_on_replicas(model, step).functions
+    if around != step.functions and not are_traceable(model, step.functions[len(around) :]):
+        return model.once(Traceability).blocker(step.functions[len(around)])
+    for function in around:
         blocker = model.once(Traceability).blocker(function)
         if blocker is None and function.file is step.file:
             spelled = function.file.names.spelled("tf.function", function.node)

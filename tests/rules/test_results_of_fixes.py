@@ -39,6 +39,24 @@ for x, y in dataset:
 """
 ).rstrip("\n")
 
+REPLICAS = """
+strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3, activation="tanh")])
+    optimizer = tf.keras.optimizers.SGD(0.1)
+dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(4)
+result = []
+
+
+def update(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+"""
+
 # Programs by what they are about: the rule, the program, and what must be in it when it is fixed.
 SAME = {
     "comments in what is written anew": (
@@ -177,6 +195,38 @@ while text.shape[1] < 12:
 result = [text]
 """,
         ["@tf.function(reduce_retracing=True)\ndef traced_model(model, text)", "scores = traced_model(model, text)"],
+    ),
+    "a step that a strategy runs in a loop": (
+        "TFG202",
+        REPLICAS
+        + """
+for epoch in range(2):
+    for x, y in strategy.experimental_distribute_dataset(dataset):
+        losses = strategy.run(update, args=(x, y))
+        result.append(strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None))
+result += model.get_weights()
+""",
+        [
+            "@tf.function\ndef train_step(x, y):\n    losses = strategy.run(update, args=(x, y))\n",
+            "losses = train_step(x, y)",
+        ],
+    ),
+    "a step that a strategy runs in a function": (
+        "TFG202",
+        REPLICAS
+        + """
+
+def everywhere(pair):
+    losses = strategy.run(update, args=pair)
+    return strategy.reduce(tf.distribute.ReduceOp.MEAN, losses, axis=None)
+
+
+batches = strategy.experimental_distribute_dataset(dataset)
+for epoch in range(2):
+    for pair in batches:
+        result.append(everywhere(pair))
+""",
+        ["@tf.function\ndef everywhere(pair):", "\n\ndef update(x, y):"],
     ),
     "rows for predict": (
         "TFG206",
@@ -933,6 +983,11 @@ def test_what_the_fix_promises(rule: str, program: str, part: str, tmp_path: Pat
 
 
 UNFIXED = {
+    "a replica that counts its steps": (
+        "TFG202",
+        REPLICAS.replace("    return loss\n", "    result.append(len(result))\n    return loss\n")
+        + "for pair in strategy.experimental_distribute_dataset(dataset):\n    strategy.run(update, args=pair)\n",
+    ),
     "weights that are given back after a step": (
         "TFG213",
         FOLLOWING.replace("    model.train", "    before = model.get_weights()\n    model.train")

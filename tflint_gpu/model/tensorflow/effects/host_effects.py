@@ -49,6 +49,7 @@ _METHODS = frozenset(
         "as_list set_shape log_prob entropy mean"
     ).split()
 )
+_OF_STRATEGIES = frozenset(["run", "reduce", "gather"])
 _HANDED_BACK = frozenset(["model", "layer", "optimizer", "metric", "loss", "dataset", "strategy", "module"])
 _PREPARING = frozenset(["__init__", "build", "__new__"])
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
@@ -200,7 +201,12 @@ class HostEffects(Analysis):
             yield Blocker(file, call.func)
 
     def _is_computation(self, file: File, func: Expression) -> bool:
-        """Whether what is called is certainly a model, a layer, a loss or a function of TensorFlow."""
+        """Whether what is called is certainly a model, a layer, a loss or a function of TensorFlow.
+
+        So is `strategy.run`; what the replicas do is asked of the function that they run.
+        """
+        if isinstance(func, cst.Attribute) and func.attr.value in _OF_STRATEGIES:
+            return self.kinds.must_be(file, func.value, "strategy")
         if self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss"):
             return True
         return self.inference.must_be(
