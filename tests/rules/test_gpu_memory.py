@@ -15,6 +15,11 @@ THREADS = "tf.config.threading.set_intra_op_parallelism_threads"
 TRAIN = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile(loss='mse')\n"
 
 PROGRAMS = {
+    "a limit that is commented out": HEAD
+    + "import os  # set_memory_growth, maybe\n# os.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
+    + TRAIN
+    + "model.fit(x)\n",
+    "a helper that sets something else": HEAD + "import kit\nkit.set_seed(1)\n" + TRAIN + "model.fit(x)\n",
     "module level": HEAD + TRAIN + "model.fit(x, y)\n",
     "main guard": HEAD
     + "def main():\n    "
@@ -30,6 +35,8 @@ PROGRAMS = {
     + "class T:\n    def __init__(self):\n        self.m = tf.keras.Sequential()\n    def run(self):\n        self.m.fit(1)\nT().run()\n",
 }
 SILENT = {
+    "a helper from elsewhere": HEAD + "import kit\nkit.limit_gpu(2048)\n" + TRAIN + "model.fit(x)\n",
+    "a helper from elsewhere, by name": HEAD + "from kit import setup_gpus\nsetup_gpus()\n" + TRAIN + "model.fit(x)\n",
     "growth": HEAD
     + "for g in tf.config.list_physical_devices('GPU'):\n    "
     + GROW

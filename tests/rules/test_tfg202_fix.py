@@ -375,3 +375,32 @@ def test_a_notebook_whose_step_cannot_be_moved_is_still_checked(tmp_path: Path) 
         "sgd = tf.keras.optimizers.SGD()\ndata = tf.data.Dataset.from_tensor_slices(load()).batch(32)"
     )
     assert "TFG202" in {code for code, _ in found(notebook(head, loop, "print(net)"), tmp_path, name="a.ipynb")}
+
+
+def test_operations_of_the_old_interface_are_operations(tmp_path: Path) -> None:
+    """`import tensorflow.compat.v1 as tf` changes the names, and not what tracing does; writing summaries stays."""
+    head = HEAD.replace("import tensorflow as tf", "import tensorflow as tf2, tensorflow.compat.v1 as tf")
+    step = STEP.replace("loss_fn(y, model(x, training=True))", "tf.math.sqrt(tf.reduce_mean((model(x) - y) ** 2))")
+    code = head.replace("= tf.data", "= tf2.data") + step + LOOP
+    assert "@tf2.function\ndef step" in fixed(code, tmp_path, "TFG202")
+    writes = code.replace("    grads =", "    tf.summary.scalar('loss', loss)\n    grads =")
+    assert "@tf2.function" not in fixed(writes, tmp_path, "TFG202").partition("def step")[0]
+
+
+@pytest.mark.parametrize(
+    ("made", "is_found"),
+    [
+        ("gp.training_loss_closure(rows, compile=True)", False),
+        ("gp.training_loss_closure(rows)", False),
+        ("gp.training_loss_closure(rows, compile=False)", True),
+        ("gp.other_closure(rows)", True),
+    ],
+)
+def test_a_loss_that_a_library_compiles_is_traced(made: str, is_found: bool, tmp_path: Path) -> None:
+    code = (
+        f"import gpflow\nfrom data import rows\ngp = gpflow.models.SVGP(k, l, z)\nloss = {made}\nfor _ in range(999):\n"
+        "    with tf.GradientTape() as tape:\n        value = loss()\n"
+        "    weights = gp.trainable_variables\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(value, weights), weights))\n"
+    )
+    assert ("TFG202" in {rule.code for rule, _ in findings(HEAD + code, tmp_path)}) is is_found

@@ -122,3 +122,27 @@ def test_the_body_of_some_cell_magics_is_python(cell: str, body: str) -> None:
 @pytest.mark.parametrize("cell", ["%%bash\nls", "%%html\n<b>", "%%writefile a.py\nx = 1", "%%R\nx <- 1", "%%time\n%%javascript\nx", "\n%%script false\nx", "%%python2\nprint 1"])  # fmt: skip
 def test_cells_of_other_languages_are_none(cell: str) -> None:
     assert python_start(cell) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("ls -lh *.h5", set()),
+        ("mkdir -p logs/a", set()),
+        ("rm --force x", set()),
+        ("time x = 1", {"x"}),
+        ("timeit -n 10 f(y)", set()),
+        ("time model.fit(a)", {"model", "a"}),
+    ],
+)
+def test_magics_without_a_percent_sign_take_options_and_python(line: str, names: set[str]) -> None:
+    read = python_of(f"{line}\nz = 1\n")
+    parse(read)
+    assert len(read) == len(line) + 7
+    found = {node.id for node in ast.walk(ast.parse(read)) if isinstance(node, ast.Name)} - {"z", STAND_IN}
+    assert found >= names
+
+
+@pytest.mark.parametrize("line", ["time = 3", "time in x", "time.sleep(1)", "ls - 3", "run(-x)", "time if a else b"])
+def test_names_of_magics_stay_names(line: str) -> None:
+    assert python_of(line) == line

@@ -36,6 +36,11 @@ def bare_code(text: str) -> str:
     return bare
 
 
+def without_comments(text: str) -> str:
+    """The text with nothing but `#` of each comment."""
+    return _STRING_OR_COMMENT.sub(lambda token: "#" if token[0][0] == "#" else token[0], text)
+
+
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where the comments of a text start and end, in their order."""
     for token in _STRING_OR_COMMENT.finditer(text):

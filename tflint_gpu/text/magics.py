@@ -34,10 +34,11 @@ _CERTAIN = regex(
 )
 _CERTAIN_HELP = regex(r"[ \t]*(?:[^\s=]+[ \t]*=[ \t]*)?[^\s=?]+\?{1,2}")
 _ASSIGNED = regex(r"(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])")
-_ARGUMENTS = regex(r"%(?P<name>\w+)(?:[ \t]+-{1,2}[A-Za-z]\w*(?:[ \t]+\d+)?)*[ \t]+(?P<code>\S.*)", re.DOTALL)
+_ARGUMENTS = regex(r"%?(?P<name>\w+)(?:[ \t]+-{1,2}[A-Za-z]\w*(?:[ \t]+\d+)?)*[ \t]+(?P<code>\S.*)", re.DOTALL)
 _AUTOMAGIC = regex(
-    r"(?:pip|conda|mamba|micromamba|uv|cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|man|env|run|load|load_ext|reload_ext|matplotlib)"
-    r"[ \t]+(?!(?:and|for|if|in|is|not|or)\b)[\w~/.]"
+    r"(?:pip|conda|mamba|micromamba|uv|cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|man|env|run|load|load_ext|reload_ext|matplotlib"
+    r"|memit|prun|time|timeit)[ \t]+(?!(?:and|as|for|if|in|is|not|or)\b)[\w~/.]"
+    r"|(?:cat|cp|ls|ll|memit|mkdir|mv|prun|rm|rmdir|run|timeit)[ \t]+(?:--?[A-Za-z]|\*)"
 )
 
 

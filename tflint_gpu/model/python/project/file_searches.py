@@ -12,7 +12,8 @@ from tflint_gpu.model.python.prefilter.prefilters import FunctionsByName, functi
 from tflint_gpu.model.python.project.declarations import renamed, words_of_bases
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
-from tflint_gpu.text.bytesearch import Mentioned
+from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
+from tflint_gpu.text.lexical import without_comments
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
@@ -103,6 +104,21 @@ class KnownSummaries:
         return known
 
 
+class MentionedInCode(Mentioned):
+    """The same for a Python file without its comments: what is commented out does nothing."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self._code: bytes | None = None
+
+    def __missing__(self, required: RequiredSubstring) -> bool:
+        if super().__missing__(required) and isinstance(required, bytes) and b"#" in self.data:
+            if self._code is None:
+                self._code = without_comments(self.data.decode("latin-1")).encode("latin-1")
+            self[required] = required in self._code
+        return self[required]
+
+
 class FileSearches:
     """Looks names up in the files of a project, each question once.
 
@@ -175,7 +191,7 @@ class FileSearches:
         """Which byte strings occur in a file of the project."""
         known = self._mentions.get(path)
         if known is None:
-            known = self._mentions[path] = Mentioned(self._files.read(path) or b"")
+            known = self._mentions[path] = MentionedInCode(self._files.read(path) or b"")
         return known
 
 

@@ -18,7 +18,7 @@ from tflint_gpu.model.python.project.declarations import (
     names_given,
 )
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries
+from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries, MentionedInCode
 from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
@@ -226,7 +226,7 @@ class Project:
     def program_mentions(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
         if self._own is None or self._own[0] is not source:
-            self._own = source, Mentioned(source.text.encode("utf-8", "replace"))
+            self._own = source, MentionedInCode(source.text.encode("utf-8", "replace"))
         return self._own[1].any_of(required) or self.others_mention(source, required)
 
     def others_mention(self, source: SourceFile, required: Sequence[bytes]) -> bool:

@@ -17,6 +17,7 @@ from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -171,7 +172,7 @@ class HostEffects(Analysis):
         name = file.name(func)
         if name is not None and name.partition(".")[0] in _LIBRARIES:
             texts = (arg.value for arg in call.args) if name == "tf.print" else ()
-            if name.startswith(_HOST_PARTS) or any(map(_is_made_text, texts)):
+            if _is_of_host(name) or any(map(_is_made_text, texts)):
                 yield Blocker(file, func, _only_while_traced(file.code(func)))
             return
         if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
@@ -229,7 +230,7 @@ class HostEffects(Analysis):
     def _is_of_tensorflow(self, file: File, expr: Expression) -> bool:
         name = file.name(expr.func) if isinstance(expr, cst.Call) else None
         if name is not None:
-            return name.partition(".")[0] in _LIBRARIES and not name.startswith(_HOST_PARTS)
+            return name.partition(".")[0] in _LIBRARIES and not _is_of_host(name)
         return self.inference.must_be(file, expr, lambda o: (o.made_by or "") == "tf.GradientTape")
 
     # What outlives the call.
@@ -302,6 +303,11 @@ def _is_constant(origin: Origin) -> bool:
 
 def _calls(function: Function) -> Iterator[cst.Call]:
     return (node for node in walk(function.node.body) if isinstance(node, cst.Call))
+
+
+def _is_of_host(name: str) -> bool:
+    """Whether a function of a library is no operation; `tf.compat.v1.reduce_mean` is one, as without its prefix."""
+    return name.startswith(_HOST_PARTS) and not (name.startswith("tf.compat.v1.") and returns_tensor(name))
 
 
 def _only_while_traced(what: str) -> str:

@@ -143,8 +143,19 @@ class TrainingSteps(Analysis):
 
     def _is_traced(self, run: Invocation, func: Expression) -> bool:
         """Whether all functions that an expression may mean are under `tf.function`."""
+        if self.inference.must_be(run.file, func, self._is_compiled, run.context):
+            return True
         callees = self.inference.callables(run.file, func, run.context)
         return bool(callees) and all(c.function.node in self.tracing.wrapped(c.function.file) for c in callees)
+
+    def _is_compiled(self, origin: Origin) -> bool:
+        """Whether a function is one that a library compiles as it makes it: `training_loss_closure(compile=True)`."""
+        call = origin.call
+        if call is None or self.inference.callees(origin.file, call, origin.context):
+            return False
+        return self.constants.keyword(origin.file, call, "compile") is True or (
+            method_name(call) == "training_loss_closure" and argument(call, -1, "compile") is None
+        )
 
     def _updates(self, file: File, call: cst.Call) -> bool:
         """Whether a call updates weights: an optimizer's, or an assignment of what is made of gradients."""

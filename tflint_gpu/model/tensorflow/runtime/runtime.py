@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -15,13 +16,14 @@ from tflint_gpu.model.python.execution.callers import RunSite, callers, is_in_ma
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.devices import parse_device
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.runtime.graph_programs import GRAPH_FOLDERS, is_switch, runs_in_graphs, shows_graphs
 from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.text.lexical import without_comments
 
 DEVICES = frozenset(["tf.device", "tf.compat.v1.device", "keras.device"])
 GROWTH = frozenset(["tf.config.experimental.set_memory_growth", "tf.config.set_memory_growth"])
@@ -51,6 +53,12 @@ _MEMORY_SETTINGS = tuple(
     b"set_memory_growth ALLOW_GROWTH allow_growth per_process_gpu_memory_fraction set_logical_device_configuration "
     b"set_virtual_device_configuration set_visible_devices CUDA_VISIBLE_DEVICES TF_GPU_ALLOCATOR GPUOptions "
     b"gpu_options device_count".split()
+)
+# A verb for setting up, and what is set up, in a name: `setup_gpus`, `limit_gpu_memory`, `set_gpu_options`.
+_SETS_UP_GPUS = regex(
+    r"(?:config\w*|set|set_?up|init\w*|limit|select|choose|pick|allow|enable|prepare|reserve)_?\w*(?:gpu|cuda|memory_growth)\w*"
+    r"|gpu_?\w*(?:setup|config|limit|growth)\w*",
+    re.IGNORECASE,
 )
 _VISIBILITY_SETTINGS = (b"set_visible_devices", b"CUDA_VISIBLE_DEVICES", b"HIP_VISIBLE_DEVICES")
 _NO_GPUS = regex(
@@ -92,8 +100,18 @@ class Runtime(Analysis):
         return self.inference.project.program_mentions(self._file.source, substrings)
 
     def sets_memory(self) -> bool:
-        """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility."""
-        return self.mentions(_MEMORY_SETTINGS)
+        """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility.
+
+        A function from elsewhere that is called as if it did may do so, too: `limit_gpu_memory(4096)`.
+        """
+        if self.mentions(_MEMORY_SETTINGS):
+            return True
+        calls = (
+            call
+            for call in self._file.tree.calls
+            if _SETS_UP_GPUS.fullmatch((dotted_name(call.func) or "").rpartition(".")[2])
+        )
+        return any(not self.inference.callees(self._file, call) for call in calls)
 
     def narrows_visibility(self) -> bool:
         """Whether the file, or one that it reaches, chooses which GPUs are visible."""
@@ -101,7 +119,7 @@ class Runtime(Analysis):
 
     def hides_gpus(self) -> bool:
         """Whether the file itself hides all GPUs."""
-        return _NO_GPUS.search(self._file.source.text) is not None
+        return _NO_GPUS.search(without_comments(self._file.source.text)) is not None
 
     def has_numpy_behaviour(self) -> bool:
         """Whether the program gives tensors NumPy's methods, through which some NumPy functions work on them."""
