@@ -15,7 +15,7 @@ from checks import findings, fixed
 from verified import EAGER_STEP, MODEL_AND_DATA, cases_of
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.rule.experiment import changes_of
+from tflint_gpu.rule.experiment import fix_changes
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import Options
@@ -166,7 +166,7 @@ def test_a_fix_is_the_same_text_in_a_program_that_is_measured(tmp_path: Path) ->
     code = MODEL_AND_DATA + JOINED
     ((_, finding),) = [found for found in findings(code, tmp_path) if found[0].code == "TFG212"]
     assert finding.fix is not None
-    pieces = [of_change(change, measures=False) for change in changes_of(finding.fix, finding.file)]
+    pieces = [of_change(change, measures=False) for change in fix_changes(finding)]
     assert put_in(code, pieces) == fixed(code, tmp_path, "TFG212")
 
 
