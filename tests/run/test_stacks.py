@@ -13,8 +13,8 @@ from types import FrameType
 
 import pytest
 
-from tflint_gpu.run import tflint_sample
-from tflint_gpu.run.tflint_sample import Code, Sampler
+from tflint_gpu.run.inside import tflint_sample
+from tflint_gpu.run.inside.tflint_sample import Code, Sampler
 
 
 def waiting(depth: int, event: threading.Event) -> Iterator[int]:

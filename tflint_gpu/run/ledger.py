@@ -2,7 +2,8 @@
 
 NVML tells how much of a short while some kernel ran. The rest of it is idle time, which is charged to what the program
 did then: first to what keeps a GPU waiting (its own Python, the next batch), and only what is left to operations and to
-reading results. Without a GPU the former alone is charged: the time in which a GPU would have waited.
+reading results. Without a GPU the former alone is charged: the time in which a GPU would have waited. Imports are none
+of it: no program computes before they are done.
 
 All is bounded: equal samples are one entry, and what is too many for the table goes to shorter stacks.
 """
@@ -11,12 +12,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import field
+from collections.abc import Iterable, Iterator
+from dataclasses import field, replace
 
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started
+from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started, Waited
 from tflint_gpu.run.timeline import Timeline
 
 LOW = 10
@@ -83,6 +84,8 @@ class Ledger:
     memory: Memory | None = None
     gpus: int | None = None
     samples: int = 0
+    _waited: dict[tuple[Stack, str], float] = field(default_factory=dict)
+    _unknown: dict[tuple[Stack, str], float] = field(default_factory=dict)
     _unsettled: deque[Sample] = field(default_factory=deque)
     _card: deque[tuple[float, CardSample]] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -94,6 +97,8 @@ class Ledger:
                 self.memory = seen
             elif isinstance(seen, Started):
                 self.gpus = seen.gpus
+            elif isinstance(seen, Waited):
+                self._take_share(seen)
             elif seen is None:
                 return
             elif not seen.is_main:
@@ -102,6 +107,16 @@ class Ledger:
                 self.samples += 1
                 self._unsettled.append(seen)
                 self._settle_known(seen.seconds)
+
+    def _take_share(self, seen: Waited) -> None:
+        """The first one holds for what was executed before it, too."""
+        key = (seen.stack, seen.phase)
+        self._waited[key] = seen.share
+        moved = self._unknown.pop(key, 0.0) * seen.share
+        executed = self.entries.get(Doing(seen.stack, seen.phase, "execute"))
+        if executed is not None and not self.has_card:
+            executed.seconds -= moved
+            _add(self.entries, Doing(seen.stack, seen.phase, "data"), moved, moved)
 
     def take_card(self, seconds: float, seen: CardSample) -> None:
         """What NVML saw, and when."""
@@ -161,7 +176,7 @@ class Ledger:
     def _settle(self, samples: Iterable[Sample], card: CardSample | None) -> None:
         """Charge the idle part of the time of these samples."""
         use = None if card is None else card.utilisation
-        blamed = [(sample, *_blamed(sample, use is not None)) for sample in samples]
+        blamed = [part for sample in samples for part in self._parts(sample, use is not None)]
         keeping = sum(sample.span for sample, _, keeps in blamed if keeps)
         total = sum(sample.span for sample, _, _ in blamed)
         if use is None:
@@ -176,9 +191,24 @@ class Ledger:
         for sample, doing, keeps in blamed:
             if sample.feeding and not keeps:  # while operations run, as far as can be seen
                 _add(self.feeding, Doing(sample.feeding[0], "data", "feed"), sample.span, 0.0)
-            charged = sample.span * (rate if keeps else rest)
+            charged = 0.0 if use is None and doing.phase == "import" else sample.span * (rate if keeps else rest)
             _add(self.entries, doing, sample.span, charged)
             self.timeline.add(sample.seconds - self.began, sample.span, charged, doing, card)
+
+    def _parts(self, sample: Sample, has_use: bool) -> Iterator[tuple[Sample, Doing, bool]]:
+        """A sample with its blame; one of a step in two parts, where it is known how much of that waits for input."""
+        share = self._waited.get((sample.stack, sample.phase)) if sample.waits in ("execute", "feed") else None
+        if share is None:
+            if sample.waits == "execute" and sample.phase:
+                key = (sample.stack, sample.phase)
+                self._unknown[key] = self._unknown.get(key, 0.0) + sample.span
+            yield (sample, *_blamed(sample, has_use))
+            return
+        waiting = (
+            Doing(sample.feeding[0], "data", "feed") if sample.feeding else Doing(sample.stack, sample.phase, "data")
+        )
+        yield replace(sample, span=sample.span * share), waiting, True
+        yield replace(sample, span=sample.span * (1 - share)), Doing(sample.stack, sample.phase, "execute"), False
 
 
 def _blamed(sample: Sample, has_use: bool) -> tuple[Doing, bool]:

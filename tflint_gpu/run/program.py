@@ -16,8 +16,8 @@ from pathlib import Path
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.process.witness import Witness
 
-SAMPLER = Path(__file__).resolve().with_name("tflint_program.py")
-_BOUND = SAMPLER.with_name("process") / "bound.py"
+SAMPLER = Path(__file__).resolve().with_name("inside") / "tflint_program.py"
+_BOUND = Path(__file__).resolve().with_name("process") / "bound.py"
 INTERVAL = 0.02
 _PASSED_ON = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2})
 _WAITED_FOR = _PASSED_ON | {signal.SIGCHLD}

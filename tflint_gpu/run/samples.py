@@ -77,7 +77,20 @@ class Started:
     gpus: int
 
 
-Seen = Sample | Memory | Started
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What TensorFlow's own account of a window says of a step that waits for its input inside of an operation.
+
+    Arguments:
+        share: of what is executed there.
+    """
+
+    stack: Stack
+    phase: str
+    share: float
+
+
+Seen = Sample | Memory | Started | Waited
 """What a line of the sampler tells."""
 
 
@@ -123,6 +136,8 @@ class Decoder:
             self._stacks[process][rest[0]] = tuple(places[number] for number in rest[1] if number in places)
         elif kind == "M":
             return Memory(*rest)
+        elif kind == "I":
+            return Waited(self._stacks[process].get(rest[0], ()), rest[1], float(rest[2]))
         elif kind == "G":
             return Started(int(*rest))
         elif kind == "T":

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.run.inside.tflint_program import follow
+from tflint_gpu.run.inside.tflint_sample import Sampler
 from tflint_gpu.run.program import INTERVAL, read_samples
-from tflint_gpu.run.tflint_program import follow
-from tflint_gpu.run.tflint_sample import Sampler
 
 
 @dataclass(slots=True)

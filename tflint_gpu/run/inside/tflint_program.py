@@ -22,7 +22,7 @@ import types
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
-    from tflint_gpu.run.tflint_sample import Sampler
+    from tflint_gpu.run.inside.tflint_sample import Sampler
 
 Hook = Callable[..., Any]
 

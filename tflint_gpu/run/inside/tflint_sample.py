@@ -1,5 +1,7 @@
 """Samples the stacks of the process that it is in, from a thread: `tflint-gpu run` puts it into your program.
 
+What the main thread computes is told by its processor time (`tflint_processor`), what it waits for by this thread.
+
 Every 20 ms (at most) the thread looks at the stacks of all Python threads and writes, for the main thread, the lines of
 your own files on its stack, what Keras or TensorFlow does there (the phase), and what it waits for; of other threads
 and of the Python processes that your program starts, the line of yours that runs. Nothing of Keras or TensorFlow is
@@ -9,7 +11,8 @@ program crashes.
 Messages are lines of JSON: ["P", process, number, file, row, function, first row, last row], a place;
 ["S", process, number, places], a stack of places, the innermost first; ["T", process, seconds, span, stack, phase,
 waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card;
-["G", process, number], the GPUs that TensorFlow started with.
+["G", process, number], the GPUs that TensorFlow started with; ["I", process, stack, phase, share], how much of what is
+executed there waits for input.
 """
 
 from __future__ import annotations
@@ -26,7 +29,14 @@ import time
 import types
 from itertools import chain, compress, starmap
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or __package__:
+    from tflint_gpu.run.inside.tflint_input import PHASES, InputShare
+    from tflint_gpu.run.inside.tflint_processor import ProcessorTime
+else:
+    from tflint_input import PHASES, InputShare
+    from tflint_processor import ProcessorTime
 
 HERE = os.getcwd()  # a program may go elsewhere
 DEEPEST = 8  # lines of the user's on one stack
@@ -34,6 +44,8 @@ MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
 PIPE_WIDTH = 4000  # what is written at once stays together, also with forked processes: less than PIPE_BUF
 MEMORY_EVERY = 1.0
 STATES_EVERY = 0.1
+OWED = 0.5  # seconds that are computed without a stack that says where
+OWED_IDLE = 0.2  # seconds that are waited without a stack that waits
 
 _LIBRARIES = tuple(
     {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")}
@@ -45,7 +57,7 @@ _INSTALLED = tuple(
     if folder not in ("", HERE) and os.path.isdir(folder)
     if any(name.endswith(".dist-info") for name in os.listdir(folder))
 )  # also what `pip install --target` made
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _INSIDE = {
     ("evaluate", "fit"): "validation",
     ("data", "evaluate"): "data of evaluate",
@@ -56,6 +68,7 @@ _READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
 
 
 _HAS_LINES = hasattr(types.CodeType, "co_lines")
+_LOOK_AT = attrgetter("f_code", "f_lasti" if _HAS_LINES else "f_lineno")
 _LOOK = attrgetter("f_back", "f_code", "f_lasti" if _HAS_LINES else "f_lineno")
 _BACK = itemgetter(0)
 _ONCE = ((),)  # a call without arguments
@@ -183,6 +196,8 @@ class Sampler:
         self.interval = interval
         self.asks_memory = asks_memory
         self.is_stopped = True
+        self.processor = ProcessorTime(_LOOK_AT)
+        self.input = InputShare()
 
     def begin(self, pipe: int, is_main: bool = True) -> None:
         """Sample from now on.
@@ -220,13 +235,21 @@ class Sampler:
         self.is_still = False
         self.asks_gpus = is_main
         self.main = threading.main_thread().ident
+        self.owed = self.owed_idle = 0.0
+        self.input.forget()
+        self.input = InputShare()
+        if is_main:
+            self.processor.begin()
         self.thread = threading.Thread(target=self._run, name="tflint-gpu", daemon=True)
         self.thread.start()
 
     def stop(self) -> None:
         """Take no more samples, of this process or of later ones."""
         self.is_stopped = True
+        if self.is_main:
+            self.processor.stop()
         self.thread.join()
+        self.input.stop()
         self.codes.clear()
 
     def _run(self) -> None:
@@ -259,12 +282,49 @@ class Sampler:
                     at.append((thread, id(frames[0][0]), frames[0][1]))
         if waits == "execute" and feeding and self._stands_still(now, at):
             waits = "feed"
-        if self.is_main or stack:
+        if self.is_main and self.processor.is_running:
+            self._share_out(now, span, stack, phase, waits, feeding)
+        elif self.is_main or stack:
             self._write(["T", self.process, round(now, 4), round(span, 4), stack, phase, waits, feeding])
+        if self.is_main:
+            self._ask_for_input(now, stack, phase, waits)
         if self.is_main and now >= self.next_memory:
             self.next_memory = now + MEMORY_EVERY
             self._ask_tensorflow()
         self._flush()
+
+    def _share_out(self, now: float, span: float, stack: int, phase: str, waits: str, feeding: list[int]) -> None:
+        """Charge what was computed to the stacks that the processor's timer saw, and the rest to where it was waited.
+
+        A sample is of a wait where the thread is in an operation, or computed next to nothing meanwhile.
+        """
+        computed = min(span, self.processor.since())
+        self.owed += computed
+        self.owed_idle += span - computed
+        at = now - self.owed - self.owed_idle
+        stacks = [self._read(frames) for frames in self.processor.stacks()]
+        no_feeding: list[int] = []
+        parts = [
+            (self.owed / len(stacks), number, its_phase, does, no_feeding) for number, its_phase, does, _ in stacks
+        ]
+        if not parts and self.owed > OWED:
+            parts.append((self.owed, stack, phase, waits, feeding))
+        if parts:
+            self.owed = 0.0
+        if waits or computed < 0.1 * span or self.owed_idle > OWED_IDLE:
+            parts.append((self.owed_idle, stack, phase, waits, feeding))
+            self.owed_idle = 0.0
+        for seconds, number, its_phase, does, fed in parts:
+            at += seconds
+            if seconds > 0:
+                self._write(["T", self.process, round(at, 4), round(seconds, 5), number, its_phase, does, fed])
+
+    def _ask_for_input(self, now: float, stack: int, phase: str, waits: str) -> None:
+        """How much of a step waits for input, where the stacks cannot show it."""
+        told = self.input.tick(now, (stack, phase), waits in ("execute", "feed") and phase in PHASES)
+        if told is not None:
+            (its_stack, its_phase), share = told
+            self._write(["I", self.process, its_stack, its_phase, round(share, 3)])
 
     def _read(self, frames: list[tuple[types.CodeType, int]]) -> tuple[int, str, str, bool]:
         """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""
