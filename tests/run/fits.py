@@ -20,9 +20,9 @@ def elements(seconds, total):
         yield ROW, ROW
 
 
-def batches(seconds, total):
+def batches(seconds, total, size=64):
     spec = tf.TensorSpec((8,), tf.float32)
-    return tf.data.Dataset.from_generator(lambda: elements(seconds, total), output_signature=(spec, spec)).batch(64)
+    return tf.data.Dataset.from_generator(lambda: elements(seconds, total), output_signature=(spec, spec)).batch(size)
 
 
 def costly(number):
@@ -41,7 +41,7 @@ def timed(name, function):
 model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(8)])
 model.compile("sgd", "mse")
 model.fit(np.ones((64, 8), np.float32), np.ones((64, 8), np.float32), verbose=0)
-tiny, short, middle, long = batches(0.00006, 0.6), batches(0.0006, 1.5), batches(0.002, 1.5), batches(0.023, 6)
+tiny, short, middle, long = batches(0.00006, 0.6), batches(0.0006, 1.5), batches(0.002, 1.5), batches(0.023, 4, 8)
 mapped = tf.data.Dataset.range(640).map(costly).batch(64)
 timed("tiny", lambda: model.fit(tiny, verbose=0))  # fit: tiny
 timed("short", lambda: model.fit(short, verbose=0))  # fit: short
