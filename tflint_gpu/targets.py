@@ -161,13 +161,13 @@ class Pins:
             ]
         return self._files[place]
 
-    def _first(self, files: Iterable[tuple[Path, _Reader]], package: _Package) -> tuple[Path, tuple[int, int]] | None:
+    def _first(self, files: Sequence[tuple[Path, _Reader]], package: _Package) -> tuple[Path, tuple[int, int]] | None:
         for path, read in files:
             key = path, package.names[0]
             if key not in self._releases:
                 self._releases[key] = _newest_pinned(path, read, package)
             release = self._releases[key]
-            if release is not None:
+            if release is not None and not (release < (2, 0) and _is_one_of_several(path, package, files)):
                 return path, release
         return None
 
@@ -179,14 +179,41 @@ def find_target(setting: str | None, directory: Path, folder: Path | None = None
 
 def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, int] | None:
     """The newest release that one of the requirements of a file still allows and bounds."""
+    versions = (newest_allowed(requirement, package.releases) for requirement in _requirements(path, read, package))
+    return max(filter(None, versions), default=None)
+
+
+def _is_one_of_several(path: Path, package: _Package, files: Iterable[tuple[Path, _Reader]]) -> bool:
+    """Whether a file pins TensorFlow 1 for some installations only, and others of the project may have 2.
+
+    So does an extra beside another one, and `requirements-tf1.txt` beside a `setup.py` with `tensorflow>=2.4`. A name
+    without a version, in another file, says nothing, unless the pin is in one of several lists of requirements.
+    """
+    if path.name in _LOCKS:
+        return False
+    is_variant = path.name.startswith("requirements") and path.name != "requirements.txt"
+    return any(
+        _allows_2(requirement) and (bool(requirement) or other == path or is_variant)
+        for other, read in files
+        if other.parent == path.parent and other.name not in _LOCKS
+        for requirement in _requirements(other, read, package)
+    )
+
+
+def _allows_2(specifiers: str) -> bool:
+    """Whether a requirement leaves TensorFlow 2 open."""
+    bounded = newest_allowed(specifiers)
+    return bounded >= (2, 0) if bounded is not None else _BOUNDED.search(specifiers) is None
+
+
+def _requirements(path: Path, read: _Reader, package: _Package) -> list[str]:
+    """What a file asks for of a package, the version parts only."""
     try:
         text = path.read_text("utf-8-sig", "replace")
         # A project without the word is the common case, and spared all parsing.
-        requirements = list(read(text, package)) if package.names[0] in text.lower() else []
+        return list(read(text, package)) if package.names[0] in text.lower() else []
     except (OSError, ValueError, TypeError, AttributeError, KeyError, SyntaxError, RecursionError):
-        return None  # somebody else's file, in a shape that its own tool would refuse
-    versions = (newest_allowed(requirement, package.releases) for requirement in requirements)
-    return max(filter(None, versions), default=None)
+        return []  # somebody else's file, in a shape that its own tool would refuse
 
 
 _BOUNDED = regex(r"==|~=|<")
@@ -323,6 +350,7 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
     ("requirements*.txt", _requirements_txt),
     ("environment*.y*ml", _environment_yml),
 )
+_LOCKS = frozenset(["uv.lock", "poetry.lock", "Pipfile.lock"])
 PINNING_FILES = tuple(pattern for pattern, _ in _READERS)
 """The files that may pin a version, as patterns of names."""
 _BEGINNINGS = tuple(pattern.partition("*")[0] for pattern in PINNING_FILES)

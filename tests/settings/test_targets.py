@@ -116,6 +116,35 @@ def test_the_nearest_pin_holds_and_none_above_the_repository(tmp_path: Path, wri
     assert targets == expected | {"r": NEWEST, "r/src": NEWEST}
 
 
+EXTRAS = (
+    "from setuptools import setup\n\nsetup(extras_require={{'old': ['tensorflow{old}'], 'new': ['tensorflow{new}']}})\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "release"),
+    [
+        ({"setup.py": EXTRAS.format(old="<2", new=">=2.4")}, NEWEST),
+        ({"setup.py": EXTRAS.format(old="==1.15", new="")}, NEWEST),
+        ({"setup.py": EXTRAS.format(old="<2", new=">=2.4,<2.9")}, (2, 8)),
+        ({"setup.py": EXTRAS.format(old="<2", new="==1.14")}, (1, 15)),
+        ({"requirements-tf1.txt": "tensorflow<2\n", "requirements.txt": "tensorflow>=2.4\n"}, NEWEST),
+        ({"requirements-tf1.txt": "tensorflow<2\n", "requirements.txt": "tensorflow\n"}, NEWEST),
+        ({"requirements_1.txt": "tensorflow<2\n", "requirements_2.txt": "tensorflow==2.6\n"}, (2, 6)),
+        ({"requirements-tf1.txt": "tensorflow<2\n", "setup.py": "setup(install_requires=['tensorflow>=2.1'])\n"}, NEWEST),
+        ({"requirements.txt": "tensorflow==1.15.2\n", "setup.py": "setup(install_requires=['tensorflow'])\n"}, (1, 15)),
+        ({"requirements.txt": "tensorflow==1.15.2\n"}, (1, 15)),
+        ({"requirements-tf1.txt": "tensorflow<2\n"}, (1, 15)),
+        ({"uv.lock": '[[package]]\nname = "tensorflow"\nversion = "1.15.5"\n', "requirements.txt": "tensorflow>=2\n"}, (1, 15)),
+    ],
+)  # fmt: skip
+def test_tensorflow_1_for_some_installations_is_not_the_project(
+    files: dict[str, str], release: tuple[int, int], tmp_path: Path, write_files: Write
+) -> None:
+    write_files({**files, ".git/HEAD": ""})
+    assert find_target(None, tmp_path).tensorflow == release
+
+
 def test_the_setting_wins(tmp_path: Path, write_files: Write) -> None:
     write_files({"requirements.txt": "tensorflow==2.4\n", "setup.py": ""})
     target = find_target("2.16.1", tmp_path)
