@@ -172,6 +172,37 @@ class Pins:
         return None
 
 
+_INSTALL = regex(
+    r"^[ \t]*[!%]{0,2}[ \t]*(?:sudo[ \t]+)?(?:\S*python[\d.]*[ \t]+-m[ \t]+|uv[ \t]+)?"
+    r"(?:pip[\d.]*|conda|mamba)[ \t]+install\b(.*)",
+    re.MULTILINE,
+)
+_PREVIEW = regex(r"tf-nightly(?:-gpu)?-2\.0-preview\b")
+
+
+def target_of_notebook(data: bytes, name: str) -> Target | None:
+    """What the code cells of a notebook install for themselves, the last time: `!pip install tensorflow-gpu==2.0.0`.
+
+    Arguments:
+        data: the file.
+        name: of the file.
+    """
+    if b"install" not in data:
+        return None
+    try:
+        cells = json.loads(data)["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None  # what cannot be read is reported elsewhere
+    release = None
+    for line in (match[1] for cell in code for match in _INSTALL.finditer(cell)):
+        words = re.sub(r"['\"]", "", line).replace(" ==", "==").split()
+        versions = [newest_allowed(specifiers) for specifiers in _specifiers(words, _TENSORFLOW)]
+        versions += [(2, 0)] if _PREVIEW.search(line) else []
+        release = max(filter(None, versions), default=release)
+    return _target(release, name) if release is not None else None
+
+
 def find_target(setting: str | None, directory: Path, folder: Path | None = None) -> Target:
     """The target for the files of one directory, as `Pins.target` has it."""
     return Pins().target(setting, directory, folder)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checks import notebook
 
-from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.settings.config import Settings, SettingsResolver
+from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.settings.options import Options
-from tflint_gpu.targets import NEWEST, find_target, memory_size, newest_allowed
+from tflint_gpu.targets import NEWEST, find_target, memory_size, newest_allowed, target_of_notebook
 
 Write = Callable[..., list[Path]]
 
@@ -143,6 +146,40 @@ def test_tensorflow_1_for_some_installations_is_not_the_project(
 ) -> None:
     write_files({**files, ".git/HEAD": ""})
     assert find_target(None, tmp_path).tensorflow == release
+
+
+@pytest.mark.parametrize(
+    ("cell", "release"),
+    [
+        ("!pip install tensorflow==2.0.0", (2, 0)),
+        ("%pip install -q tensorflow-gpu==2.0.0-beta1", (2, 0)),
+        ("import os\n!pip3 install -q 'tensorflow<2.4' numpy\n", (2, 3)),
+        ("!python -m pip install tensorflow==1.15", (1, 15)),
+        ("pip install tensorflow==2.2.0rc1", (2, 2)),
+        ("!pip install tf-nightly-gpu-2.0-preview", (2, 0)),
+        ("# !pip install tensorflow==2.1", None),
+        ("!pip install -U tensorflow tensorflow-datasets==2.0", None),
+        ("print('pip install tensorflow==2.0')", None),
+    ],
+)
+def test_what_a_notebook_installs(cell: str, release: tuple[int, int] | None) -> None:
+    target = target_of_notebook(notebook("x = 1", cell).encode(), "a.ipynb")
+    assert (target and target.tensorflow) == release
+
+
+def test_a_notebook_is_checked_for_what_it_installs(tmp_path: Path, write_files: Write) -> None:
+    """Its own install beats what files pin around it, and a setting beats both; other files are as before."""
+    write_files(
+        {"a.ipynb": notebook("!pip install tensorflow==2.0.0"), "b.py": "", "requirements.txt": "tensorflow==2.8\n"}
+    )
+
+    def targets(settings: Settings) -> list[tuple[tuple[int, int], str]]:
+        engine = Engine(SettingsResolver(Options()), tmp_path)
+        files = [FileToCheck(tmp_path / name, name, settings, tmp_path) for name in ("a.ipynb", "b.py")]
+        return [(target.tensorflow, target.source) for target in map(engine.target_for, files)]
+
+    assert targets(Settings(None, tmp_path)) == [((2, 0), "a.ipynb"), ((2, 8), "requirements.txt")]
+    assert targets(Settings(None, tmp_path, target_tensorflow="2.5")) == [((2, 5), "settings")] * 2
 
 
 def test_the_setting_wins(tmp_path: Path, write_files: Write) -> None:

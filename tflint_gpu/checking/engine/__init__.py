@@ -28,7 +28,8 @@ from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected
-from tflint_gpu.targets import Pins, Target, memory_size
+from tflint_gpu.targets import Pins, Target, memory_size, target_of_notebook
+from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.magics import parse
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -357,7 +358,18 @@ class Engine:
         if question not in self._targets:
             target = self._pins.target(settings.target_tensorflow, file.path.parent, settings.target_folder)
             self._targets[question] = replace(target, gpu_memory=None if memory is None else memory_size(memory))
-        return self._targets[question]
+        target = self._targets[question]
+        own = self._pinned_by(file) if target.source != "settings" else None
+        return target if own is None else replace(own, gpu_memory=target.gpu_memory)
+
+    def _pinned_by(self, file: FileToCheck) -> Target | None:
+        """The TensorFlow that a notebook installs for itself."""
+        if not file.name.endswith(NOTEBOOK_ENDING):
+            return None
+        try:
+            return target_of_notebook(file.read(), file.path.name)
+        except OSError:
+            return None
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""
