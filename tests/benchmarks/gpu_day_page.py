@@ -129,7 +129,7 @@ def _verify(known: Sequence[Found]) -> Iterator[str]:
     found = [(one["what"], result) for one in _of(known, "verify") for result in one["found"]["results"]]
     if not found:
         return
-    counts = Counter(result["verdict"] for _, result in found)
+    counts = Counter(result["verdict"] or "reference" for _, result in found)
     yield "## The fixtures under verify"
     yield ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "."
     rows = [_verified(what, result) for what, result in found]
@@ -147,7 +147,15 @@ def _verified(what: str, one: Found) -> list[str]:
     place = f"{one['place']['row']}:{one['place']['column']} {one['code']}"
     name = f"{place} ({one['variant']})" if one["variant"] else place
     why = "; ".join([one["reason"], *use["notes"]])
-    return [what.removeprefix("fixtures/"), name, one["verdict"], ratio, *busy, ", ".join(used) or "-", why]
+    return [
+        what.removeprefix("fixtures/"),
+        name,
+        one["verdict"] or "reference",
+        ratio,
+        *busy,
+        ", ".join(used) or "-",
+        why,
+    ]
 
 
 def _evidence(known: Sequence[Found]) -> Iterator[str]:

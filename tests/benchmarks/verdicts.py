@@ -69,7 +69,7 @@ def known(factor: str, kind: str) -> Case:
     many, few = (5 * ratio.numerator, 5 * ratio.denominator) if ratio == 1 else (ratio.numerator, ratio.denominator)
     changes = ((f"range({many}):", f"range({few}):  # repaired"),)
     workload = Workload(PIECE.replace("TIMES", str(many)), changes)
-    experiment = Experiment(None, None, workload=workload, only_workload=True)  # type: ignore[arg-type]
+    experiment = Experiment(None, None, workload=workload)  # type: ignore[arg-type]
     place = Location(1, 1)
     prediction = Prediction(kind)  # type: ignore[arg-type]
     diagnostic = Diagnostic("TFG000", "known", "", "known.py", place, place, 1, "warning", prediction)

@@ -224,8 +224,22 @@ def test_synthetic_workloads_run_nothing_of_the_checked_code(tmp_path: Path) -> 
         DEVICE.replace("\nwith", '\nopen("ran", "w").close()\nraise SystemExit("user code")\nwith')
     )
     done = run(tmp_path, "--yes", "--runs", "2", "--select", "TFG501", "--synthetic", "--output-format", "json", ".")
-    assert done.returncode == 1, done.stderr
-    assert results(done)[0]["verdict"] == "confirmed" and not (tmp_path / "ran").exists()
+    assert done.returncode == 0, done.stderr
+    assert results(done)[0]["verdict"] is None and not (tmp_path / "ran").exists()
+
+
+def test_where_only_workloads_of_rules_can_be_run_none_of_the_code_was_measured(tmp_path: Path) -> None:
+    """Protects from exit code 1 and "confirmed" for a file of which nothing was run."""
+    (tmp_path / "place.py").write_text(
+        "import tensorflow as tf\n\nwith tf.device('/gpuu:3'):\n    z = tf.ones((2, 2))\n"
+    )
+    done = run(tmp_path, "--yes", "--select", "TFG502", "--keep", "kept", ".")
+    assert done.returncode == 3, done.stderr
+    assert "workloads of the rules, and none of the checked code" in done.stderr
+    assert "none of this code was measured" in done.stdout and "1 reference." in done.stdout
+    assert "confirmed" not in done.stdout
+    (folder,) = (tmp_path / "kept" / "place.py").iterdir()
+    assert "\nreference: a workload of the rule, none of this code" in (folder / "README.txt").read_text()
 
 
 FAKE_CARD = """

@@ -110,7 +110,7 @@ def test_a_program_gets_a_verdict(path: Path, code: str | None, tmp_path: Path, 
     assert after.fault is None, "the repair runs"
     assert (before.crash is not None) == (case.prediction.kind == "crash")
     if not once and case.diagnostic.code in CERTAIN:
-        assert result.verdict.verdict in CONFIRMED, result.verdict.reason
+        assert (result.verdict.of_workload or result.verdict.verdict) in CONFIRMED, result.verdict.reason
 
 
 def _both_run(case: Case, folder: Path, forks: ForkedPrograms) -> bool:

@@ -237,15 +237,7 @@ def test_where_the_results_may_be_others_they_are_not_compared(tmp_path: Path, c
 def test_what_the_rules_own_workload_showed_is_no_reason_to_change_a_file(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(MODEL_AND_DATA + EAGER_STEP)
-    (found,) = repairs(measured(path, "TFG202"), synthetic=True)
-    assert isinstance(found, Withheld) and "rule's own" in found.reason
-    source = MODEL_AND_DATA.splitlines()[-1].removesuffix(".repeat(50)")
-    path.write_text(
-        MODEL_AND_DATA.replace(source + ".repeat(50)", "data = tf.data.Dataset.from_tensor_slices((features, labels))")
-        + "model.compile(loss='mse')\nmodel.fit(data.shuffle(1000).cache().batch(32), epochs=9)\n"
-    )
-    (found,) = repairs(measured(path, "TFG306", "wrong result confirmed"))
-    assert isinstance(found, Withheld) and "rule's own" in found.reason
+    assert list(repairs(measured(path, "TFG202", "reference"))) == []
 
 
 def test_a_measurement_under_other_conditions_is_no_reason_to_change_a_file(tmp_path: Path) -> None:

@@ -62,6 +62,11 @@ def held() -> Verification:
     return Verification(case(Prediction("memory"), unit="bytes"), verdict, "gpu:0", before, after)
 
 
+def of_the_rule() -> Verification:
+    confirmed = slow()
+    return replace(confirmed, verdict=confirmed.verdict.as_reference())
+
+
 def not_run(name: str = "train.py", reason: str = "it needs a GPU") -> Verification:
     return Verification(case(Prediction("memory"), name=name, reason=reason), Verdict("not run", reason), "cpu")
 
@@ -75,13 +80,39 @@ def rendered(output_format: str, *results: Verification, gpu: Gpu | None = None,
 
 @pytest.mark.parametrize("output_format", FORMATS)
 @pytest.mark.parametrize(
-    "results", [(), (slow(),), (crashed(),), (held(),), (not_run(),), (slow(), crashed(), held(), not_run())], ids=len
+    "results",
+    [(), (slow(),), (crashed(),), (held(),), (not_run(),), (slow(), crashed(), held(), not_run())],
+    ids=len,
 )
 def test_every_format_shows_every_verdict(output_format: str, results: tuple[Verification, ...]) -> None:
     text = rendered(output_format, *results)
     assert text.endswith("\n")
     for result in results:
         assert result.verdict.verdict in text
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_a_rules_own_workload_is_a_reference_and_confirms_nothing(output_format: str) -> None:
+    """Protects from "confirmed, 33 times" for a line that costs nothing: none of it was run."""
+    text = rendered(output_format, of_the_rule())
+    assert "reference: a workload of the rule, none of this code" in " ".join(text.split())
+    assert "confirmed" not in text.replace("confirm nothing about a GPU", "")
+    if output_format != "json":
+        assert "1 reference" in text and "none of this code was measured" in text
+    document = json.loads(rendered("json", of_the_rule(), slow()))
+    assert [result["verdict"] for result in document["results"]] == [None, "confirmed"]
+    assert (document["verdicts"], document["references"]) == ({"confirmed": 1}, 1)
+    assert "none of this code was measured" not in rendered("full", of_the_rule(), slow())
+
+
+def test_a_finding_shows_a_reference_as_one(tmp_path: Path) -> None:
+    """Protects `check --verified`, and SARIF's counts of verdicts."""
+    path = tmp_path / "verified.json"
+    path.write_text(rendered("json", of_the_rule()))
+    (measurement,) = read_measurements(path).values()
+    assert measurement.verdict == ""
+    told = "20 times (18.5 to 22.2) on the CPU: reference: a workload of the rule, none of this code"
+    assert measurement.text == told
 
 
 def test_what_is_not_run_is_no_experiment_and_verdicts_are_counted_apart() -> None:

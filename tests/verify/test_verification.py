@@ -92,7 +92,7 @@ def test_the_pipelines_producer_is_measured_first(monkeypatch: pytest.MonkeyPatc
     """Both programs then get the same time for their consumer."""
     seen = []
 
-    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+    def pair(one: Case, opening: str = "") -> Pair:
         seen.append(opening)
         return Pair(program(step=0.1), program())
 
@@ -111,7 +111,7 @@ def test_what_keras_3_refuses_runs_with_keras_2(monkeypatch: pytest.MonkeyPatch)
     """Protects old code that shows its age only when it runs; the report says why another Keras was taken."""
     seen: list[Case] = []
 
-    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+    def pair(one: Case, opening: str = "") -> Pair:
         seen.append(one)
         return Pair(program(step=0.1), program())
 
@@ -138,7 +138,7 @@ def test_another_way_to_the_place_is_taken_where_one_does_not_run(runs: bool, mo
     lines = ["1 / 0", "2 / 0", "" if runs else "3 / 0"]
     pairs = [Pair(program(step=0.1, line=line), program(), (), way) for line, way in zip(lines, ways, strict=True)]
 
-    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+    def pair(one: Case, opening: str = "") -> Pair:
         left = [each for each in pairs if each.approach not in one.failed]
         if not left:
             raise NotExtractable("")
@@ -157,7 +157,7 @@ def test_another_way_is_taken_with_the_keras_that_came_further(package: str, mon
     second = Program("p.py", {**refused, f"{OLD_KERAS}.py": ""}) if package else program(line="open('model.pb')")
     seen: list[Case] = []
 
-    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+    def pair(one: Case, opening: str = "") -> Pair:
         seen.append(one)
         flagged = program(step=0.1) if one.failed else second
         return Pair(flagged, program(), (), (Path("second.py" if one.failed else "first.py"), Start(())))
@@ -173,7 +173,7 @@ def test_what_has_not_learned_is_trained(message: str, monkeypatch: pytest.Monke
     """Protects models that their training builds, which is left out at first; other failures do not ask for it."""
     seen: list[Case] = []
 
-    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+    def pair(one: Case, opening: str = "") -> Pair:
         seen.append(one)
         return Pair(program(step=0.1), program(), (), None)
 

@@ -121,19 +121,23 @@ def _device(data: dict[str, Any]) -> str:
 
 
 def _measurement(result: Any, where: str) -> Measurement | None:
-    """None for what was not run, for variants, and for what is no result."""
+    """None for what was not run, for variants, and for what is no result; a reference has no verdict."""
     if not isinstance(result, dict) or not isinstance(result.get("key"), str) or result.get("variant"):
         return None
     verdict, measured = result.get("verdict"), result.get("measured")
-    if not isinstance(verdict, str) or verdict == "not run":
+    if isinstance(reference := result.get("reference"), str):
+        verdict, said = "", reference
+    elif isinstance(verdict, str) and verdict != "not run":
+        said = verdict
+    else:
         return None
     ratio = measured.get("ratio") if isinstance(measured, dict) else None
     if result.get("device") == "cpu":  # also in a report of a card: not every program uses it
         where = "the CPU"
     if isinstance(ratio, int | float) and isinstance(measured, dict):
         times = f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g})"
-        return Measurement(f"{times} on {where}: {verdict}{_among_others(result.get('joint'))}", verdict)
-    return Measurement(f"seen on {where}: {verdict}", verdict)
+        return Measurement(f"{times} on {where}: {said}{_among_others(result.get('joint'))}", verdict)
+    return Measurement(f"seen on {where}: {said}", verdict)
 
 
 def _among_others(joint: Any) -> str:

@@ -37,7 +37,8 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
     ready = [case for case in cases if not blocker(case, setup)]
     if not ready:
         return
-    what = "the rules' own workloads" if setup.synthetic else "code cut out of the checked files"
+    own = any(case.experiment is not None and not case.experiment.only_workload for case in ready)
+    what = "code cut out of the checked files" if own else "workloads of the rules, and none of the checked code"
     where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
     _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {protection_of(setup.sandbox)}:")
     for case, owner in zip(ready, measured_with(ready), strict=True):
@@ -54,8 +55,10 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
 
 
 def _named(case: Case, setup: Setup) -> str:
+    from tflint_gpu.verify.statistics.statistics import REFERENCE
+
     own = case.experiment is not None and case.experiment.only_workload and not setup.synthetic
-    remarks = [case.variant, "the rule's own workload" if own else ""]
+    remarks = [case.variant, REFERENCE if own else ""]
     named = f"{_place(case)} {case.diagnostic.code}"
     return named + "".join(f" ({remark})" for remark in remarks if remark)
 

@@ -38,7 +38,7 @@ def show_repairs(
     patches = Patches({file.path: file for file in files}, make_engine)
     count = 0
     withheld: list[Withheld] = []
-    for repair in repairs(report.results, synthetic=report.synthetic):
+    for repair in repairs(report.results):
         try:
             if isinstance(repair, Repair):
                 patches.add(repair)

@@ -82,7 +82,7 @@ def _instructions(result: Mapping[str, Any], environment: Mapping[str, str], pyt
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items() if name not in own)
     lines = [
         f"{result['code']} {result['filename']}: {result['message']}",
-        f"verdict: {result['verdict']}: {result['reason']}",
+        f"verdict: {result['verdict']}: {result['reason']}" if result["verdict"] else result["reason"],
         "",
         "before is the flagged code, after the repaired one. Each prints what it measures when it is run by hand:",
         "",

@@ -124,12 +124,12 @@ class Bench:
 
     def _turns(self, **changes: Any) -> bool:
         """Make the programs others that are cut out of the user's code, if there are such and no crash is expected."""
-        case, is_synthetic = self.case, self.setup.synthetic
-        if case.experiment is None or is_synthetic or case.experiment.only_workload or case.prediction.kind == "crash":
+        case = self.case
+        if case.experiment is None or case.experiment.only_workload or case.prediction.kind == "crash":
             return False
         case = dataclasses.replace(case, is_calibrated=False, **changes)
         try:
-            self.case = dataclasses.replace(case, pair=pair_of(case, is_synthetic))
+            self.case = dataclasses.replace(case, pair=pair_of(case))
         except (NotExtractable, InputError):
             return False
         return True
@@ -160,7 +160,7 @@ class Bench:
                 case, failed=(*case.failed, case.pair.approach), old_keras=old_keras, is_calibrated=False
             )
             try:
-                case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
+                case = dataclasses.replace(case, pair=pair_of(case))
             except (NotExtractable, InputError):
                 return False
             if case.pair is not None and case.pair.before not in self.tried:
@@ -178,7 +178,7 @@ class Bench:
             if not isinstance(producer, float):
                 yield self._stopped(self._with_place(sample_of(outcome, None), outcome), "the pipeline")
                 return
-            pair = pair_of(self.case, self.setup.synthetic, f"tflint_measure.CONSUMER_SECONDS = {producer:.6f}")
+            pair = pair_of(self.case, f"tflint_measure.CONSUMER_SECONDS = {producer:.6f}")
             self.case = dataclasses.replace(self.case, pair=pair, is_calibrated=True)
             self._keep(pair)
         before, after = (p.write(self.folder / n) for p, n in ((pair.before, "before"), (pair.after, "after")))
@@ -251,12 +251,14 @@ class Bench:
             verdict = with_stand_ins(verdict, rounds, expected)
         reason = verdict.reason + aside(*samples[0]) + "".join(f"; {remark}" for remark in remarks)
         verdict = dataclasses.replace(verdict, reason=reason)
+        if self.case.experiment.only_workload and verdict.verdict != "not run":
+            verdict = verdict.as_reference()
         return Verification(self.case, verdict, device, before, after, is_open=is_open, compared=prediction)
 
     def _prediction_for(self, device: str) -> Prediction:
         """What is predicted for a device; the size of the user's step says nothing of a rule's own workload."""
         assert self.case.experiment is not None
-        if self.setup.synthetic or self.case.experiment.only_workload:
+        if self.case.experiment.only_workload:
             return dataclasses.replace(self.case.prediction, on_cpu=None)
         return self.case.prediction.measured_on(device, cores())
 

@@ -67,7 +67,7 @@ def among_others(case: Case, results: Iterable[Verification]) -> Case:
         case, experiment=experiment, old_keras=asked.old_keras, failed=asked.failed, among=asked
     )
     try:
-        pair = pair_of(left_out, synthetic=False)
+        pair = pair_of(left_out)
     except (NotExtractable, InputError):
         return case
     remark = f"with the other repairs of {_at(joint.case.diagnostic)} made"
@@ -124,7 +124,7 @@ def _with_programs(parts: Sequence[Case], repairs: int, left_out: Sequence[Diagn
     assert experiment.prediction is not None
     case = Case(_diagnostic(parts, repairs), experiment.prediction, experiment, parts[0].entries, joined=tuple(parts))
     try:
-        pair = pair_of(case, synthetic=False, readings=readings)
+        pair = pair_of(case, readings=readings)
     except (NotExtractable, InputError) as error:
         return dataclasses.replace(case, reason=str(error))
     without = [f"without the repair of {_at(d)} {d.code}, which changes the same code" for d in left_out]

@@ -55,21 +55,21 @@ def _with_programs(
     readings: Readings,
 ) -> Case:
     statement = flagged_statement(experiment, finding.file, finding.node)
+    only_workload = synthetic or experiment.only_workload
     flagged = ((finding.file, statement),) if statement is not None else ()
     prediction = experiment.prediction or finding.prediction
-    experiment = dataclasses.replace(experiment, prediction=prediction, flagged=flagged)
+    experiment = dataclasses.replace(experiment, prediction=prediction, flagged=flagged, only_workload=only_workload)
     case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
     try:
-        return dataclasses.replace(case, pair=pair_of(case, synthetic, readings=readings))
+        return dataclasses.replace(case, pair=pair_of(case, readings=readings))
     except (NotExtractable, InputError) as error:
         return dataclasses.replace(case, reason=str(error))
 
 
-def pair_of(case: Case, synthetic: bool, opening: str = "", readings: Readings | None = None) -> Pair:
+def pair_of(case: Case, opening: str = "", readings: Readings | None = None) -> Pair:
     """The programs of a case.
 
     Arguments:
-        synthetic: take the rule's own workload.
         opening: statements to begin with.
         readings: of files that were cut before.
 
@@ -78,7 +78,7 @@ def pair_of(case: Case, synthetic: bool, opening: str = "", readings: Readings |
     """
     experiment = case.experiment
     assert experiment is not None
-    if synthetic or experiment.only_workload:
+    if experiment.only_workload:
         return workload_pair(experiment, opening)
     return extract(
         experiment, case.entries, opening, readings, old_keras=case.old_keras, trains=case.trains, failed=case.failed

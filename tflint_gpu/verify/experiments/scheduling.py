@@ -166,7 +166,8 @@ def wants_more(result: Verification, setup: Setup) -> bool:
     """Whether more rounds of a case can be run, and were not because its time was over."""
     if result.verdict.verdict == "not run":
         return result.is_cut
-    if not result.is_open and ends_when_decided(result.case, setup):
+    is_reference = result.verdict.verdict == "reference" and len(result.before) >= LOOK  # no time of the user's code
+    if (is_reference or not result.is_open) and ends_when_decided(result.case, setup):
         return False
     return len(result.before) < rounds_for(result.case, setup)
 

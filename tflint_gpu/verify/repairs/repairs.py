@@ -34,18 +34,14 @@ class Withheld:
     reason: str
 
 
-def repairs(results: Sequence[Verification], *, synthetic: bool = False) -> Iterator[Repair | Withheld]:
-    """The repairs of what was confirmed; of all else there is nothing to tell.
-
-    Arguments:
-        synthetic: the rules' own workloads were run, and none of the user's code.
-    """
+def repairs(results: Sequence[Verification]) -> Iterator[Repair | Withheld]:
+    """The repairs of what was confirmed; of all else there is nothing to tell."""
     for result in results:
         experiment = result.case.experiment
         is_confirmed = result.verdict.verdict in CONFIRMED
         if experiment is None or not is_confirmed or result.case.prediction.kind == "no-effect":
             continue
-        reason = _objection(result, experiment, synthetic)
+        reason = _objection(result, experiment)
         if reason:
             yield Withheld(result, reason)
         else:
@@ -53,9 +49,7 @@ def repairs(results: Sequence[Verification], *, synthetic: bool = False) -> Iter
             yield Repair(result, placed(experiment.user_edits), compared)
 
 
-def _objection(result: Verification, experiment: Experiment, synthetic: bool) -> str:
-    if synthetic or experiment.only_workload:
-        return "a workload of the rule's own was measured, and none of this code"
+def _objection(result: Verification, experiment: Experiment) -> str:
     if experiment.variant:
         return f"it was measured {experiment.variant}, which is not how this code runs"
     if not experiment.user_edits:

@@ -13,6 +13,7 @@ from tflint_gpu.reports import View
 from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.statistics.shares import Share, share_of
+from tflint_gpu.verify.statistics.statistics import NO_VERDICTS
 
 FORMATS = ("full", "json", "html", "markdown")
 
@@ -53,8 +54,13 @@ class Report:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many results have each verdict."""
+        """How many results have each verdict, how many are references, and how many were not run."""
         return Counter(result.verdict.verdict for result in self.results)
+
+    @property
+    def has_measured(self) -> bool:
+        """Whether anything of the user's code was run to its end."""
+        return any(name not in NO_VERDICTS for name in self.counts)
 
     @property
     def rows(self) -> tuple[Verification, ...]:

@@ -11,14 +11,14 @@ from tflint_gpu.reports.summary import plural
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report
 from tflint_gpu.verify.statistics.shares import Share
-from tflint_gpu.verify.statistics.statistics import CONFIRMED
+from tflint_gpu.verify.statistics.statistics import CONFIRMED, NO_VERDICTS
 
 NOTHING = "-"
 PER = "seconds per "
 CPU_MARK = "(CPU)"
 BUSY_MARK = "(GPU not at rest)"
 CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
-_ORDER = (*CONFIRMED, "refuted", "inconclusive", "not run")
+_ORDER = (*CONFIRMED, "refuted", "inconclusive", *NO_VERDICTS)
 _WORTH_TELLING = 0.05  # seconds
 _MEBIBYTE = 1 << 20
 _GIBIBYTE = 1 << 30
@@ -67,7 +67,8 @@ def measured(result: Verification) -> str:
     if kind == "crash":
         return "no error" if all(run.failure is None for run in runs) else NOTHING
     if kind == "wrong-result":
-        return {"wrong result confirmed": "wrong result", "refuted": "same result"}.get(verdict.verdict, NOTHING)
+        said = verdict.of_workload or verdict.verdict
+        return {"wrong result confirmed": "wrong result", "refuted": "same result"}.get(said, NOTHING)
     if kind == "wrong-device":
         landed = {name.rpartition("device:")[2] for run in runs if run.placement for name in run.placement.landed}
         return ", ".join(sorted(landed)) or NOTHING
@@ -201,8 +202,8 @@ def summary(report: Report) -> str:
 
 def remarks(report: Report) -> Iterator[str]:
     """Sentences that a reader must have seen before the numbers are quoted."""
-    if report.synthetic:
-        yield "The rules' own workloads were run, and nothing of the checked code."
+    if report.counts["reference"] and not report.has_measured:
+        yield "Only workloads of the rules were run: none of this code was measured."
     if report.measures_cpu:
         yield CPU_SENTENCE
     if report.gpu is not None and report.device_note:

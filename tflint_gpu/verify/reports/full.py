@@ -14,7 +14,7 @@ from tflint_gpu.verify.statistics.statistics import CONFIRMED
 _GAP = "  "
 _INDENT = "  "
 _NARROWEST = 40
-_STYLES = {"refuted": "green", "inconclusive": "yellow", "not run": "cyan"}
+_STYLES = {"refuted": "green", "inconclusive": "yellow"}
 
 
 def render(report: Report, view: View) -> str:
@@ -80,7 +80,7 @@ def _style(result: Verification) -> str:
     """Red is what costs something; that an effect is not there, as predicted, does not."""
     if result.verdict.verdict in CONFIRMED:
         return "green" if result.case.prediction.kind == "no-effect" else "red"
-    return _STYLES[result.verdict.verdict]
+    return _STYLES.get(result.verdict.verdict, "cyan")
 
 
 def _wrapped(text: str, view: View, indent: str = "") -> list[str]:

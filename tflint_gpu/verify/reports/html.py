@@ -16,7 +16,7 @@ from tflint_gpu.verify.reports import Report, conditions, figures, plots
 from tflint_gpu.verify.reports.listings import Listing, listings
 from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
-_STYLES = {"refuted": "good", "inconclusive": "open", "not run": "none"}
+_STYLES = {"refuted": "good", "inconclusive": "open"}
 _COLUMNS = ["verdict", "finding", "predicted", "measured (95% interval)", "flagged code", "repaired code"]
 _WATCHED_COLUMNS = ["GPU, flagged", "GPU, repaired"]
 
@@ -30,7 +30,7 @@ class _Verdict:
     def of(cls, result: Verification) -> _Verdict:
         name = result.verdict.verdict
         confirmed = "good" if result.case.prediction.kind == "no-effect" else "bad"
-        return cls(figures.verdict(result), confirmed if name in CONFIRMED else _STYLES[name])
+        return cls(figures.verdict(result), confirmed if name in CONFIRMED else _STYLES.get(name, "none"))
 
 
 @dataclass(frozen=True, slots=True)

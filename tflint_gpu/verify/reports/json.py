@@ -15,6 +15,7 @@ from tflint_gpu.reports.locations import place
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report, figures
 from tflint_gpu.verify.reports.conditions import repetition
+from tflint_gpu.verify.statistics.statistics import REFERENCE
 
 # Notes come from the checked code: no reader needs more levels than these, and a writer could run out of stack.
 _DEEPEST = 20
@@ -31,7 +32,8 @@ def render(report: Report, view: View) -> str:
         "interrupted": report.interrupted or None,
         "device": _device(report),
         "host": None if report.host is None else asdict(report.host),
-        "verdicts": dict(report.counts),
+        "verdicts": {name: count for name, count in report.counts.items() if name != "reference"},
+        "references": report.counts["reference"],
         "results": [_of_finding(report, result, view) for result in report.results],
         "joint": [_of_several(report, result, view) for result in report.joint],
     }
@@ -100,7 +102,8 @@ def _result(result: Verification, view: View) -> dict[str, Any]:
             "after": [sample.value for sample in result.after],
             "unit": result.unit,
         },
-        "verdict": verdict.verdict,
+        "verdict": None if verdict.verdict == "reference" else verdict.verdict,
+        "reference": REFERENCE if verdict.verdict == "reference" else None,
         "reason": verdict.reason,
         "gpu": {
             "before": figures.utilisation(result.before),

@@ -27,10 +27,14 @@ A slowdown or an amount that is there is `weaker than predicted` or `stronger th
 wholly below or above the factors of the prediction, which were measured on other machines. Both count as confirmed.
 
 Everything else is `inconclusive`.
+
+What a rule's own workload shows is a `reference` and no verdict, whatever these rules say of it: it runs none of the
+user's code.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
@@ -58,6 +62,7 @@ VerdictName = Literal[
     "memory confirmed",
     "refuted",
     "inconclusive",
+    "reference",
     "not run",
 ]
 
@@ -70,6 +75,8 @@ CONFIRMED: tuple[VerdictName, ...] = (
     "memory confirmed",
 )
 """The verdicts that say that what was predicted is there."""
+NO_VERDICTS: tuple[VerdictName, ...] = ("reference", "not run")
+"""What says nothing of the user's code."""
 MINIMUM_ROUNDS = 3
 MINIMUM_REPEATS = 2
 SMALLEST_SLOWDOWN = 1.05
@@ -83,15 +90,28 @@ EXTRACTION_FAULTS = frozenset(
 )
 
 
+REFERENCE = "reference: a workload of the rule, none of this code"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rounds say on a prediction, why, and the ratio before/after with its interval where one was measured."""
+    """What the rounds say on a prediction, why, and the ratio before/after with its interval where one was measured.
+
+    Arguments:
+        of_workload: of a reference, what the rounds say of the rule's own workload.
+    """
 
     verdict: VerdictName
     reason: str
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    of_workload: VerdictName | None = None
+
+    def as_reference(self) -> Verdict:
+        """The same numbers where they are those of a rule's workload."""
+        reason = f"{REFERENCE}; in it {self.reason}"
+        return dataclasses.replace(self, verdict="reference", reason=reason, of_workload=self.verdict)
 
 
 def judge(
