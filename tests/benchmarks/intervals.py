@@ -148,8 +148,8 @@ def recorded(path: Path) -> list[tuple[list[float], list[float]]]:
 
 def verdict(
     draw: random.Random, known: Sequence[tuple[list[float], list[float]]], factor: float, kind: str, most: int
-) -> str:
-    """What `verify` says of two programs after at most so many rounds."""
+) -> tuple[str, int]:
+    """What `verify` says of two programs after at most so many rounds, and after how many."""
     found: list[Round] = []
     for _ in range(most):
         before, after = draw.choice(known)
@@ -158,8 +158,8 @@ def verdict(
         found.append(Round(Run(seconds=1.0, blocks=blocks), Run(seconds=1.0, blocks=tuple(after))))
         said = judge(Prediction(kind), found, until_decided=True).verdict  # type: ignore[arg-type]
         if said != "inconclusive":
-            return said
-    return "inconclusive"
+            return said, len(found)
+    return "inconclusive", most
 
 
 def main() -> None:
@@ -188,15 +188,18 @@ def main() -> None:
     for factor, kind in (
         (1.5, "slowdown"),
         (1.2, "slowdown"),
+        (1.1, "slowdown"),
         (1.05, "slowdown"),
+        (1.04, "slowdown"),
         (1.0, "slowdown"),
         (1.0, "no-effect"),
     ):
         for most in (7, 13, 40):
             draw = random.Random(options.seed)
-            said = Counter(verdict(draw, known, factor, kind, most) for _ in range(options.programs))
+            found = [verdict(draw, known, factor, kind, most) for _ in range(options.programs)]
+            said, taken = Counter(name for name, _ in found), sum(count for _, count in found) / len(found)
             shares = ", ".join(f"{name} {count / options.programs:.1%}" for name, count in said.most_common())
-            print(f"factor {factor}, {kind}, at most {most:2} rounds: {shares}", flush=True)
+            print(f"factor {factor}, {kind}, at most {most:2} rounds: {shares}; {taken:.1f} rounds", flush=True)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def measure(cases, setup, seconds):
     Path("began").touch()
     for number, case in enumerate(cases):
         sample = verification.Sample(Run(seconds=0.02), (0.02,), 9.0, {})
-        verdict = Verdict("confirmed", f"seed {setup.sandbox.variables}, {setup.limits}", 2.0, 1.5, 3.0)
+        verdict = Verdict("confirmed", f"seed {setup.sandbox.variables}, {setup.limits}, from {case.smallest_gain} on", 2.0, 1.5, 3.0)
         result = verification.Verification(case, verdict, "cpu", (sample,) * 3, (sample,) * 3)
         if setup.keep is not None:
             one = bench.Bench(case, setup, "cpu", Path("."), print)
@@ -109,6 +109,20 @@ def test_later_checks_tell_the_factor_until_the_code_is_edited(train: Path, tfli
     assert "confirmed" in told(), "an edit elsewhere in the file keeps the result"
     train.write_text(STEP.replace("tf.square(", "tf.abs("))
     assert "TFG202" in told() and "confirmed" not in told(), "an edit of the step makes it another one"
+
+
+def test_what_a_change_must_bring_is_a_setting_of_each_file(train: Path) -> None:
+    for name, gain in (("slow", 1.25), ("fast", 1.02)):
+        (train.parent / name).mkdir()
+        (train.parent / name / "loop.py").write_text(STEP)
+        (train.parent / name / "tflint-gpu.toml").write_text(f"smallest-gain = {gain}\n")
+    arguments = [word for word in command(train.parent, "--output-format", "json", ".") if word != "--isolated"]
+    done = subprocess.run(arguments, cwd=train.parent, capture_output=True, text=True, timeout=200)
+    told = {Path(one["filename"]).parent.name: one["reason"] for one in json.loads(done.stdout)["results"]}
+    assert "from 1.25 on" in told["slow"] and "from 1.02 on" in told["fast"], done.stderr
+    assert "from 1.1 on" in told[train.parent.name]
+    assert "from 1.5 on" in run(train.parent, "--smallest-gain", "1.5", "train.py").stdout
+    assert run(train.parent, "--smallest-gain", "0.5", "train.py").returncode == 2
 
 
 def test_patches_do_not_mix_with_a_report_for_programs(train: Path) -> None:

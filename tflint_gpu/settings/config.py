@@ -48,6 +48,7 @@ class Settings:
     cache_dir: Path | None = None
     baseline: Path | None = None
     documentation_url: str = ""
+    smallest_gain: float = 1.1
     jobs: int | None = None
     severity: tuple[tuple[str, Severity], ...] = ()
 
@@ -161,6 +162,7 @@ def combine(layers: Sequence[tuple[Options, Path]], origin: Path | None, base: P
                 "fix",
                 "unsafe_fixes",
                 "documentation_url",
+                "smallest_gain",
                 "jobs",
             )
             if getattr(layer, name) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -53,6 +54,7 @@ class Options:
     cache_dir: str | None = None
     baseline: str | None = None
     documentation_url: str | None = None
+    smallest_gain: float | None = None
     jobs: int | None = None
     severity: tuple[tuple[str, Severity], ...] | None = None
     extend: str | None = None
@@ -90,6 +92,12 @@ def _positive(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise TypeError("a number from 1 on")
     return value
+
+
+def _factor(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 1 <= value < math.inf:
+        raise TypeError("a factor from 1 on, such as 1.1")
+    return float(value)
 
 
 def _format(value: object) -> str:
@@ -165,6 +173,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "cache-dir": _string,
     "baseline": _string,
     "documentation-url": _address,
+    "smallest-gain": _factor,
     "jobs": _positive,
     "severity": _severities,
     "extend": _string,

@@ -39,7 +39,7 @@ from tflint_gpu.cli.verify.consent import announce
 from tflint_gpu.cli.verify.interpreters import version_of_tensorflow, why_unused
 from tflint_gpu.cli.verify.outputs import try_outputs, write_output
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
 from tflint_gpu.severity import WORST_FIRST
 from tflint_gpu.verify.execution.interrupts import deferred
@@ -62,7 +62,7 @@ _MOST_PLACES = 10
 
 _GROUPS = {
     "What to verify": "select ignore extend_select at order measured synthetic target_tensorflow gpu_memory",
-    "How to measure": "device budget runs time_limit memory_limit seed python variables executor",
+    "How to measure": "device budget runs smallest_gain time_limit memory_limit seed python variables executor",
     "Safety": "sandbox yes",
     "Report and repairs": "output_format output keep diff fix",
     "Settings": "config isolated",
@@ -82,6 +82,12 @@ _GROUPS = {
     help="Which findings come first; by default as in the files. cost: the most expensive in `run` first.",
 )
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="Runs of each program.")
+@click.option(
+    "--smallest-gain",
+    type=float,
+    metavar="FACTOR",
+    help="Below which no change is worth it (1.1): what is sure to bring less is measured no longer.",
+)
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs here.")
 @click.option(
     "--output-format", default="full", type=click.Choice(["full", "json", "html", "markdown"]), help="What to write."
@@ -210,7 +216,11 @@ class Verify:
 
         synthetic = self.given["synthetic"]
         cases = self._ordered(with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic))))
-        return cases if synthetic else with_large_stack(lambda: with_joint(cases))
+        cases = cases if synthetic else with_large_stack(lambda: with_joint(cases))
+        return [replace(case, smallest_gain=self._settings_of(resolver, case).smallest_gain) for case in cases]
+
+    def _settings_of(self, resolver: SettingsResolver, case: Case) -> Settings:
+        return resolver.for_file(self.here / case.diagnostic.filename)
 
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
         """The findings, all or those at the place that was named, and the programs that may run them."""

@@ -243,7 +243,13 @@ class Bench:
         before, after = zip(*samples, strict=True)
         device = self.device if self._uses_its_device((*before, *after)) else "cpu"
         prediction = self._prediction_for(device)
-        verdict = judge(prediction, rounds, exceptions=exceptions, until_decided=until_decided)
+        verdict = judge(
+            prediction,
+            rounds,
+            exceptions=exceptions,
+            until_decided=until_decided,
+            smallest_gain=self.case.smallest_gain,
+        )
         is_open = verdict.verdict == "inconclusive"
         remarks = remarks_on(self.case, samples)
         if any(remark.startswith(MADE_UP) for remark in remarks):

@@ -114,7 +114,7 @@ def with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round], expected:
         return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
     if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
         return Verdict("not run", f"with what was made up the results differ, which may be due to it: {verdict.reason}")
-    if verdict.verdict == "refuted":
+    if verdict.verdict in ("refuted", "no gain worth having"):
         reason = f"{verdict.reason}; what was made up may be too unlike the real input to say more"
         return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
     return verdict

@@ -181,4 +181,5 @@ def _urgency(result: Verification) -> tuple[int, float]:
         return 2, 0.0
     if verdict.low is None or verdict.low <= 0:
         return 1, math.inf
-    return 1, abs(math.log(SMALLEST_SLOWDOWN / verdict.low))
+    bounds = ((SMALLEST_SLOWDOWN, verdict.low), (result.case.smallest_gain, verdict.high or math.inf))
+    return 1, min(abs(math.log(limit / bound)) for limit, bound in bounds)

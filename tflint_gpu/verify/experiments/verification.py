@@ -16,7 +16,7 @@ from tflint_gpu.verify.execution.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.slicing.extract import Pair
 from tflint_gpu.verify.slicing.routes import Approach
 from tflint_gpu.verify.statistics import outcomes
-from tflint_gpu.verify.statistics.statistics import MINIMUM_REPEATS, Verdict
+from tflint_gpu.verify.statistics.statistics import MINIMUM_REPEATS, SMALLEST_GAIN, Verdict
 
 ROUNDS_OF_MEMORY = 5
 MOST_ROUNDS = 40
@@ -35,6 +35,7 @@ class Case:
         remarks: how its programs differ from what the user would run, besides what the programs know; each as part of a
             sentence.
         joined: the cases whose repairs this one applies together; none for the case of a finding.
+        smallest_gain: the factor from which on a change of this file is worth it.
         among: the one that applies all repairs, of which both programs have all others; None: there are no others.
     """
 
@@ -51,6 +52,7 @@ class Case:
     remarks: tuple[str, ...] = ()
     joined: tuple[Case, ...] = ()
     among: Case | None = None
+    smallest_gain: float = SMALLEST_GAIN
 
     @property
     def variant(self) -> str:

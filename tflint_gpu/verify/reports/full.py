@@ -14,7 +14,7 @@ from tflint_gpu.verify.statistics.statistics import CONFIRMED
 _GAP = "  "
 _INDENT = "  "
 _NARROWEST = 40
-_STYLES = {"refuted": "green", "inconclusive": "yellow"}
+_STYLES = {"refuted": "green", "no gain worth having": "green", "inconclusive": "yellow"}
 
 
 def render(report: Report, view: View) -> str:

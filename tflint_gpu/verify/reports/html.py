@@ -16,7 +16,7 @@ from tflint_gpu.verify.reports import Report, conditions, figures, plots
 from tflint_gpu.verify.reports.listings import Listing, listings
 from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
-_STYLES = {"refuted": "good", "inconclusive": "open"}
+_STYLES = {"refuted": "good", "no gain worth having": "good", "inconclusive": "open"}
 _COLUMNS = ["verdict", "finding", "predicted", "measured (95% interval)", "flagged code", "repaired code"]
 _WATCHED_COLUMNS = ["GPU, flagged", "GPU, repaired"]
 

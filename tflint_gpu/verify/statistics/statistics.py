@@ -7,7 +7,8 @@ rounds; no usable round at all is `not run`. Times and amounts are judged by the
 that for a number of rounds that was fixed, or the one for somebody who goes on until it decides.
 
 slowdown: confirmed when the interval of before/after lies above `SMALLEST_SLOWDOWN`, and above 1 by more than the
-ratio itself drifts from one round to the next, refuted when it lies below `SMALLEST_SLOWDOWN`.
+ratio itself drifts from one round to the next, refuted when it lies below `SMALLEST_SLOWDOWN`. Where it lies wholly
+below the smallest gain that is worth a change, that is the verdict, and there is no need of more rounds.
 
 no-effect: confirmed when the interval lies within 1/`SAME` to `SAME`, refuted when it lies wholly outside.
 
@@ -61,6 +62,7 @@ VerdictName = Literal[
     "wrong result confirmed",
     "memory confirmed",
     "refuted",
+    "no gain worth having",
     "inconclusive",
     "reference",
     "not run",
@@ -80,6 +82,8 @@ NO_VERDICTS: tuple[VerdictName, ...] = ("reference", "not run")
 MINIMUM_ROUNDS = 3
 MINIMUM_REPEATS = 2
 SMALLEST_SLOWDOWN = 1.05
+SMALLEST_GAIN = 1.1
+"""What a change must bring to be worth it, unless the settings say something else."""
 SAME = 1.1
 # What NVML counts in; also keeps a repair that holds nothing at all from dividing by zero.
 SMALLEST_MEMORY = 1 << 20
@@ -115,7 +119,12 @@ class Verdict:
 
 
 def judge(
-    prediction: Prediction, rounds: Sequence[Round], *, exceptions: Collection[str] = (), until_decided: bool = False
+    prediction: Prediction,
+    rounds: Sequence[Round],
+    *,
+    exceptions: Collection[str] = (),
+    until_decided: bool = False,
+    smallest_gain: float = SMALLEST_GAIN,
 ) -> Verdict:
     """Say whether the rounds confirm the prediction, by the rules at the head of this module.
 
@@ -125,24 +134,27 @@ def judge(
         exceptions: for a crash, the names of the exception types that were predicted; none: any type,
             the same in every round, that does not come from cutting the program out of its file.
         until_decided: whoever asks goes on until the verdict is there, and did not fix the number of rounds.
+        smallest_gain: the factor of a slowdown from which on a change is worth it.
     """
     if not rounds:
         return Verdict("not run", "no round was run")
     if prediction.kind in ("slowdown", "no-effect"):
-        return _judge_times(prediction, rounds, until_decided)
+        return _judge_times(prediction, rounds, until_decided, smallest_gain)
     if prediction.kind == "memory":
         return _judge_memory(prediction, rounds, until_decided)
     return _JUDGES[prediction.kind](prediction, rounds, exceptions)
 
 
-def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided: bool) -> Verdict:
+def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided: bool, smallest_gain: float) -> Verdict:
     ratios = [ratio for item in rounds if (ratio := _ratio(item)) is not None]
     if (verdict := _too_few(ratios, rounds, "step times")) is not None:
         return verdict
     interval = sequential_interval(ratios) if until_decided else fixed_interval(ratios)
     text = f"the flagged code takes {interval} times as long in {len(ratios)} rounds"
-    judge_one = _judge_slowdown if prediction.kind == "slowdown" else _judge_no_effect
-    name, more = judge_one(prediction, interval)
+    if prediction.kind == "slowdown":
+        name, more = _judge_slowdown(prediction, interval, smallest_gain)
+    else:
+        name, more = _judge_no_effect(interval)
     if prediction.kind == "slowdown" and name in CONFIRMED and math.log(interval.low) <= (change := drift(ratios)):
         name, more = (
             "inconclusive",
@@ -151,15 +163,17 @@ def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided:
     return _with_interval(name, f"{text}{more}{_remarks(rounds)}", interval)
 
 
-def _judge_slowdown(prediction: Prediction, interval: Interval) -> tuple[VerdictName, str]:
-    if interval.low > SMALLEST_SLOWDOWN:
-        return _by_range("confirmed", interval, prediction), _against_range(interval, prediction)
+def _judge_slowdown(prediction: Prediction, interval: Interval, smallest_gain: float) -> tuple[VerdictName, str]:
     if interval.high < SMALLEST_SLOWDOWN:
         return "refuted", ", which is no slowdown"
+    if interval.high < smallest_gain:
+        return "no gain worth having", f", less than the {smallest_gain:.3g} from which on a change is worth it"
+    if interval.low > SMALLEST_SLOWDOWN:
+        return _by_range("confirmed", interval, prediction), _against_range(interval, prediction)
     return "inconclusive", f": {SMALLEST_SLOWDOWN:.3g} lies in between"
 
 
-def _judge_no_effect(prediction: Prediction, interval: Interval) -> tuple[VerdictName, str]:
+def _judge_no_effect(interval: Interval) -> tuple[VerdictName, str]:
     bounds = f"{1 / SAME:.3g} to {SAME:.3g}"
     if interval.low >= 1 / SAME and interval.high <= SAME:
         return "confirmed", f", within {bounds}"
