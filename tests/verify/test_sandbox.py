@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from pathlib import Path
@@ -247,6 +248,60 @@ with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
     assert outcome.result is not None, outcome
     may_name = sandbox.kind == "bwrap" or device != "cpu"
     assert outcome.result.notes == {"thread": "done" if may_name else "refused", "setting": "refused"}
+
+
+@pytest.mark.parametrize("sandbox", sandboxes())
+def test_permissions_owners_and_times_of_files_stay_as_they_are(tmp_path: Path, sandbox: Sandbox) -> None:
+    """Protects "read-only file system": Landlock knows neither; and programs that copy a file, which sets both."""
+    secret, folder = tmp_path / "secret", tmp_path / "folder"
+    secret.write_text("whole")
+    folder.mkdir()
+    for path in (secret, folder):
+        path.chmod(0o700)
+        os.utime(path, (1_000_000, 1_000_000))
+    program = tmp_path / "program.py"
+    program.write_text(f"""
+import contextlib, ctypes, fcntl, json, os, shutil, subprocess, sys
+secret, folder = {str(secret)!r}, {str(folder)!r}
+descriptor = os.open(secret, os.O_RDONLY)
+libc = ctypes.CDLL(None, use_errno=True)
+attempts = [
+    lambda: os.chmod(secret, 0o777), lambda: os.chmod(folder, 0), lambda: os.fchmod(descriptor, 0o777),
+    lambda: os.chown(secret, 12, 12), lambda: os.lchown(folder, 12, 12), lambda: os.fchown(descriptor, 12, 12),
+    lambda: os.utime(secret), lambda: os.utime(folder, (5, 5)), lambda: os.utime(descriptor, (5, 5)),
+    lambda: os.setxattr(secret, "user.mine", b"1"),
+    lambda: libc.syscall(452, -100, secret.encode(), 0o777, 0),  # fchmodat2
+    lambda: fcntl.ioctl(descriptor, 0x40086602, (64).to_bytes(8, "little")),  # FS_IOC_SETFLAGS: no dump
+    lambda: subprocess.run([sys.executable, "-c", f"import os; os.chmod({{secret!r}}, 0o777)"], check=True, stderr=-3),
+]
+for attempt in attempts:
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        attempt()
+shutil.copy2(secret, "copy")
+flags = bytearray(8)
+with contextlib.suppress(OSError):
+    fcntl.ioctl(descriptor, 0x80086601, flags)
+notes = {{"copy": open("copy").read(), "no dump": bool(flags[0] & 64), "ring": libc.syscall(425, 1, None)}}
+with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
+    json.dump({{"steps": [], "notes": notes}}, file)
+""")
+    outcome = run_program(program, place=Place(sandbox=sandbox))
+    assert outcome.result is not None, outcome
+    assert outcome.result.notes == {"copy": "whole", "no dump": False, "ring": -1}
+    for path in (secret, folder):
+        about = path.stat()
+        assert (about.st_mode & 0o777, about.st_mtime, about.st_uid) == (0o700, 1_000_000, os.getuid()), path.name
+    assert not os.listxattr(secret)
+
+
+def test_what_landlock_cannot_forbid_here_is_said_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: 2)
+    monkeypatch.setattr(landlock, "keeps_attributes", lambda: False)
+    said = "read-only file system, but that files can be emptied and given other permissions and times, the network is open"
+    assert said in choose_sandbox("landlock").note
+    monkeypatch.setattr(landlock, "version", lambda: 6)
+    monkeypatch.setattr(landlock, "keeps_attributes", lambda: True)
+    assert choose_sandbox("landlock").note.endswith("read-only file system, no TCP (UDP is open)")
 
 
 def test_what_is_missing_is_said() -> None:

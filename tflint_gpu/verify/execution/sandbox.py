@@ -194,8 +194,12 @@ def choose_sandbox(wanted: Literal["auto", "bwrap", "landlock", "none"]) -> Sand
         without = "this system has no Landlock"
         raise SandboxUnavailable(without if wanted == "landlock" else f"{reason}, and {without}")
     network = "no TCP (UDP is open)" if known >= landlock.NETWORK_SINCE else "the network is open"
+    emptied = [] if known >= landlock.TRUNCATION_SINCE else ["emptied"]
+    changed = [] if landlock.keeps_attributes() else ["given other permissions and times"]
+    gaps = " and ".join([*emptied, *changed])
+    files = f"read-only file system, but that files can be {gaps}" if gaps else "read-only file system"
     why = f"; {reason}" if wanted == "auto" else ""
-    return Sandbox("landlock", f"programs run under Landlock: read-only file system, {network}{why}")
+    return Sandbox("landlock", f"programs run under Landlock: {files}, {network}{why}")
 
 
 @functools.cache
@@ -298,7 +302,8 @@ _HELP = """\
 verify runs code of the checked files. In bubblewrap it has no network, a read-only file system but for its own
 scratch folder and /tmp, and no rights. {state}
 Where bubblewrap does not work, Landlock of the Linux kernel (5.13 on) confines it: a read-only file system but for the
-scratch folder, and from 6.7 on no TCP; it needs nothing to be installed. {landlock}
+scratch folder, and from 6.7 on no TCP; it needs nothing to be installed. Under it `chmod`, `chown`, `utime` and their
+like do nothing. {landlock}
 
 To get it:
   Debian, Ubuntu      apt install bubblewrap
