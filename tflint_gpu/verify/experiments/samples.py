@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.verify.execution.worker import Outcome
@@ -44,13 +45,34 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     if result.notes.get("unfinished"):
         return outcomes.Run(failure="the program ended without reaching what was flagged")
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
+    whole = _whole(result.notes)
+    traces = 0.0 if whole is None else whole.traces
     return outcomes.Run(
-        seconds=statistics.median(result.blocks or result.steps) if result.blocks or result.steps else None,
-        blocks=result.blocks,
+        seconds=statistics.median(result.blocks or result.steps) + traces if result.blocks or result.steps else None,
+        blocks=tuple(block + traces for block in result.blocks),
+        whole=whole,
         outputs=_outputs(outcome),
         wrong=wrong if isinstance(wrong, str) else None,
         placement=outcomes.Placement(asked, result.devices) if isinstance(asked, str) else None,
     )
+
+
+def _whole(notes: Mapping[str, object]) -> outcomes.WholeRun | None:
+    """The run of which a program measured a part, where its length is known and the data is the user's."""
+    known, once = notes.get("whole"), notes.get("once")
+    if not isinstance(known, dict) or not isinstance(once, float) or notes.get("made_up") or notes.get("stand_in"):
+        return None
+    match known:
+        case {
+            "steps": int(steps),
+            "shapes": int(shapes),
+            "seen": int(seen),
+            "trace": float(trace),
+            "samples": int(per),
+        }:
+            if steps > 0 and shapes > 0 and per > 0 and 0 <= trace < math.inf:
+                return outcomes.WholeRun(steps, shapes, trace, max(0.0, once - trace * max(0, seen - 1)), per)
+    return None
 
 
 def _outputs(outcome: Outcome) -> Outputs | None:

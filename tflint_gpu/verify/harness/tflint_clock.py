@@ -42,6 +42,7 @@ class Clock:
         self.alternates = 1  # steps until the same shapes come again
         self.warm: list[float] = []
         self.dropped: list[float] = []
+        self.fresh: list[float] = []  # those that had a new shape
         self.since_new = 0  # steps since a shape came that had not been seen
         self.began = 0  # iterations before the loop was run for the last time
         self.iterations = self.flagged = 0  # all, and those since the flagged code ran for the first time
@@ -70,12 +71,13 @@ class Clock:
         self.resume(0)
         return is_over
 
-    def tick(self, counts: bool = True, cut: bool = False) -> bool:
+    def tick(self, counts: bool = True, cut: bool = False, fresh: bool = False) -> bool:
         """A step is over; return whether there were enough.
 
         Arguments:
             counts: False sets the step apart: the first one, or one that traces a new shape.
             cut: the next one will not count.
+            fresh: it had a shape that had not been seen.
         """
         if self.done + 1 >= self.size or cut or not counts or self.singles:
             synchronize()
@@ -91,6 +93,7 @@ class Clock:
             return False
         if not counts:
             self.dropped.append(seconds)
+            self.fresh += [seconds] if fresh else []
             return False
         self.since_new += 1
         return self._rest() if self._ends_block(seconds) else False
@@ -160,8 +163,12 @@ class Clock:
     @property
     def once(self) -> float:
         """Seconds that the steps before took longer than later ones: tracing, compiling, looking for kernels."""
-        usual = self.samples * statistics.median(self.times) if self.times else statistics.median(self.warm or [0.0])
-        return sum(max(0.0, seconds - usual) for seconds in (*self.warm, *self.dropped))
+        return sum(max(0.0, seconds - self.usual) for seconds in (*self.warm, *self.dropped))
+
+    @property
+    def usual(self) -> float:
+        """Seconds of a step of which nothing is new."""
+        return self.samples * statistics.median(self.times) if self.times else statistics.median(self.warm or [0.0])
 
 
 _TIME: dict[str, float] = {}

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -45,6 +46,9 @@ from tflint_examine import examine as examine
 from tflint_examine import reached as reached
 from tflint_examine import uncaught as uncaught
 from tflint_examine import unchanged as unchanged
+from tflint_whole import LONGEST_WAIT, Whole
+from tflint_whole import around as around
+from tflint_whole import whole_run as whole_run
 
 STEPS_OF_EPOCH = 200
 MOST_SHAPES = 64  # where there are more, each step may have another one, and that is how the program runs
@@ -70,24 +74,45 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
 
 
 def _steps(iterable: Iterable[Any], reads: bool, clock: Clock, known: set[Any]) -> Iterator[Any]:
-    kept = 0
+    kept, data = 0, iterable
     if not reads:
         iterable = iterable if isinstance(iterable, range) else list(itertools.islice(iterable, KEPT))
         kept = min(len(iterable), KEPT)
         if not kept:
             raise EmptyData("what the loop runs over has no element")
     clock.resume(_until_all_shapes(itertools.islice(iterable, kept)) if kept else 0)
-    counts = False
+    counts = is_new = False
     for element, is_first in _endless(iterable, reads):
+        was_new = is_new
         shapes = _shapes(element)
         is_new = shapes not in known and len(known) < MOST_SHAPES
         known.add(shapes)
-        if clock.tick(counts, cut=is_new or is_first):
-            clock.finish()
+        if clock.tick(counts, cut=is_new or is_first, fresh=was_new):
+            break
         clock.alternates = kept if kept and len(known) > 1 else 1
         counts = not (is_new or is_first)
         clock.since_new = 0 if is_new else clock.since_new
         yield element
+    yield from _in_the_end(Whole(data, KEPT, _shapes), clock, known)
+
+
+def _in_the_end(whole: Whole, clock: Clock, known: set[Any]) -> Iterator[Any]:
+    """Steps of other shapes; whatever comes of them, what was measured is written then."""
+
+    is_first = threading.Lock()
+
+    def finish(*error: Any) -> None:
+        with is_first:
+            clock.finish(**whole.note(clock.fresh, clock.usual, clock.samples))
+
+    sys.excepthook = finish
+    timer = threading.Timer(LONGEST_WAIT, finish)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield from whole.unseen(known, clock.fresh)
+    finally:
+        finish()
 
 
 _LOOPS: dict[Any, tuple[Clock, set[Any]]] = {}

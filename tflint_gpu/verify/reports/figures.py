@@ -144,7 +144,17 @@ def costs(result: Verification) -> list[str]:
     flagged, repaired = (_once(samples) for samples in (result.before, result.after))
     if flagged is None or repaired is None or max(flagged, repaired) < _WORTH_TELLING:
         return []
-    return [f"once: tracing, compiling and the like take {duration(flagged)}, with the repair {duration(repaired)}"]
+    once = f"once: tracing, compiling and the like take {duration(flagged)}, with the repair {duration(repaired)}"
+    return [once, *_whole(result)]
+
+
+def _whole(result: Verification) -> Iterator[str]:
+    """What the whole run takes, by what was measured of a part."""
+    sides = [[sample.run for sample in side if sample.run.whole is not None] for side in (result.before, result.after)]
+    totals = [[run.whole.seconds(run.seconds) for run in side if run.whole and run.seconds] for side in sides]
+    if all(totals) and (whole := sides[0][0].whole) is not None:
+        flagged, repaired = (duration(statistics.median(side)) for side in totals)
+        yield f"the whole run, {plural(whole.steps, 'step')}: {flagged}, with the repair {repaired}"
 
 
 def share(report: Report, result: Verification) -> str:

@@ -47,7 +47,7 @@ from tflint_gpu.verify.slicing.pieces import (
     wrapping,
 )
 from tflint_gpu.verify.slicing.routes import Approach, Start, Stop, asked_of_program, starts
-from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
+from tflint_gpu.verify.slicing.shortening import counted_loops, shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.stubs.hints import hints_of
 from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, undefined_names
@@ -57,7 +57,10 @@ OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
 _MOVED = "the repair moves the step into a function of its own, which gets the program's numbers as tensors"
 _MAX_FILES = 400
-_MEASURING = (HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine", ABSENT)
+_MEASURING = (
+    HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine", "tflint_whole",
+    ABSENT,
+)  # fmt: skip
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
@@ -267,6 +270,12 @@ class _Cut:
         return any(module in stand.text for stand in stands for module in MODULES)
 
     @cached_property
+    def _counts(self) -> bool:
+        """Whether how often the measured loop is run is the user's doing."""
+        is_loop = any(f"{HARNESS}.steps(" in probe.text for probe in self.experiment.probes)
+        return is_loop and self.start.function is None and not self.undefined.made_up
+
+    @cached_property
     def _recorders(self) -> tuple[str, ...]:
         """The modules that would keep a record elsewhere."""
         parts = self.files.values()
@@ -339,6 +348,7 @@ class _Cut:
         lines += [f"import {HARNESS}", *self._settings_of_stand_ins, self.opening, self.experiment.opening]
         if told := [number for part in self.files.values() for number in self._told(part)]:
             lines.append(f"{HARNESS}.expect({', '.join(map(str, sorted(told)))})")
+        lines += [f"{HARNESS}.whole_run()"] if self._counts else []
         lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
         if numpy_lines := [line for part in self.files.values() for line in old_names_of_numpy(part.file)]:
             lines += ["import numpy", *dict.fromkeys(numpy_lines)]
@@ -378,6 +388,8 @@ class _Cut:
         flagged = (node for _, node in experiment.flagged)
         places = {*changed, *experiment.keeps, *flagged, *(stop.node for stop in self.start.route)}
         pieces += shortened_loops(file, places, experiment.node)
+        if self._counts:
+            pieces += counted_loops(file, [experiment.node, *(stop.node for stop in self.start.route)])
         for reader in part.readers:
             pieces += wrapping(*file.span(reader.call.func), reader.opening, ")")
         pieces = [piece for piece in pieces if file.source.row(piece.around[0]) not in part.dropped]

@@ -42,5 +42,23 @@ def shortened_loops(file: File, places: Iterable[Node], measured: Node) -> Itera
             yield from wrapping(*file.span(loop.test), f"{HARNESS}.again(", ")")
 
 
+def counted_loops(file: File, places: Iterable[Node]) -> Iterator[Piece]:
+    """The loops around some places tell how often they are run; the innermost place is measured and no loop around."""
+    known = [place for place in places if place in file.tree.parents]
+    loops = dict.fromkeys(parent for place in known for parent in _around(file, place))
+    for loop in loops:
+        if isinstance(loop, cst.For) and loop not in known:
+            yield from wrapping(*file.span(loop.iter), f"{HARNESS}.around(", ")")
+        elif isinstance(loop, cst.While) and loop not in known:
+            yield from wrapping(*file.span(loop.test), f"{HARNESS}.around(", ", False)")
+
+
+def _around(file: File, place: Node) -> Iterator[Node]:
+    """The loops around a place, in its function."""
+    function = file.tree.function(place)
+    loops = (parent for parent in file.tree.ancestors(place) if isinstance(parent, cst.For | cst.While))
+    return (loop for loop in loops if file.tree.function(loop) is function)
+
+
 def _called(call: cst.Call) -> str | None:
     return call.func.value if isinstance(call.func, cst.Name) else method_name(call)

@@ -34,6 +34,34 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeRun:
+    """The loop of which some steps were measured.
+
+    Arguments:
+        steps: that it has, in all its runs.
+        shapes: that its data has.
+        trace: seconds that a step takes more the first time with another shape.
+        first: seconds that the first step takes more.
+        samples: that a step handles; times are those of a sample.
+    """
+
+    steps: int
+    shapes: int
+    trace: float
+    first: float
+    samples: int = 1
+
+    @property
+    def traces(self) -> float:
+        """Seconds of a sample that all shapes but the first take more."""
+        return self.trace * (self.shapes - 1) / self.steps / self.samples
+
+    def seconds(self, sample: float) -> float:
+        """Of all of it, by those of a sample, traces included."""
+        return self.first + self.steps * self.samples * sample
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What one process of one variant showed; what was not looked at stays None.
 
@@ -46,6 +74,7 @@ class Run:
         outputs: what it computed from the seed and inputs that both variants share.
         wrong: what the harness found wrong with the result by itself (`the gradient is None`).
         placement: where it asked to compute and where it did.
+        whole: of which it measured a part, where that is known; `seconds` and `blocks` have their share of its traces.
     """
 
     seconds: float | None = None
@@ -56,6 +85,7 @@ class Run:
     outputs: Outputs | None = None
     wrong: str | None = None
     placement: Placement | None = None
+    whole: WholeRun | None = None
 
     @property
     def fault(self) -> str | None:

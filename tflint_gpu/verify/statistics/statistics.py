@@ -8,7 +8,9 @@ that for a number of rounds that was fixed, or the one for somebody who goes on 
 
 slowdown: confirmed when the interval of before/after lies above `SMALLEST_SLOWDOWN`, and above 1 by more than the
 ratio itself drifts from one round to the next, refuted when it lies below `SMALLEST_SLOWDOWN`. Where it lies wholly
-below the smallest gain that is worth a change, that is the verdict, and there is no need of more rounds.
+below the smallest gain that is worth a change, that is the verdict, and there is no need of more rounds. It is
+also where the whole run is not faster by that, since what is traced and built once takes longer than the steps save:
+the time of a step has its share of the traces for all shapes of the data, the whole run also that of the first one.
 
 no-effect: confirmed when the interval lies within 1/`SAME` to `SAME`, refuted when it lies wholly outside.
 
@@ -37,6 +39,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
@@ -85,6 +88,7 @@ SMALLEST_SLOWDOWN = 1.05
 SMALLEST_GAIN = 1.1
 """What a change must bring to be worth it, unless the settings say something else."""
 SAME = 1.1
+_WORTH_TELLING = 0.05  # of the time of a step
 # What NVML counts in; also keeps a repair that holds nothing at all from dividing by zero.
 SMALLEST_MEMORY = 1 << 20
 
@@ -150,7 +154,7 @@ def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided:
     if (verdict := _too_few(ratios, rounds, "step times")) is not None:
         return verdict
     interval = sequential_interval(ratios) if until_decided else fixed_interval(ratios)
-    text = f"the flagged code takes {interval} times as long in {len(ratios)} rounds"
+    text = f"the flagged code takes {interval} times as long in {len(ratios)} rounds{_with_traces(rounds)}"
     if prediction.kind == "slowdown":
         name, more = _judge_slowdown(prediction, interval, smallest_gain)
     else:
@@ -160,7 +164,32 @@ def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided:
             "inconclusive",
             f": rounds differ by more, by {math.exp(change):.3g} times from one to the next",
         )
+    gain = _gain_of_whole(rounds)
+    if prediction.kind == "slowdown" and name in CONFIRMED and gain is not None and gain < smallest_gain:
+        more = f", but its whole run {gain:.3g} times: what is traced and built once takes longer than that saves"
+        name = "no gain worth having"
     return _with_interval(name, f"{text}{more}{_remarks(rounds)}", interval)
+
+
+def _with_traces(rounds: Sequence[Round]) -> str:
+    """That the times have a share of traces, where it is worth telling; by the round in the middle."""
+    shares = [(run.whole.traces / run.seconds, run.whole) for item in rounds for run in (item.before, item.after)
+              if run.whole is not None and run.seconds]  # fmt: skip
+    share, whole = max(shares, key=lambda one: one[0], default=(0.0, None))
+    if whole is None or share < _WORTH_TELLING:
+        return ""
+    return f", with {whole.shapes} traces of {whole.trace * 1e3:.3g} ms in its run of {whole.steps} steps"
+
+
+def _gain_of_whole(rounds: Sequence[Round]) -> float | None:
+    """How many times as long the flagged code takes for its whole run, once-only costs included."""
+    pairs = [(_whole_seconds(item.before), _whole_seconds(item.after)) for item in rounds]
+    known = [before / after for before, after in pairs if before is not None and after]
+    return statistics.median(known) if known else None
+
+
+def _whole_seconds(run: Run) -> float | None:
+    return None if run.whole is None or run.seconds is None else run.whole.seconds(run.seconds)
 
 
 def _judge_slowdown(prediction: Prediction, interval: Interval, smallest_gain: float) -> tuple[VerdictName, str]:
