@@ -737,3 +737,16 @@ def test_what_keeps_a_record_elsewhere_is_stood_for(tmp_path: Path) -> None:
 def test_bars_of_notebooks_are_plain_ones(tmp_path: Path) -> None:
     pair = Files(tmp_path, main="from tqdm.notebook import trange\nfor x in trange(3):\n    place(x)").extract("main")
     assert "tflint_modules.plain_bars()" in pair.before.files["main.py"]
+
+
+@pytest.mark.parametrize("main", ["from helper import value", "import package.helper as helper\nvalue = helper.value"])
+def test_a_file_that_does_not_parse_is_called_that(main: str, tmp_path: Path) -> None:
+    """Protects from "not there" for a file that is there and has Python 2 in it."""
+    broken = "def value(): return 1\nprint 'old'\n"
+    (tmp_path / "package").mkdir()
+    for path in (tmp_path / "helper.py", tmp_path / "package" / "helper.py"):
+        path.write_text(broken)
+    files = Files(tmp_path, main=f"{main}\nx = value()\nplace(x)\n")
+    with pytest.raises(NotExtractable, match=r"^helper.py:2 does not parse: Missing parentheses"):
+        files.extract("main")
+    assert "helper" not in Files(tmp_path, main=f"{main}\nplace(3)\n").extract("main").before.files

@@ -32,13 +32,14 @@ def measure(tmp_path: Path, forks: ForkedPrograms) -> Measure:
 
 
 CONDITIONS = {"gpus", "ran_on", "memory", "measured", "versions", "settings", "seed"}
+COMPARED = {"compared"}
 
 
 def told(outcome: Outcome) -> dict[str, object]:
     """What a program noted, without what every program tells of the machine."""
     assert outcome.result is not None, outcome.stderr
     assert outcome.result.notes.keys() >= CONDITIONS
-    return {name: value for name, value in outcome.result.notes.items() if name not in CONDITIONS}
+    return {name: value for name, value in outcome.result.notes.items() if name not in CONDITIONS | COMPARED}
 
 
 def test_a_loop_is_timed_and_the_program_ends_there(measure: Measure) -> None:
@@ -448,3 +449,35 @@ def test_libraries_come_before_files_of_their_names(tmp_path: Path) -> None:
     )
     outcome = run_program(Program("notes/run.py", {**files, **harness_modules()}).write(tmp_path))
     assert outcome.status == "finished", outcome.stderr
+
+
+BUILDS_LATER = """
+net = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+net.build((None, 3))
+first, second = tf.keras.optimizers.Adam(), tf.keras.optimizers.Adam()
+scores = []
+
+@tf.function
+def step(x, is_second):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(net(x) ** 2)
+    slopes = tape.gradient(loss, net.trainable_variables)
+    (second if is_second else first).apply_gradients(zip(slopes, net.trainable_variables))
+    if is_second:
+        score.update_state(tf.ones((4, 2)), tf.ones((4, 2)))
+
+score = tf.keras.metrics.F1Score()
+before = float(tf.reduce_sum(net.variables[0]))
+for is_second in (False, True, True):
+    step(tf.ones((4, 3)), is_second)
+tflint_measure.finish(learned=float(tf.reduce_sum(net.variables[0])) - before, score=float(score.result()[0]))
+"""
+
+
+def test_an_optimizer_and_a_metric_of_a_later_call_are_built(measure: Measure) -> None:
+    """Protects what is measured of code that is traced as it is: variables are made in the first call only."""
+    refused = measure(BUILDS_LATER)
+    assert refused.status == "raised" and "created on the first call" in refused.stderr
+    built = measure(f"tflint_measure.build_outside()\n{BUILDS_LATER}")
+    assert built.status == "finished", built.stderr
+    assert told(built)["learned"] != 0.0 and told(built)["score"] == pytest.approx(1.0)

@@ -409,3 +409,55 @@ def test_the_commit_message_says_what_was_measured_on_what(tmp_path: Path) -> No
     for words in ("2x as long", "95% interval 1.5 to 3, 3 rounds", "Both compute the same", "TensorFlow 2.21.0", "CPU"):
         assert words in told
     assert "says nothing about a GPU" in told and max(map(len, text.splitlines())) <= 72
+
+
+AFTER_AN_EPOCH = """
+def learn(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+def one_epoch():
+    for x, y in data:
+        learn(x, y)
+
+
+for epoch in range(3):
+    one_epoch()
+LATER
+"""
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        ("", "Both compute the same."),
+        ("    print(epoch)", "Both compute the same."),
+        ("    if epoch == 1:\n        print('thawed')", "Both compute the same."),
+        (
+            "    if epoch == 1:\n        optimizer.learning_rate = 0.1",
+            "in the first 3 steps, before train.py:21 comes by",
+        ),
+        ("    model.save_weights('m')", "in the first 3 steps, before train.py:21 comes by"),
+    ],
+)
+def test_what_comes_after_the_steps_that_were_compared_is_told(tmp_path: Path, later: str, said: str) -> None:
+    """Protects from "both compute the same" of a thaw or a schedule that no measured step has seen."""
+    path = tmp_path / "train.py"
+    path.write_text(MODEL_AND_DATA + AFTER_AN_EPOCH.replace("LATER", later))
+    results = [
+        replace(
+            result,
+            before=tuple(replace(sample, notes={"compared": 3}) for sample in result.before),
+            after=tuple(replace(sample, notes={"compared": 3}) for sample in result.after),
+        )
+        for result in measured(path, "TFG202")
+    ]
+    (found,) = repairs(results)
+    assert isinstance(found, Repair)
+    patches = patches_for(path)
+    patches.add(found)
+    (patch,) = patches.by_file()
+    assert said in " ".join(message(patch, Report(tuple(results))).split())

@@ -115,6 +115,14 @@ def test_a_finding_shows_a_reference_as_one(tmp_path: Path) -> None:
     assert measurement.text == told
 
 
+@pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
+def test_one_cause_of_several_findings_is_told_once(output_format: str) -> None:
+    reason = "the flagged program did not run to its end: ModuleNotFoundError: No module named 'torchy'"
+    text = " ".join(rendered(output_format, *(not_run(name, reason) for name in ("a.py", "b.py", "c.py"))).split())
+    assert text.replace("&#39;", "'").count("No module named 'torchy'") == 1
+    assert text.count("for the same reason as a.py:3:5 TFG202") == 2
+
+
 def test_what_is_not_run_is_no_experiment_and_verdicts_are_counted_apart() -> None:
     """Protects readers of the first and the last line: 4 findings, one weaker, one measured with another, one not run."""
     weak = replace(slow(), verdict=Verdict("weaker than predicted", "less", 1.2, 1.1, 1.3))

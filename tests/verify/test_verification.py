@@ -15,11 +15,13 @@ from verified import case, program
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.gpu import watch as gpu_module
 from tflint_gpu.gpu.cards import Gpu, choose, survey
+from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.execution.worker import Outcome, run_program
 from tflint_gpu.verify.experiments import bench as bench_module
 from tflint_gpu.verify.experiments.bench import Bench, verify
+from tflint_gpu.verify.experiments.scheduling import measure
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
-from tflint_gpu.verify.slicing.extract import OLD_KERAS, NotExtractable, Pair, Program
+from tflint_gpu.verify.slicing.extract import OLD_KERAS, NotExtractable, Pair, Program, harness_modules
 from tflint_gpu.verify.slicing.routes import Start
 from tflint_gpu.verify.statistics.statistics import Verdict
 
@@ -58,7 +60,11 @@ def test_two_programs_that_do_not_fit_at_once_are_run_one_by_one() -> None:
     [
         ("sys.exit(3)", "exit code 3"),
         ("raise RuntimeError('no data')", "RuntimeError: no data"),
-        ("import a_module_that_nobody_has", "install it next to TensorFlow"),
+        ("import a_module_that_nobody_has.part", "`pip install a_module_that_nobody_has` next to TensorFlow"),
+        ("import cv2000; import sklearn", "`pip install cv2000`"),
+        ("raise ModuleNotFoundError(\"No module named 'sklearn.svm'\")", "`pip install scikit-learn`"),
+        ("raise ModuleNotFoundError(\"No module named 'distutils'\")", "named 'distutils'"),
+        ("os.environ['SOME_FOLDER']", "; `--env SOME_FOLDER` hands yours on"),
         ("open('rows.csv')", "tflint-gpu: input=(32, 128) float32"),
         ("os.kill(os.getpid(), 9)", "SIGKILL"),
         ("os._exit(0)", "without reaching what was flagged"),
@@ -68,6 +74,46 @@ def test_a_program_that_fails_is_not_run_again(line: str, reason: str) -> None:
     result = verdict(case(program(line=line), program()))
     assert result.verdict.verdict == "not run" and reason in result.verdict.reason
     assert "flagged program" in result.verdict.reason and len(result.before) == 1
+
+
+def test_keras_2_that_is_not_installed_is_named() -> None:
+    """Protects who has code for Keras 2 from looking for what is missing."""
+    without = "import importlib.util as u\nfind = u.find_spec\n"
+    without += "u.find_spec = lambda name, *more: None if name == 'tf_keras' else find(name, *more)\n"
+    files = {
+        **harness_modules("tflint_keras2"),
+        "p.py": f"{without}import tflint_keras2, tflint_measure\nraise KeyError(3)\n",
+    }
+    result = verdict(case(Program("p.py", files), program()))
+    assert result.verdict.verdict == "not run" and "`pip install tf_keras` next to TensorFlow" in result.verdict.reason
+
+
+def test_importing_tensorflow_is_not_the_programs_time() -> None:
+    """Protects a verdict on a machine that takes a minute for the import, however short `--time-limit` is."""
+    files = harness_modules()
+    slow = "import time; time.sleep(4)\nimport tflint_measure\ntflint_measure.finish([0.1] * 5)\n"
+    one = case(Program("p.py", {**files, "p.py": slow}), Program("p.py", {**files, "p.py": slow}))
+    limits = Limits(seconds=3.5)
+    assert verdict(one, Setup(runs=1, limits=limits)).verdict.verdict == "inconclusive"
+    late = Program("p.py", {**files, "p.py": "import time, tflint_measure\ntime.sleep(100)\n"})
+    stopped = verdict(case(late, late), Setup(runs=1, limits=limits))
+    assert stopped.verdict.verdict == "not run" and "still running after 3.5 s" in stopped.verdict.reason
+
+
+def test_what_keeps_several_programs_from_running_is_tried_once(tmp_path: Path) -> None:
+    """Protects minutes: eight findings of one file whose import fails are eight starts of TensorFlow otherwise."""
+    tried = tmp_path / "tried"
+    line = f"open({str(tried)!r}, 'a').write('.')\nraise OSError('no such share')"
+    programs = [program(line=line, step=0.01 * number) for number in (1, 2, 3)]
+    others = [
+        program(line=line.replace("OSError", "ValueError"), step=0.04),
+        program(line="def f():\n    raise OSError('no such share')", step=1),
+    ]
+    cases = [case(one, program()) for one in (*programs, *others)]
+    last = {known.number: known.verification for known in measure(cases, Setup(runs=1), 120.0)}
+    assert tried.read_text() == "..", "the first one, and the one that fails at another line"
+    assert [last[number].verdict.verdict for number in range(5)] == 4 * ["not run"] + ["inconclusive"]
+    assert last[0].verdict.reason == last[2].verdict.reason and "no such share" in last[2].verdict.reason
 
 
 def test_a_repair_that_fails_is_named() -> None:

@@ -135,7 +135,8 @@ def _measurement(result: Any, where: str) -> Measurement | None:
     if result.get("device") == "cpu":  # also in a report of a card: not every program uses it
         where = "the CPU"
     if isinstance(ratio, int | float) and isinstance(measured, dict):
-        times = f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g})"
+        of = f" {measured['of']}" if isinstance(measured.get("of"), str) else ""
+        times = f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g}){of}"
         return Measurement(f"{times} on {where}: {said}{_among_others(result.get('joint'))}", verdict)
     return Measurement(f"seen on {where}: {said}", verdict)
 

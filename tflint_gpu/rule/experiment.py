@@ -129,6 +129,11 @@ class Experiment:
         edits = self.repair if self.patch is None else self.patch
         return () if any(HARNESS in edit.text for edit in edits) else edits
 
+    @property
+    def is_of_pipeline(self) -> bool:
+        """Whether only reading is measured, and no training that reads."""
+        return any(f"{HARNESS}.consume" in probe.text for probe in self.probes)
+
 
 class NoExperiment(Exception):
     """A finding cannot be run; the text says why, as a sentence without a full stop."""

@@ -215,7 +215,8 @@ class Verify:
         from tflint_gpu.verify.experiments.planning import plan
 
         synthetic = self.given["synthetic"]
-        cases = self._ordered(with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic))))
+        cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
+        cases = self._ordered(self._with_shares(cases))
         cases = cases if synthetic else with_large_stack(lambda: with_joint(cases))
         return [replace(case, smallest_gain=self._settings_of(resolver, case).smallest_gain) for case in cases]
 
@@ -240,7 +241,11 @@ class Verify:
         order = self.given["order"] or ("cost" if self.given["measured"] else "file")
         if order == "severity":
             return sorted(cases, key=lambda case: WORST_FIRST.index(case.diagnostic.severity))
-        if order == "file":
+        return cases if order == "file" else sorted(cases, key=lambda case: -(case.share or 0.0))
+
+    def _with_shares(self, cases: list[Case]) -> list[Case]:
+        """The cases with what their findings cost in a run, where one is named or asked for."""
+        if not self.given["measured"] and self.given["order"] != "cost":
             return cases
         from tflint_gpu.narrowing.measurements import MeasurementError, key_of, read_run
         from tflint_gpu.reports import View
@@ -252,7 +257,7 @@ class Verify:
             raise click.ClickException(f"{option}: {error}") from error
         line = View(self.here).line
         shares = {key: measured.share for key, measured in known.items()}
-        return sorted(cases, key=lambda case: -(shares.get(key_of(case.diagnostic, line)) or 0.0))
+        return [replace(case, share=shares.get(key_of(case.diagnostic, line))) for case in cases]
 
     def _choose_device(self) -> Choice:
         from tflint_gpu.gpu.cards import choose, shown_devices, survey

@@ -16,8 +16,6 @@ from tflint_gpu.reports.summary import plural
 if TYPE_CHECKING:
     from tflint_gpu.verify.experiments.verification import Case, Setup
 
-_LONGEST_IMPORT = 300
-
 
 def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, consented: bool) -> None:
     """Say what is about to be executed, what keeps it in, how long it takes, and ask.
@@ -77,21 +75,13 @@ def _dropped(setup: Setup) -> Iterator[str]:
 
 
 def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:
-    from tflint_gpu.verify.experiments.scheduling import estimate, fewest_rounds
-    from tflint_gpu.verify.experiments.verification import rounds_for
+    from tflint_gpu.verify.experiments.scheduling import estimate
 
-    limit = f"at most {minutes(budget)}, the budget"
-    if len(ready) == 1:
-        rounds = _range(fewest_rounds(ready[0], setup), rounds_for(ready[0], setup), "round")
-        return f"{rounds} of two programs, each of at most {minutes(setup.limits.seconds)}; {limit}."
     start = _import_seconds(setup.python)
     cost = estimate(ready, setup, start)
-    runs, times = _range(cost.least, cost.most, "run"), f"{minutes(cost.low)} to {minutes(cost.high)}"
-    return f"{runs} of programs take {times}, where importing TensorFlow takes {start:.0f} s; {limit}."
-
-
-def _range(least: int, most: int, noun: str) -> str:
-    return plural(most, noun) if least == most else f"{least} to {plural(most, noun)}"
+    runs = plural(cost.most, "run") if cost.least == cost.most else f"{cost.least} to {plural(cost.most, 'run')}"
+    times = f"{minutes(cost.low)} to {minutes(cost.high)}, where importing TensorFlow takes {start:.0f} s"
+    return f"{runs} of programs take {times}; at most {minutes(budget)}, the budget."
 
 
 def _import_seconds(python: str) -> float:
@@ -100,13 +90,15 @@ def _import_seconds(python: str) -> float:
     Raises:
         click.ClickException: it cannot be imported.
     """
+    from tflint_gpu.verify.execution.worker import LONGEST_IMPORT
+
     began = time.monotonic()
     try:
         done = subprocess.run(
             [python, "-c", "import tensorflow"],
             capture_output=True,
             text=True,
-            timeout=_LONGEST_IMPORT,
+            timeout=LONGEST_IMPORT,
             stdin=subprocess.DEVNULL,
             env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"},
         )

@@ -16,7 +16,6 @@ never asks runs as it likes: it has nothing that is measured.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
@@ -115,7 +114,7 @@ class _Seat(contextlib.ExitStack):
         self._left = self._seconds()
         if self._program is None:
             self.asks = None
-            limits = dataclasses.replace(self.limits, seconds=self._left)
+            limits = self.limits.within(self.end - time.monotonic())
             self._program = self.enter_context(self._start(self.script, limits))
 
     def _seconds(self) -> float:

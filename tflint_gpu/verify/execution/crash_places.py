@@ -22,10 +22,9 @@ def crash_place(stderr: str, folder: Path, sources: Iterable[SourceFile], flagge
         folder: holds the programs' own folders.
         sources: the files of which programs were made.
     """
-    innermost = _innermost(stderr, folder)
-    if innermost is None:
+    path, code = crash_line(stderr, folder)
+    if not code:
         return ""
-    path, code = innermost
     for source in sources:
         if source.path.with_suffix(".py").parts[-len(path.parts) :] != path.parts:
             continue
@@ -39,9 +38,9 @@ def crash_place(stderr: str, folder: Path, sources: Iterable[SourceFile], flagge
     return f"at `{code}`"
 
 
-def _innermost(stderr: str, folder: Path) -> tuple[Path, str] | None:
-    """A file below its program's folder, and the code of the line."""
-    innermost = None
+def crash_line(stderr: str, folder: Path) -> tuple[Path, str]:
+    """The file below its program's folder, and the code of the user's innermost line; no code where there is none."""
+    innermost = Path(), ""
     for match in _FRAME.finditer(stderr):
         path = Path(match["file"])
         if folder in path.parents and not path.name.startswith(HARNESS_PREFIX):

@@ -116,7 +116,7 @@ def confine(writable: "list[str]") -> None:
 def _keep_attributes() -> None:
     instructions = _filter(*_CALLS[platform.machine()])
     program = _Program(
-        len(instructions), (_Instruction * len(instructions))(*(_Instruction(*one) for one in instructions))
+        len(instructions), (_Instruction * len(instructions))(*(_Instruction(*fields) for fields in instructions))
     )
     if _libc().prctl(_SET_SECCOMP, _WITH_FILTER, ctypes.byref(program), 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")

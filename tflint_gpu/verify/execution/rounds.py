@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,12 +65,8 @@ def run_rounds(
         for which in (0, 1) if number % 2 == 0 else (1, 0):
             remaining = end - time.monotonic()
             if remaining > 0:
-                outcomes[which] = run(scripts[which], _within(limits, remaining))
+                outcomes[which] = run(scripts[which], limits.within(remaining))
         if not outcomes:
             return
         cut = any(outcome.status == "timed out" for outcome in outcomes.values()) and time.monotonic() >= end
         yield Round(outcomes.get(0), outcomes.get(1), budget_spent=cut or len(outcomes) < 2)
-
-
-def _within(limits: Limits, seconds: float) -> Limits:
-    return dataclasses.replace(limits, seconds=min(limits.seconds, seconds))

@@ -8,6 +8,7 @@ limited (the system counts those of a user), nor the sum of all files, only each
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import re
@@ -82,7 +83,9 @@ class Limits:
     """What one program may use.
 
     Arguments:
-        seconds: of wall time, from its start to its end.
+        seconds: of wall time, from its start to its end; for a program that tells when it has imported TensorFlow, from
+            then on.
+        import_seconds: that it may take until it tells that.
         cpu_seconds: of processor time, of each of its processes; None for no limit but the wall time.
         memory_bytes: resident memory of all its processes together; None for no limit. It is looked at twenty times
             a second, so a program can exceed it for a moment. Address space is not limited: TensorFlow
@@ -92,10 +95,18 @@ class Limits:
     """
 
     seconds: float = 60.0
+    import_seconds: float = 0.0
     cpu_seconds: int | None = None
     memory_bytes: int | None = 8 << 30
     file_bytes: int = 1 << 30
     output_bytes: int = 64 << 10
+
+    def within(self, seconds: float) -> Limits:
+        """The same, so that it ends within some seconds of wall time."""
+        least = max(0.1, min(self.seconds, seconds))
+        return dataclasses.replace(
+            self, seconds=least, import_seconds=max(0.0, min(self.import_seconds, seconds - least))
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,12 @@ _UNTRAINED = re.compile(
 )
 
 
+# `os.environ[name]`, of which Python's own frame is the last one.
+_NO_VARIABLE = re.compile(
+    r'File "(?:<frozen os>|[^"\n]*[/\\]os\.py)", line \d+, in __getitem__\n(?: {4}[^\n]*\n)*KeyError: [^\n]*\s*\Z'
+)
+
+
 def exception_in(stderr: str) -> tuple[str | None, str]:
     """Return type and message of the exception that ended a program, from the end of what it wrote.
 
@@ -55,6 +61,11 @@ def may_concern(stderr: str, package: str) -> bool:
     is_named = re.search(rf"'(?:\w+\.)*{package}\.", message) is not None  # `tensorflow.python.keras`
     frames = [path.replace("\\", "/") for path in _FRAME.findall(last)]
     return is_named or _OTHERWISE.match(message) is not None or any(f"/{package}/" in path for path in frames)
+
+
+def lacks_variable(stderr: str) -> bool:
+    """Whether the exception that ended a program came of a variable that the environment does not have."""
+    return _NO_VARIABLE.search(stderr) is not None
 
 
 def is_untrained(message: str) -> bool:

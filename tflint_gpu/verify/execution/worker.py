@@ -49,6 +49,10 @@ Status = Literal["finished", "raised", "timed out", "killed", "out of memory", "
 QUESTIONS_VARIABLE = "TFLINT_GPU_QUESTIONS"
 """The environment variable that tells a program in which folder it asks when it may go on."""
 
+IMPORTED = "imported"
+"""The file beside its result by which a program tells that it has imported TensorFlow."""
+LONGEST_IMPORT = 300.0
+
 _POLL_SECONDS = 0.05
 _SECONDS_TO_REAP = 5.0
 _CHUNK = 64 << 10
@@ -196,7 +200,8 @@ class Running:
         self._process: subprocess.Popen[bytes] | None = None
         self._selector = selectors.DefaultSelector()
         self._started = time.monotonic()
-        self._deadline = self._started + limits.seconds
+        self._deadline = self._started + limits.seconds + limits.import_seconds
+        self._imported = None if limits.import_seconds == 0 else result_file.with_name(IMPORTED)
         self._next_look = 0.0
         self._is_over = False
 
@@ -234,6 +239,8 @@ class Running:
         else:
             time.sleep(min(wait, _POLL_SECONDS / 20))  # both outputs are closed: mostly it has ended, too
         now = time.monotonic()
+        if self._imported is not None and self._imported.exists():
+            self._imported, self._deadline = None, now + self.limits.seconds
         if now > self._deadline:
             self._end.stopped = "timed out"
         elif now >= self._next_look:

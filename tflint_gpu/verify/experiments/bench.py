@@ -13,13 +13,14 @@ from typing import Any
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.gpu.watch import Recording, Watch
+from tflint_gpu.rule.experiment import HARNESS
 from tflint_gpu.verify.execution.alternation import run_alternating
-from tflint_gpu.verify.execution.crash_places import crash_place
+from tflint_gpu.verify.execution.crash_places import crash_line, crash_place
 from tflint_gpu.verify.execution.host import cores
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.execution.tracebacks import is_untrained, may_concern
-from tflint_gpu.verify.execution.worker import Outcome, Place, Running, run_program, running
+from tflint_gpu.verify.execution.worker import LONGEST_IMPORT, Outcome, Place, Running, run_program, running
 from tflint_gpu.verify.experiments.archive import kept_folder
 from tflint_gpu.verify.experiments.planning import pair_of
 from tflint_gpu.verify.experiments.samples import (
@@ -114,6 +115,9 @@ class Bench:
             else:
                 return
             failure = failure or answer
+            if failure is not answer and "'tf_keras'" in answer.verdict.reason:
+                reason = f"{failure.verdict.reason}; it may run with Keras 2: `pip install tf_keras` next to TensorFlow"
+                failure = dataclasses.replace(failure, verdict=dataclasses.replace(failure.verdict, reason=reason))
             if answer.is_cut:
                 yield dataclasses.replace(failure, is_cut=True) if self.case.failed else answer
                 return
@@ -213,7 +217,7 @@ class Bench:
         end = time.monotonic() + seconds
         if alternates(self.case, self.setup):
             with contextlib.closing(
-                run_alternating(before, after, count, seconds, self.setup.limits, self._start)
+                run_alternating(before, after, count, seconds, self._own_limits, self._start)
             ) as rounds:
                 for round in rounds:
                     if {sample.status for sample in (round.before, round.after) if sample} & _OUT_OF_MEMORY:
@@ -222,7 +226,7 @@ class Bench:
                     count -= 1
                 else:
                     return
-        yield from run_rounds(before, after, count, end - time.monotonic(), self.setup.limits, run=self.run)
+        yield from run_rounds(before, after, count, end - time.monotonic(), self._own_limits, run=self.run)
 
     def _start(self, script: Path, limits: Limits) -> AbstractContextManager[Running]:
         self.on_run(script.relative_to(self.folder).parts[0])
@@ -308,8 +312,14 @@ class Bench:
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
 
     def _limits(self, end: float) -> Limits:
-        limits = self.setup.limits
-        return dataclasses.replace(limits, seconds=max(0.1, min(limits.seconds, end - time.monotonic())))
+        return self._own_limits.within(end - time.monotonic())
+
+    @property
+    def _own_limits(self) -> Limits:
+        """What a program may use; one that measures tells when it has imported TensorFlow."""
+        pair = self.case.pair
+        imports = pair is not None and f"{HARNESS}.py" in pair.before.files
+        return dataclasses.replace(self.setup.limits, import_seconds=LONGEST_IMPORT if imports else 0.0)
 
     def run(self, script: Path, limits: Limits) -> Outcome:
         """Run one program and watch the card meanwhile."""
@@ -340,11 +350,15 @@ class Bench:
         if crash is not None and any(may_concern(outcome.stderr, package) for package in ("keras", "tf_keras")):
             self.keras_said = f"{crash.exception}: {crash.text.partition(chr(10))[0]}"
         self.is_untrained |= crash is not None and is_untrained(crash.text)
-        if crash is None or experiment is None or experiment.file is None:
+        if crash is None:
             return sample
-        files = (experiment.file, *(model.file for model in self.case.entries))
-        place = crash_place(outcome.stderr, self.folder, [file.source for file in files], self.case.diagnostic)
-        run = dataclasses.replace(sample.run, crash=dataclasses.replace(crash, place=place))
+        path, code = crash_line(outcome.stderr, self.folder)
+        crash = dataclasses.replace(crash, line=(path.as_posix(), code))
+        if experiment is not None and experiment.file is not None:
+            files = (experiment.file, *(model.file for model in self.case.entries))
+            place = crash_place(outcome.stderr, self.folder, [file.source for file in files], self.case.diagnostic)
+            crash = dataclasses.replace(crash, place=place)
+        run = dataclasses.replace(sample.run, crash=crash)
         return dataclasses.replace(sample, run=run)
 
     def _keep(self, pair: Pair) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import statistics
+import sys
 from collections.abc import Collection, Mapping, Sequence
 
 from tflint_gpu.gpu.watch import Recording
+from tflint_gpu.verify.execution.tracebacks import lacks_variable
 from tflint_gpu.verify.execution.worker import Outcome
 from tflint_gpu.verify.experiments.verification import Case, Sample
 from tflint_gpu.verify.slicing.extract import MADE_UP
@@ -15,6 +18,23 @@ from tflint_gpu.verify.statistics import outcomes
 from tflint_gpu.verify.statistics.outputs import Outputs
 from tflint_gpu.verify.statistics.statistics import CONFIRMED, Verdict
 
+_NOT_THERE = re.compile(r"No module named '([\w.]+)'")
+# Where a package is called otherwise than its module.
+_DISTRIBUTIONS = {
+    "cv2": "opencv-python",
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "Bio": "biopython",
+    "bs4": "beautifulsoup4",
+    "dotenv": "python-dotenv",
+    "tensorflow_addons": "tensorflow-addons",
+    "tensorflow_datasets": "tensorflow-datasets",
+    "tensorflow_hub": "tensorflow-hub",
+    "tensorflow_probability": "tensorflow-probability",
+    "tensorflow_text": "tensorflow-text",
+}
 EMPTY, NEVER_RUN = "EmptyData", "NeverRun"
 # What the programs note as `raised_in` (`tflint_measure.examine`).
 _DURING = {
@@ -35,7 +55,8 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     if outcome.status == "raised":
         where = outcome.result.notes.get("raised_in") if outcome.result is not None else None
         during = _DURING.get(where, "") if isinstance(where, str) else ""
-        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text, during)
+        lacks = lacks_variable(outcome.stderr)
+        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text, during, lacks_variable=lacks)
         return outcomes.Run(crash=crash, outputs=_outputs(outcome))
     if outcome.status == "no result" and outcome.exit_code == 0:
         return outcomes.Run(failure="the program ended without reaching what was flagged")
@@ -98,9 +119,13 @@ def remedy(sample: Sample) -> str:
         return "; `# tflint-gpu: input=(32, 128) float32` on the line that makes the data says what it is like"
     if kind in ("FileNotFoundError", "NotFoundError"):
         return "; say what the data is like with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
-    if kind in ("ModuleNotFoundError", "ImportError"):
-        return "; install it next to TensorFlow"
-    return ""
+    if crash is not None and crash.lacks_variable:
+        return f"; `--env {crash.text.strip(chr(39))}` hands yours on, `--env NAME=VALUE` gives it a value"
+    missing = _NOT_THERE.match(crash.text) if crash is not None and kind == "ModuleNotFoundError" else None
+    top = missing[1].partition(".")[0] if missing is not None else ""
+    if not top or top in sys.stdlib_module_names:
+        return ""
+    return f"; `pip install {_DISTRIBUTIONS.get(top, top)}` next to TensorFlow"
 
 
 def windowed(recording: Recording, outcome: Outcome) -> Recording:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.joining import among_others
-from tflint_gpu.verify.experiments.sharing import measured_with, shared
+from tflint_gpu.verify.experiments.sharing import measured_with, same_failure, shared
 from tflint_gpu.verify.experiments.verification import (
     Case,
     Setup,
@@ -105,8 +105,12 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
         if left > 0 or blocker(case, setup):
             share = max(left / (len(cases) - number), SHORTEST_LOOK)
             among = among_others(case, results)
-            for result in _measured(among, case, setup, min(left, share), LOOK):
-                yield Known(number, result, number)
+            known = same_failure(among, results)
+            if known is not None:
+                result = known
+            else:
+                for result in _measured(among, case, setup, min(left, share), LOOK):
+                    yield Known(number, result, number)
         else:
             result = dataclasses.replace(result, is_cut=True)
         results.append(result)

@@ -27,6 +27,26 @@ def shared(result: Verification, case: Case) -> Verification:
     return dataclasses.replace(result, case=case, verdict=verdict, is_shared=True)
 
 
+def same_failure(case: Case, results: Sequence[Verification]) -> Verification | None:
+    """The earlier result of a program that failed at a line which the flagged program of a case runs, too.
+
+    Only lines of a module's own count, before which both programs do the same: what a function is called with may
+    differ.
+    """
+    if case.pair is None or case.prediction.kind == "crash":
+        return None
+    for result in results:
+        crash = result.before[0].run.crash if result.before else None
+        if crash is None or result.verdict.verdict != "not run" or result.is_cut:
+            continue
+        name, code = crash.line
+        ran = result.case.pair
+        programs = [case.pair.before] if ran is None else [case.pair.before, ran.before]
+        if code and all(f"\n{code}\n" in f"\n{program.files.get(name, '')}\n" for program in programs):
+            return dataclasses.replace(result, case=case, is_shared=True)
+    return None
+
+
 def _key(case: Case) -> object:
     """What decides over the result; None where there are no programs."""
     pair, experiment = case.pair, case.experiment

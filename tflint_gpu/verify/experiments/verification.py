@@ -35,6 +35,7 @@ class Case:
         remarks: how its programs differ from what the user would run, besides what the programs know; each as part of a
             sentence.
         joined: the cases whose repairs this one applies together; none for the case of a finding.
+        share: of a run that was measured, which is lost where the finding is; None: no run was.
         smallest_gain: the factor from which on a change of this file is worth it.
         among: the one that applies all repairs, of which both programs have all others; None: there are no others.
     """
@@ -52,7 +53,13 @@ class Case:
     remarks: tuple[str, ...] = ()
     joined: tuple[Case, ...] = ()
     among: Case | None = None
+    share: float | None = None
     smallest_gain: float = SMALLEST_GAIN
+
+    @property
+    def of_what(self) -> str:
+        """Of what a factor is, where that is not the code around the finding, too."""
+        return "of the pipeline alone" if self.experiment is not None and self.experiment.is_of_pipeline else ""
 
     @property
     def variant(self) -> str:

@@ -87,7 +87,7 @@ class Clock:
         self.iterations += 1
         self.flagged += not _AWAITED
         if self.flagged == COMPARED_ITERATION and not _AWAITED:
-            keep_weights()
+            keep_weights(COMPARED_ITERATION - 1)
             self.last = time.perf_counter()
         if seconds is None:
             return False

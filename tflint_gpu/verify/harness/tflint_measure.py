@@ -31,6 +31,7 @@ from tflint_outcome import note_early as note_early
 # isort: split
 import numpy
 import tensorflow as tf
+from tflint_building import build_outside as build_outside
 from tflint_clock import Clock
 from tflint_clock import expect as expect
 from tflint_clock import passed as passed

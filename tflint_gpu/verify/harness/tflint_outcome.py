@@ -90,6 +90,9 @@ def _fork_rounds() -> None:
     os._exit(0)
 
 
+if RESULT:
+    with contextlib.suppress(OSError):  # from now on its time counts
+        open(os.path.join(os.path.dirname(RESULT), "imported"), "w").close()
 if QUESTIONS:
     _fork_rounds()
 
@@ -198,12 +201,13 @@ def keep_first(result: Any) -> Any:
         for part in tf.nest.flatten(result):
             if tf.is_tensor(part) and hasattr(part, "numpy") and part.dtype.is_floating:
                 _FIRST["outputs"] = part.numpy().ravel()[:MOST_NUMBERS]
+                _REPORTED["compared"] = 1
                 break
     return result
 
 
-def keep_weights() -> None:
-    """Keep numbers of the weights as some iterations have left them, where no result of the program's own is kept."""
+def keep_weights(steps: int) -> None:
+    """Keep numbers of the weights as some steps have left them, where no result of the program's own is kept."""
     if _FIRST.get("outputs") is not None or not tf.executing_eagerly():  # a variable of a graph has no value by itself
         return
     kinds = (get_object for get_object in gc.get_objects() if issubclass(type(get_object), tf.Variable))
@@ -212,6 +216,7 @@ def keep_weights() -> None:
     numbers = [_first_numbers(weight, max(1, MOST_NUMBERS // len(weights))) for weight in weights]
     if numbers:
         _FIRST["outputs"] = numpy.concatenate(numbers)
+        _REPORTED["compared"] = steps
 
 
 def _has_value(variable: Any) -> bool:

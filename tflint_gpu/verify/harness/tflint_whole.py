@@ -18,7 +18,7 @@ from typing import Any
 from tflint_outcome import QUESTIONS, synchronize
 
 MOST_SECONDS, MOST_UNSEEN = 1.0, 4
-LONGEST_WAIT = 10.0  # for data that takes long to begin anew, and for traces
+LONGEST_WAIT = 10.0  # for data that takes long to begin again, and for traces
 _FEWEST_TRACES = 2  # of which the first builds and the second may relax the shapes
 
 _IS_WANTED: list[bool] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.rule.experiment import Experiment
 from tflint_gpu.verify.experiments.verification import Verification
+from tflint_gpu.verify.repairs.later import comes_later
 from tflint_gpu.verify.slicing.pieces import FileEdits, placed
 from tflint_gpu.verify.statistics.outputs import Difference, compare_outputs
 from tflint_gpu.verify.statistics.statistics import CONFIRMED
@@ -18,12 +19,14 @@ class Repair:
     """A repair that was confirmed, as edits of the user's files.
 
     Arguments:
-        compared: whether what both programs compute was compared, and agrees.
+        compared: in how many steps what both programs compute was compared, and agrees; 0: it was not.
+        later: the place that runs after those and may change what is computed; empty: there is none.
     """
 
     verification: Verification
     files: Mapping[Path, FileEdits]
-    compared: bool
+    compared: int
+    later: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,8 @@ def repairs(results: Sequence[Verification]) -> Iterator[Repair | Withheld]:
         if reason:
             yield Withheld(result, reason)
         else:
-            compared = experiment.same_outputs and _is_compared(result)
-            yield Repair(result, placed(experiment.user_edits), compared)
+            compared = _compared_steps(result) if experiment.same_outputs else 0
+            yield Repair(result, placed(experiment.user_edits), compared, comes_later(result.case))
 
 
 def _objection(result: Verification, experiment: Experiment) -> str:
@@ -70,6 +73,11 @@ def _differences(result: Verification) -> Iterator[Difference]:
                 yield difference
 
 
-def _is_compared(result: Verification) -> bool:
-    runs = (sample.run for sample in (*result.before, *result.after))
-    return result.case.prediction.kind in ("slowdown", "memory") and all(run.outputs is not None for run in runs)
+def _compared_steps(result: Verification) -> int:
+    """In how many steps the programs computed what was compared."""
+    samples = (*result.before, *result.after)
+    if result.case.prediction.kind not in ("slowdown", "memory") or any(
+        sample.run.outputs is None for sample in samples
+    ):
+        return 0
+    return min(steps if isinstance(steps := sample.notes.get("compared"), int) else 1 for sample in samples)

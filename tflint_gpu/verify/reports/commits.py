@@ -51,7 +51,16 @@ def _measured(repair: Repair, report: Report) -> Iterator[str]:
     yield _factor("Before this change it took" if among is None else "With the other repairs only, it takes", result)
     if among is not None and share is not None:
         yield f"That is {figures.percentage(share)} of what {among.variant} save."
-    yield "Both compute the same." if repair.compared else "What they compute was not compared."
+    yield _compared(repair)
+
+
+def _compared(repair: Repair) -> str:
+    if not repair.compared:
+        return "What they compute was not compared."
+    if not repair.later:
+        return "Both compute the same."
+    steps = "step" if repair.compared == 1 else f"{repair.compared} steps"
+    return f"Both compute the same in the first {steps}, before {repair.later} comes by; later ones were not compared."
 
 
 def _factor(begins: str, result: Verification) -> str:
@@ -60,6 +69,7 @@ def _factor(begins: str, result: Verification) -> str:
     before, after = figures.median(result, result.before), figures.median(result, result.after)
     what = "as much memory" if result.unit == "bytes" else "as long"
     interval = f"95% interval {verdict.low:.3g} to {verdict.high:.3g}, {rounds} rounds"
+    begins = begins.replace(" it ", " the pipeline alone ") if result.case.of_what else begins
     then = "now" if result.case.among is None else "with this one"
     return f"{begins} {figures.factor(verdict.ratio)} {what}: {before}, {then} {after} ({interval})."
 

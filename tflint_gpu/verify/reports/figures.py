@@ -20,6 +20,7 @@ BUSY_MARK = "(GPU not at rest)"
 CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
 _ORDER = (*CONFIRMED, "refuted", "no gain worth having", "inconclusive", *NO_VERDICTS)
 _WORTH_TELLING = 0.05  # seconds
+_LONG = 60  # a reason that is told once
 _MEBIBYTE = 1 << 20
 _GIBIBYTE = 1 << 30
 
@@ -35,6 +36,15 @@ def verdict(result: Verification) -> str:
     """The verdict, marked where it says nothing about a GPU, or of one that did something else, too."""
     marks = {CPU_MARK: result.device == "cpu", BUSY_MARK: result.device != "cpu" and any(_disturbances(result))}
     return " ".join([result.verdict.verdict, *(mark for mark, holds in marks.items() if holds)])
+
+
+def reason(report: Report, result: Verification) -> str:
+    """Why the verdict is what it is; what keeps several findings from being run is told at the first one."""
+    text = result.verdict.reason
+    if result.verdict.verdict != "not run" or len(text) < _LONG:
+        return text
+    first = next(row for row in report.rows if row.verdict.reason == text)
+    return text if first is result else f"for the same reason as {finding(first)}"
 
 
 def factor(number: float) -> str:
@@ -56,7 +66,8 @@ def measured(result: Verification) -> str:
     """The ratio with its interval, the exception, or whatever else was seen of the flagged code."""
     verdict = result.verdict
     if verdict.ratio is not None and verdict.low is not None and verdict.high is not None:
-        return f"{factor(verdict.ratio)} ({_digits(verdict.low)} to {_digits(verdict.high)})"
+        bounds = f"({_digits(verdict.low)} to {_digits(verdict.high)})"
+        return f"{factor(verdict.ratio)} {bounds} {result.case.of_what}".rstrip()
     runs = [sample.run for sample in result.before]
     crash = next((run.crash for run in runs if run.crash is not None), None)
     if crash is not None:
@@ -167,6 +178,15 @@ def share(report: Report, result: Verification) -> str:
     return f"share: {percentage(known)} of the time that {joint.case.variant} save ({where}), {measured(joint)}{more}"
 
 
+def of_run(result: Verification) -> str:
+    """What a factor is of the user's run, by what `run` measured; empty where it measured none."""
+    lost, ratio = result.case.share, result.verdict.ratio
+    if lost is None or ratio is None or ratio <= 1:
+        return ""
+    most = 1 / (1 - lost + lost / ratio)
+    return f"of the run that was measured {lost:.0%} is lost here: the repair makes it up to {factor(most)} as fast"
+
+
 def percentage(known: Share) -> str:
     """A share with its interval: `48% (44% to 52%)`; only that where it is wide: `10% to 90%`."""
     bounds = f"{known.low:.0%} to {known.high:.0%}"
@@ -176,6 +196,8 @@ def percentage(known: Share) -> str:
 def details(report: Report, result: Verification) -> Iterator[str]:
     """What stands below the reason of a verdict: its share, and what each process pays once."""
     if text := share(report, result):
+        yield text
+    if text := of_run(result):
         yield text
     yield from costs(result)
 

@@ -49,7 +49,7 @@ def _table(report: Report, view: View) -> Iterator[str]:
             row[0] = ""
         line = _joined(row[:-1], [first, *widths[:-1]], last=False)
         yield line + styled(row[-1], _style(result), view.colour)
-        yield from _wrapped(result.verdict.reason, view, _INDENT)
+        yield from _wrapped(figures.reason(report, result), view, _INDENT)
         for detail in figures.details(report, result):
             yield from _wrapped(detail, view, _INDENT)
         for note in figures.gpu_notes(result):

@@ -69,7 +69,7 @@ def _result(report: Report, result: Verification, number: int, watched: bool) ->
         verdict=_Verdict.of(result),
         finding=figures.finding(result),
         message=result.case.diagnostic.message,
-        reason=result.verdict.reason,
+        reason=figures.reason(report, result),
         numbers=_numbers(result, watched),
         remarks=list(_remarks(report, result)),
         plots=_plots(result, number) if ran else {},

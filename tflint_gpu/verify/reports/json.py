@@ -19,6 +19,7 @@ from tflint_gpu.verify.statistics.statistics import REFERENCE
 
 # Notes come from the checked code: no reader needs more levels than these, and a writer could run out of stack.
 _DEEPEST = 20
+_OF_CRASH = ("exception", "text", "during", "place")
 
 
 def render(report: Report, view: View) -> str:
@@ -101,6 +102,8 @@ def _result(result: Verification, view: View) -> dict[str, Any]:
             "before": [sample.value for sample in result.before],
             "after": [sample.value for sample in result.after],
             "unit": result.unit,
+            "of": result.case.of_what or None,
+            "share_of_run": result.case.share,
         },
         "verdict": None if verdict.verdict == "reference" else verdict.verdict,
         "reference": REFERENCE if verdict.verdict == "reference" else None,
@@ -125,7 +128,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
         "steps": sample.steps,
         "blocks": run.blocks,
         "seconds": sample.seconds,
-        "crash": None if run.crash is None else asdict(run.crash),
+        "crash": None if run.crash is None else {name: getattr(run.crash, name) for name in _OF_CRASH},
         "failure": run.failure,
         "memory": run.memory,
         "wrong": run.wrong,

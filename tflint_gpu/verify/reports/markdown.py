@@ -59,4 +59,4 @@ def _finding(result: Verification, view: View) -> str:
 
 def _reason(report: Report, result: Verification, view: View) -> str:
     notes = "".join(f"; {note}" for note in (*figures.details(report, result), *figures.gpu_notes(result)))
-    return f"- {_finding(result, view)}: {prose(result.verdict.reason + notes)}\n"
+    return f"- {_finding(result, view)}: {prose(figures.reason(report, result) + notes)}\n"

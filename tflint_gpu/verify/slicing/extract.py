@@ -31,6 +31,7 @@ from tflint_gpu.verify.slicing.imports import (
     modules_with_flags,
     package_root,
     relative,
+    unparsable,
 )
 from tflint_gpu.verify.slicing.inputs import InputError
 from tflint_gpu.verify.slicing.old_keras import first_sign_of_keras_2, old_names_of_numpy
@@ -59,7 +60,7 @@ _MOVED = "the repair moves the step into a function of its own, which gets the p
 _MAX_FILES = 400
 _MEASURING = (
     HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine", "tflint_whole",
-    ABSENT,
+    "tflint_building", ABSENT,
 )  # fmt: skip
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
@@ -224,6 +225,8 @@ class _Cut:
             file = queue.pop(path)
             names = wanted.setdefault(path, set(self.called if file is self.entry.file else ()))
             part = self.files[path] = self._sliced(file, names)
+            for reason in unparsable(self.entry.project, file, part.tree, part.dropped):
+                raise NotExtractable(reason)
             if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
             for imported_file in imported_files(self.entry.project, file, part.tree, part.dropped, names):
@@ -349,6 +352,10 @@ class _Cut:
         if told := [number for part in self.files.values() for number in self._told(part)]:
             lines.append(f"{HARNESS}.expect({', '.join(map(str, sorted(told)))})")
         lines += [f"{HARNESS}.whole_run()"] if self._counts else []
+        if (
+            repaired and self.experiment.repair and not self.experiment.user_edits
+        ):  # else the users' own code must do it
+            lines.append(f"{HARNESS}.build_outside()")
         lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
         if numpy_lines := [line for part in self.files.values() for line in old_names_of_numpy(part.file)]:
             lines += ["import numpy", *dict.fromkeys(numpy_lines)]

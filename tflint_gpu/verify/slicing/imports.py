@@ -96,6 +96,25 @@ def _from_imports(project: Project, file: File, read: _Read, node: ast.ImportFro
         yield Imported(imported[0], frozenset({"*"} if alias.name == "*" else names), root)
 
 
+def unparsable(project: Project, file: File, tree: ast.Module, dropped: Container[int]) -> Iterator[str]:
+    """What keeps the project's files from being parsed that a file imports."""
+    names: list[str] = []
+    for node in _facts(tree).imports:
+        if node.lineno not in dropped and node.lineno not in _facts(tree).for_types:
+            package = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
+            names += [_within(package, alias.name) if package else alias.name for alias in node.names]
+    places = (project.locate(file, name) for name in names if not name.endswith("*"))
+    for path in dict.fromkeys(place[0] for place in places if place is not None):
+        if project.file_at(path) is None:
+            try:
+                ast.parse(path.read_bytes())
+            except (SyntaxError, ValueError) as error:
+                row = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
+                yield f"{path.name}{row} does not parse: {getattr(error, 'msg', error)}"
+            except OSError:
+                continue
+
+
 def modules_with_flags(project: Project, file: File, tree: ast.Module) -> Iterator[str]:
     """The names that a file binds to modules of the project which define flags, where it reads flags at all.
 

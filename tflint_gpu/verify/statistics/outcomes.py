@@ -17,12 +17,16 @@ class Crash:
         text: its own.
         during: what `verify` did when it was raised, as part of a sentence; empty where the program ran by itself.
         place: of the user's line that raised it, where that is not the flagged one.
+        line: that line, after the file of the program that has it; two empty texts where there is none.
+        lacks_variable: whether the environment did not have a variable that was asked for.
     """
 
     exception: str
     text: str = ""
     during: str = ""
     place: str = ""
+    line: tuple[str, str] = ("", "")
+    lacks_variable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

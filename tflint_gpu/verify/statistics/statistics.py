@@ -175,7 +175,7 @@ def _with_traces(rounds: Sequence[Round]) -> str:
     """That the times have a share of traces, where it is worth telling; by the round in the middle."""
     shares = [(run.whole.traces / run.seconds, run.whole) for item in rounds for run in (item.before, item.after)
               if run.whole is not None and run.seconds]  # fmt: skip
-    share, whole = max(shares, key=lambda one: one[0], default=(0.0, None))
+    share, whole = max(shares, key=lambda pair: pair[0], default=(0.0, None))
     if whole is None or share < _WORTH_TELLING:
         return ""
     return f", with {whole.shapes} traces of {whole.trace * 1e3:.3g} ms in its run of {whole.steps} steps"
