@@ -24,7 +24,7 @@ from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Case, Sample, Verification
 from tflint_gpu.verify.reports import FORMATS, Report, renderer
 from tflint_gpu.verify.slicing.extract import Pair, Program
-from tflint_gpu.verify.statistics.outcomes import Crash, Run
+from tflint_gpu.verify.statistics.outcomes import Crash, Run, WholeRun
 from tflint_gpu.verify.statistics.statistics import Verdict
 
 CARD = Gpu(0, "NVIDIA Test", "GPU-1", "550.1", 80 << 30, 70 << 30)
@@ -113,6 +113,37 @@ def test_a_finding_shows_a_reference_as_one(tmp_path: Path) -> None:
     assert measurement.verdict == ""
     told = "20 times (18.5 to 22.2) on the CPU: reference: a workload of the rule, none of this code"
     assert measurement.text == told
+
+
+def test_the_whole_run_is_told() -> None:
+    run = Run(seconds=0.02, whole=WholeRun(100, 1, 0.0, 0.5))
+    repaired = Run(seconds=0.001, whole=WholeRun(100, 1, 0.0, 1.5))
+    sides = ((replace(sample(s, run=one), notes={"once": 0.5}),) * 3 for s, one in ((0.02, run), (0.001, repaired)))
+    before, after = sides
+    text = rendered("full", replace(slow(), before=before, after=after))
+    assert "the whole run, 100 steps: 2.5 s, with the repair 1.6 s" in text
+    notes = {"once": 0.5, "whole": {"steps": None, "shapes": 30, "trace": 0.2, "seen": 8, "samples": 1}}
+    after = tuple(replace(one, run=Run(seconds=0.001), notes=notes) for one in after)
+    text = rendered("full", replace(slow(), before=before, after=after))
+    assert "the data has 30 shapes or more, of which the repair traces each in 200 ms" in text
+
+
+def test_a_factor_of_a_pipeline_is_called_that_and_its_part_of_the_run_is_told(tmp_path: Path) -> None:
+    """Protects from 12 times for a pipeline where the training became twice as fast."""
+    pipeline = replace(slow().case, experiment=Experiment(None, None, probes=(Reading(),)), share=0.5)  # type: ignore[arg-type]
+    result = replace(slow(), case=pipeline)
+    for output_format in ("full", "markdown"):
+        text = " ".join(rendered(output_format, result).split())
+        assert "20x (18.5 to 22.2) of the pipeline alone" in text
+        assert "50% is lost here: the repair makes it up to 1.9x as fast" in text
+    path = tmp_path / "verified.json"
+    path.write_text(rendered("json", result))
+    (measurement,) = read_measurements(path).values()
+    assert measurement.text == "20 times (18.5 to 22.2) of the pipeline alone on the CPU: confirmed"
+
+
+class Reading:
+    text = "tflint_measure.consume("
 
 
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
@@ -316,6 +347,7 @@ def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:
     assert first["predicted"] == {"kind": "slowdown", "low": 1.5, "high": 36.0}
     assert first["measured"] == {
         "ratio": 20.0, "low": 18.5, "high": 22.25, "before": [0.02] * 3, "after": [0.001] * 3, "unit": "seconds per step",
+        "of": None, "share_of_run": None,
     }  # fmt: skip
     assert (first["verdict"], first["gpu"]["before"]) == ("confirmed", 35.0)
     assert first["again"] == "tflint-gpu verify --select TFG202 --at 3:5 train.py"

@@ -94,7 +94,7 @@ def _steps(iterable: Iterable[Any], reads: bool, clock: Clock, known: set[Any]) 
         counts = not (is_new or is_first)
         clock.since_new = 0 if is_new else clock.since_new
         yield element
-    yield from _in_the_end(Whole(data, KEPT, _shapes), clock, known)
+    yield from _in_the_end(Whole(data, kept or KEPT, _shapes), clock, known)
 
 
 def _in_the_end(whole: Whole, clock: Clock, known: set[Any]) -> Iterator[Any]:

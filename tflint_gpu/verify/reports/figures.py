@@ -20,6 +20,7 @@ BUSY_MARK = "(GPU not at rest)"
 CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
 _ORDER = (*CONFIRMED, "refuted", "no gain worth having", "inconclusive", *NO_VERDICTS)
 _WORTH_TELLING = 0.05  # seconds
+_LEAST_TRACE = 0.01  # seconds
 _LONG = 60  # a reason that is told once
 _MEBIBYTE = 1 << 20
 _GIBIBYTE = 1 << 30
@@ -166,6 +167,10 @@ def _whole(result: Verification) -> Iterator[str]:
     if all(totals) and (whole := sides[0][0].whole) is not None:
         flagged, repaired = (duration(statistics.median(side)) for side in totals)
         yield f"the whole run, {plural(whole.steps, 'step')}: {flagged}, with the repair {repaired}"
+    for sample in result.after[:1]:
+        match sample.notes.get("whole"):
+            case {"steps": None, "shapes": int(shapes), "trace": float(trace)} if shapes > 1 and trace > _LEAST_TRACE:
+                yield f"the data has {shapes} shapes or more, of which the repair traces each in {duration(trace)}"
 
 
 def share(report: Report, result: Verification) -> str:
