@@ -110,9 +110,12 @@ def test_what_the_keras_within_tensorflow_has_no_more(tmp_path: Path) -> None:
     assert done.stdout.split() == ["tf_keras.applications", "tensorflow.python.keras.kept"]
 
 
-@pytest.mark.parametrize(("keras", "asked"), [("2.15.0", "None"), ("3.5.0", "1")])
-def test_a_keras_2_that_is_there_is_not_replaced(keras: str, asked: str, tmp_path: Path) -> None:
-    """Protects TensorFlow 2.15, which fails where it is asked for a tf_keras that is not installed beside its Keras 2."""
+@pytest.mark.parametrize(("keras", "said"), [("2.15.0", "None"), ("3.5.0", "No module named 'tf_keras'")])
+def test_a_keras_2_that_is_there_is_not_replaced(keras: str, said: str, tmp_path: Path) -> None:
+    """Protects TensorFlow 2.15, which fails where it is asked for a tf_keras that is not installed beside its Keras 2.
+
+    Where there is no Keras 2, the module that is missing is named.
+    """
     (tmp_path / "keras.dist-info").mkdir()
     (tmp_path / "keras.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: keras\nVersion: {keras}\n")
     hidden = "import importlib.util as u; find = u.find_spec; u.find_spec = lambda n, *p: None if n == 'tf_keras' else find(n, *p)"
@@ -121,5 +124,5 @@ def test_a_keras_2_that_is_there_is_not_replaced(keras: str, asked: str, tmp_pat
     variables = {name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"} | {
         "PYTHONPATH": paths
     }
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [asked]
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
+    assert said in done.stdout + done.stderr

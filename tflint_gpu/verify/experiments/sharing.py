@@ -36,10 +36,10 @@ def same_failure(case: Case, results: Sequence[Verification]) -> Verification | 
     if case.pair is None or case.prediction.kind == "crash":
         return None
     for result in results:
-        crash = result.before[0].run.crash if result.before else None
-        if crash is None or result.verdict.verdict != "not run" or result.is_cut:
+        if not result.before or result.verdict.verdict != "not run" or result.is_cut:
             continue
-        name, code = crash.line
+        crash = result.before[0].run.crash
+        name, code = ("", "") if crash is None else crash.line
         ran = result.case.pair
         programs = [case.pair.before] if ran is None else [case.pair.before, ran.before]
         if code and all(f"\n{code}\n" in f"\n{program.files.get(name, '')}\n" for program in programs):

@@ -94,7 +94,8 @@ class Whole:
         """
         if not _IS_WANTED:
             return {}
-        if (known := _earlier()) is None:
+        known = _earlier()
+        if known is None:
             steps = self._steps if self._is_counted else None
             for count in _PASSES.values():
                 steps = None if steps is None or count is None else steps * count
