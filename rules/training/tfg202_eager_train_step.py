@@ -36,7 +36,7 @@ from .moved_steps import are_traceable, moved_block, moved_from_loop, moved_step
 from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Blocker, Model
+    from tflint_gpu.model import Blocker, Function, Model
 
 
 _PREDICTION = Prediction(
@@ -220,11 +220,20 @@ def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
         if moved := moved_block(model, step):
             return moved
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
+        spelled += _options(model, model.inference.definitions.function(file, function))
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
     try:
         return moved_from_loop(model, step)
     except NotMovable as error:
         raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
+
+
+def _options(model: Model, function: Function) -> str:
+    """What the decorator gets, unless lengths that the function needs would be None then."""
+    from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few files
+
+    traceability = model.once(Traceability)
+    return "" if any(traceability.lengths_needed(function)) else traceability.options(function)
 
 
 _WORKLOAD = Workload(

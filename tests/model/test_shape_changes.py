@@ -107,6 +107,10 @@ CHANGING = {
     ),
 }
 FIXED = {
+    "a generator of drawn arrays": (
+        "def parts():\n    for _ in range(90):\n        yield rng.normal(size=(8, 5)).astype('float32'), 1\n"
+        "for part, label in parts():\n    use(part)\n"
+    ),
     "a dataset of arrays": "for rows in tf.data.Dataset.from_tensor_slices(table).shuffle(9).batch(32):\n    use(rows)\n",
     "a dataset that is a parameter": "def run(data):\n    for x, y in data:\n        use(x, y)\n",
     "unknown data": "for x in data:\n    use(x)\n",

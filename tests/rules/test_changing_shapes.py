@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import findings, fixed
+from checks import findings, fixed, model_of
 
 HEAD = """\
 import numpy as np
@@ -164,3 +164,15 @@ def test_the_help_of_a_step_says_what_needs_one_shape(tmp_path: Path) -> None:
     ((_, finding),) = [one for one in findings(code, tmp_path) if one[0].code == "TFG202"]
     assert finding.fix is None
     assert "the shape of what it is given changes, and `part.shape`" in (finding.help or "")
+
+
+def test_verify_measures_what_serves_all_shapes(tmp_path: Path) -> None:
+    """Protects figures: with a plain `tf.function` each length would be traced while it is measured."""
+    model = "class Net(tf.keras.Model):\n    def call(self, x):\n        print(x)\n        return tf.reduce_sum(x, 1)\n"
+    loop = "net = Net()\nfor part, _ in lengths():\n    print(net(part, training=False))\n"
+    for lengths, relaxed in ((LENGTHS, True), (LENGTHS.replace("(3, k, 4)", "(3, 9, 4)"), False)):
+        code = HEAD + model + lengths + loop
+        ((rule, finding),) = [one for one in findings(code, tmp_path) if one[0].code == "TFG207"]
+        assert finding.fix is None
+        (experiment,) = rule.experiments(finding, model_of(code, tmp_path))
+        assert any("reduce_retracing=True" in change.text for change in experiment.repair) is relaxed

@@ -183,12 +183,15 @@ def eager_against_traced(
     """
     probes, eager = measured_loop(model, loop_file, loop), wrap(finding.file, call.func, "eager")
     patch = fix_changes(finding)
+    from tflint_gpu.model import TracedCalls  # late, as libcst
+
+    relaxed = () if patch or not model.once(TracedCalls).options(finding.file, call) else ("reduce_retracing=True",)
     return Experiment(
         loop_file,
         loop,
         probes=(*probes, *(eager if patch else ())),
         flaw=() if patch else eager,
-        repair=patch or wrap(finding.file, call.func, "traced"),
+        repair=patch or wrap(finding.file, call.func, "traced", *relaxed),
         patch=patch,
         workload=workload,
     )

@@ -212,14 +212,14 @@ def eager(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: keep_first(function(*args, **kwargs))
 
 
-def traced(function: Callable[..., Any]) -> Any:
-    """The function or model under `tf.function`, the same object for each call.
+def traced(function: Callable[..., Any], **options: Any) -> Any:
+    """The function or model under `tf.function` with some options, the same object for each call.
 
     A model gets a list of texts or numbers as a tensor, as `predict` of Keras 2 hands it on.
     """
     key = (id(getattr(function, "__self__", None)), id(getattr(function, "__func__", function)))
     if key not in _TRACED:
-        run = eager(tf.function(function))
+        run = eager(tf.function(function, **options))
         is_model = hasattr(function, "predict_on_batch")
         _TRACED[key] = (function, (lambda *args, **kwargs: run(*map(_array, args), **kwargs)) if is_model else run)
     return _TRACED[key][1]

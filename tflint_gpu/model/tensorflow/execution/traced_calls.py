@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 import libcst as cst
@@ -9,6 +10,7 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, call_outline
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -40,19 +42,24 @@ class TracedCalls(Analysis):
         unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
         if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
-        shapes_change = self.shapes.of_call(file, call)
-        for origin in origins:
-            cls = self.inference.instance_class(origin)
-            method = self.invocations.forward_of(cls) if cls is not None else None
-            if method is None:
-                continue
-            if self.traceability.effect_of(method) is not None:
-                return None
-            if shapes_change and any(self.traceability.lengths_needed(method)):
-                return None
+        options = self.options(file, call)
+        if options is None or any(self.traceability.effect_of(m) is not None for m in self._forward_of(origins)):
+            return None
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
-        options = self.traceability.options_for(shapes_change=shapes_change)
         return call_outline(file, called, call.args, options, own, partial(self._may_share, file, {*unbuilt}))
+
+    def options(self, file: File, call: cst.Call) -> str | None:
+        """What `tf.function` gets around a call of a model; None where no trace can serve all shapes of its inputs."""
+        if not self.shapes.of_call(file, call):
+            return ""
+        methods = self._forward_of(self.inference.of(file, called_model(call)))
+        is_needed = any(any(self.traceability.lengths_needed(method)) for method in methods)
+        return None if is_needed else self.traceability.options_for(shapes_change=True)
+
+    def _forward_of(self, models: Iterable[Origin]) -> list[Function]:
+        """What of the project's code runs when some models are called."""
+        classes = [cls for origin in models if (cls := self.inference.instance_class(origin)) is not None]
+        return [method for cls in classes if (method := self.invocations.forward_of(cls)) is not None]
 
     def _may_share(self, file: File, unbuilt: set[Node], name: str) -> bool:
         """Whether a function that other calls use is given no other model that gets its variables there."""

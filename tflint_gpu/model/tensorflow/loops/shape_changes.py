@@ -354,13 +354,13 @@ class ShapeChanges(Analysis):
             return _joined(self._number(file, size, context) for size in sizes)
         if name in facts.OF_LISTS and call.args and self._is_growing_list(origin, call.args[0].value):
             return Change.CHANGES
-        return self._of_arguments(origin, call, is_known=bool(name))
+        return self._of_arguments(origin, call, is_known=bool(name) or method in facts.OF_ARRAYS)
 
     def _of_arguments(self, origin: Origin, call: cst.Call, *, is_known: bool) -> Change:
         """What a call makes of its arguments; what nothing is known of may be of any shape in each call."""
         file, context = origin.file, origin.context
         given = [arg.value for arg in call.args if not self.texts.is_text(file, arg.value, context)]
-        if isinstance(call.func, cst.Attribute) and not is_known:
+        if isinstance(call.func, cst.Attribute) and file.name(call.func) is None:
             given.append(call.func.value)
         with nullcontext() if is_known else self._afresh():
             change = _joined(self._of(file, value, context) for value in given)

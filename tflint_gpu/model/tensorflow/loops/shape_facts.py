@@ -72,6 +72,10 @@ RESIZING = regex(r"resiz|resampl|rescale|crop|pad|thumbnail|letterbox|preprocess
 """Words in the names of functions of the project, or of others, that bring images or sequences to one size."""
 GRAPHS = ("spektral.data.", "spektral.data.loaders.", "tensorflow_gnn.", "deepgraph.", "dgl.")
 """Libraries whose loaders give graphs, each batch with another number of nodes."""
+OF_ARRAYS = frozenset(
+    "astype copy numpy transpose flatten ravel squeeze clip round swapaxes mean sum max min std cumsum repeat".split()
+)
+"""Methods of arrays whose result has a shape that follows from the array's."""
 TEXT_METHODS = frozenset(
     "encode texts_to_sequences texts_to_matrix encode_plus batch_encode_plus tokenize split".split()
 )
