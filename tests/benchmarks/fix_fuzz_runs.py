@@ -275,7 +275,7 @@ def differences(before: Run, after: Run, allowed: frozenset[str], tolerance: flo
     if "printed" not in allowed and (text := _different_text(before.printed, after.printed, allowed, tolerance)):
         yield Difference("printed text", text)
     if "shapes" not in allowed:
-        for name in before.left.keys() & after.left.keys():
+        for name in sorted(before.left.keys() & after.left.keys()):
             if text := _different(before.left[name], after.left[name], "numbers" in allowed, tolerance, name):
                 yield Difference(re.sub(r"\[\d+\]", "[]", text.partition(":")[0]), text)
     for name, count in after.traces.items():
@@ -303,7 +303,7 @@ def _different_text(before: str, after: str, allowed: frozenset[str], tolerance:
 def _different(before: Any, after: Any, only_shapes: bool, tolerance: float, path: str) -> str:
     """Where two plain values differ; empty if nowhere."""
     if isinstance(before, dict) and isinstance(after, dict):
-        for name in before.keys() & after.keys():
+        for name in sorted(before.keys() & after.keys()):
             if text := _different(before[name], after[name], only_shapes, tolerance, f"{path}.{name}"):
                 return text
         return ""
