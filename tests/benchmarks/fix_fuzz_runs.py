@@ -113,7 +113,7 @@ class Forks:
 
 
 def _serve(connection: Connection, warm: bool) -> None:
-    shown = tempfile.TemporaryFile("w+")  # noqa: SIM115 - it lives as long as the process
+    shown = tempfile.TemporaryFile("w+", newline="")  # noqa: SIM115 - it lives as long as the process
     os.dup2(shown.fileno(), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     traces: Counter[str] = Counter()
