@@ -43,7 +43,7 @@ from tflint_gpu.text.source import SourceFile  # noqa: E402
 _NUMBERS, _RAISED = frozenset(["numbers"]), frozenset(["raised"])
 _ANYTHING = frozenset(["numbers", "shapes", "printed", "raised"])
 CHANGES: dict[str, frozenset[str]] = {
-    "TFG101": _RAISED,  # NumPy on a symbolic tensor raises
+    "TFG101": _NUMBERS | {"raised"},  # NumPy on a symbolic tensor raises, and ends the gradient of one that has a value
     "TFG102": _NUMBERS | {"raised"},  # drawn in every step, not once
     "TFG106": _NUMBERS | {"raised"},  # a layer keeps its weights, which it did not
     "TFG201": _NUMBERS,  # other batches
@@ -57,6 +57,7 @@ CHANGES: dict[str, frozenset[str]] = {
     "TFG317": _NUMBERS,
     "TFG319": _NUMBERS,
     "TFG320": _NUMBERS,
+    "TFG402": _RAISED,
     "TFG403": _RAISED,
     "TFG501": _RAISED,
     "TFG505": _NUMBERS | {"raised"},
