@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,18 @@ def results(code: str) -> list[Any]:
     scope: dict[str, Any] = {"__name__": "__main__"}
     tf.keras.backend.clear_session()  # with it goes the policy: a layer that was made before has fixed it
     try:
-        exec(compile(code, "program.py", "exec"), scope)
+        exec(compile(code, _with_source(code), "exec"), scope)
     finally:
         tf.keras.backend.set_floatx("float32")
         tf.keras.backend.clear_session()
     return list(scope["result"])
+
+
+def _with_source(code: str) -> str:
+    """The name under which Python finds a program's source, which AutoGraph reads."""
+    name = f"<program {hash(code)}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    return name
 
 
 def assert_same_results(rule: str, program: str, parts: list[str], folder: Path) -> None:

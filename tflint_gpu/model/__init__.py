@@ -95,11 +95,12 @@ if TYPE_CHECKING:
         returns_tensor,
     )
     from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
+    from tflint_gpu.model.tensorflow.effects.blockers import Blocker
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
-    from tflint_gpu.model.tensorflow.effects.host_effects import Blocker, HostEffects
+    from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
@@ -245,7 +246,8 @@ _NAMES = {
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_draws": "graph_draw",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
-    "tensorflow.effects.host_effects": "Blocker HostEffects",
+    "tensorflow.effects.blockers": "Blocker",
+    "tensorflow.effects.host_effects": "HostEffects",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",

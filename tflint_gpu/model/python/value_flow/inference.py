@@ -33,12 +33,13 @@ from tflint_gpu.model.python.value_flow.bindings import BranchTests, of_definiti
 from tflint_gpu.model.python.value_flow.calls import Callee, Library, cannot_be_called, handed_on, is_library, wraps
 from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.contexts import Contexts
-from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
+from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins, Part
 
 _T = TypeVar("_T")
 _LOST = cst.Ellipsis()
 _DEPTHS = frozenset([bounds.VALUE_STEPS, bounds.CONSTANT_DEPTH, bounds.CONSTANT_STEPS])
 """Bounds that a question meets or does not meet depending on what asked it."""
+_DISPLAYS = (cst.Tuple, cst.List, cst.Dict)
 _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 
 
@@ -143,6 +144,21 @@ class Inference:
         """Whether something holds of every value that an expression may have; None apart."""
         origins = [origin for origin in self.of(file, expr, context) if not origin.is_none]
         return bool(origins) and all(holds(origin) for origin in origins)
+
+    def parts(self, file: File, expr: Expression, context: Context | None = None) -> Iterator[Part]:
+        """The values in tuples, lists and dictionaries, as they are written or by names; else the expression itself."""
+        return self._parts(Part(file, expr, context), frozenset())
+
+    def _parts(self, part: Part, around: frozenset[Node]) -> Iterator[Part]:
+        origins = self.of(part.file, part.expr, part.context)
+        displays = [origin for origin in origins if isinstance(origin.node, _DISPLAYS) and not origin.access_path]
+        for display in displays:
+            if display.node not in around:
+                for key, value in _elements(display.node):
+                    inner = Part(display.file, value, display.context, (*part.path, key))
+                    yield from self._parts(inner, around | {display.node})
+        if len(displays) < len(origins):
+            yield part
 
     # Load steps.
 
@@ -362,6 +378,15 @@ class Inference:
 
 class _NotCallable(Exception):
     """Not all values of an expression can be called."""
+
+
+def _elements(display: Node) -> Iterator[tuple[Key, Expression]]:
+    assert isinstance(display, _DISPLAYS)
+    for index, element in enumerate(display.elements):
+        if isinstance(element, cst.DictElement):
+            yield text_of(element.key) if isinstance(element.key, cst.SimpleString) else None, element.value
+        else:
+            yield index, element.value
 
 
 def _is_inside(function: Node, context: Context | None) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node
 
 Key: TypeAlias = int | str | float | bool | None
 
@@ -119,6 +119,20 @@ class Origin:
         if isinstance(self.node, cst.Name):
             return self.node.value not in ("None", "True", "False") and self.file.name(self.node) is None
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value in a display of some: `3` in `loss, {"n": 3}`.
+
+    Arguments:
+        path: the indices and keys that lead to it; a key is None where it is no constant.
+    """
+
+    file: File
+    expr: Expression
+    context: Context | None = None
+    path: tuple[Key, ...] = ()
 
 
 Origins: TypeAlias = tuple[Origin, ...]

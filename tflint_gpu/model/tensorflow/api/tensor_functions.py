@@ -54,6 +54,15 @@ _NOT_TENSORS = frozenset(
         "keras.losses.deserialize tf.nn.RNNCellDeviceWrapper keras.ops.map keras.ops.scan keras.ops.cond"
     ).split()
 )
+_CONTAINERS = frozenset(
+    (
+        "split unstack meshgrid identity_n dynamic_partition shape_n unique unique_with_counts linalg.normalize "
+        "nn.moments linalg.qr linalg.svd linalg.slogdet math.top_k nn.top_k "
+        "nn.weighted_moments nn.sufficient_statistics"
+    ).split()
+)
+# Of these a part may be a container, too.
+_NESTED = frozenset(["clip_by_global_norm", "map_fn", "vectorized_map", "scan", "foldl", "foldr", "while_loop"])
 # Of a tensor, these are known while tracing, or are no tensors.
 STATIC_ATTRIBUTES = frozenset(
     (
@@ -63,6 +72,8 @@ STATIC_ATTRIBUTES = frozenset(
 )
 # Methods of the containers that Keras hands to `call` (lists, tuples and dictionaries of tensors).
 CONTAINER_METHODS = frozenset(["get", "pop", "values", "items", "copy"])
+# Methods by which an array of NumPy gives another one.
+ARRAY_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
 
 PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
 """They run the function they are given on the host, with real values."""
@@ -110,6 +121,39 @@ REDUCING = frozenset(
 WORK = frozenset(name.rpartition(".")[2] for name in ELEMENT_WORK | TENSOR_WORK | REDUCING)
 """The last parts of the names of those functions."""
 
+# What Python's own functions do with tensors in a traced function, the same in TensorFlow 2.15 and 2.21. AutoGraph
+# converts `if`, `while`, `for`, `and`, `or` and `not` over tensors, and calls of `len`, `range`, `float` and `int`;
+# what it leaves to Python iterates over a symbolic tensor, or asks it for a bool, and raises.
+ITERATING = frozenset(
+    "all any dict enumerate filter frozenset iter list map max min reversed set sorted sum tuple zip".split()
+)
+"""They iterate over what they are given: of one tensor they raise, or give a tensor where the program has a list."""
+COMPARING = frozenset("all any max min sorted".split())
+"""They ask for a bool of what they are given, or of its elements; `sum` and `reversed` of a list of tensors do not."""
+NAMED_SECOND = frozenset(
+    (
+        "abs acos acosh add_n angle asin asinh atan atanh ceil conj cos cosh digamma elu erf erfc exp expm1 floor "
+        "identity imag is_finite is_inf is_nan l2_loss lgamma log log1p log_sigmoid logical_not negative rank real "
+        "reciprocal relu relu6 rint round rsqrt selu sigmoid sign sin sinh softplus softsign sqrt square "
+        "stop_gradient tan tanh zero_fraction"
+    ).split()
+)
+"""Of `tf`, `tf.math` and `tf.nn`: the second argument is a name, at which only a graph looks."""
+DYNAMIC = frozenset(
+    (
+        "boolean_mask unique unique_with_counts dynamic_partition where image.non_max_suppression "
+        "sets.difference sets.intersection sets.union"
+    ).split()
+)
+"""Functions of `tf` that give as many rows as the values say: while they are traced, the first dimension is None."""
+ROW_WISE = frozenset(
+    (
+        "abs cast exp expand_dims gather gather_nd identity maximum minimum negative nn.relu nn.sigmoid nn.softmax "
+        "nn.tanh pow sigmoid sqrt square stop_gradient tanh math.log math.abs math.square math.sqrt"
+    ).split()
+)
+"""Functions of `tf` that keep the rows of one of their arguments, the last one that is a tensor."""
+
 
 def returns_tensor(name: str | None) -> bool:
     """Whether the function of this canonical name returns a tensor, or tensors in a container."""
@@ -123,3 +167,29 @@ def returns_tensor(name: str | None) -> bool:
         return name[3:] in _TOP_LEVEL
     last = name.rpartition(".")[2]
     return name.startswith(_FOLDERS) and not last[:1].isupper()
+
+
+def returns_several(name: str | None) -> bool:
+    """Whether the function of this canonical name returns several tensors in a container, or may."""
+    return returns_list(name) or _short(name) in _NESTED
+
+
+def returns_list(name: str | None) -> bool:
+    """Whether the function of this canonical name returns several tensors, none of them in a further container."""
+    return _short(name) in _CONTAINERS
+
+
+def _short(name: str | None) -> str:
+    return (name or "").removeprefix("tf.compat.v1.").removeprefix("tf.")
+
+
+def names_second(name: str) -> bool:
+    """Whether the second argument of a function is a name: of `tf.sqrt(x, name)`."""
+    folder, _, last = name.rpartition(".")
+    return folder in ("tf", "tf.math", "tf.nn") and last in NAMED_SECOND
+
+
+def has_dynamic_shape(name: str, arguments: int) -> bool:
+    """Whether the shape of what a function gives depends on values; `tf.where` with three arguments chooses only."""
+    short = _short(name)
+    return short in DYNAMIC and (short != "where" or arguments == 1)

@@ -14,10 +14,9 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
+from tflint_gpu.model.tensorflow.api.tensor_functions import ARRAY_METHODS, STATIC_ATTRIBUTES
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
 _NUMBERS = ("float", "int", "len", "bool", "round", "str")
 _CASTING = frozenset(["tf.cast", "tf.one_hot", "tf.shape", "tf.size", "tf.rank", "tf.zeros_like", "tf.ones_like"])
 _CASTING_FOLDERS = ("keras.losses.", "keras.metrics.", "keras.layers.")
@@ -127,7 +126,7 @@ class ArrayArguments(Analysis):
         if dtype is not None or name:
             given = None if dtype is None else self.constants.of(file, dtype, context)
             return "numpy.float32" in (name, file.name(dtype)) or given == "float32" or file.name(dtype) == "tf.float32"
-        if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _METHODS:
+        if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in ARRAY_METHODS:
             return False
         return self._is_single(file, node.func.value, context, inside)
 
@@ -186,4 +185,4 @@ class ArrayArguments(Analysis):
 def _receiver(call: cst.Call) -> Expression | None:
     """The array of which a method gives another one: `x` of `x.reshape(8)`."""
     func = call.func
-    return func.value if isinstance(func, cst.Attribute) and func.attr.value in _METHODS else None
+    return func.value if isinstance(func, cst.Attribute) and func.attr.value in ARRAY_METHODS else None

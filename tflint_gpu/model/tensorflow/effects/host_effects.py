@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
-from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
@@ -18,6 +18,8 @@ from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
+from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.effects.python_on_tensors import PythonOnTensors
 from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -39,7 +41,11 @@ _HOST_MODULES = frozenset(
 )
 # They take what a tensor tells of itself while it is traced, as far as that is known then.
 _ASKING_FOR_SHAPES = frozenset(["numpy.shape", "numpy.ndim"])
-_BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type"}
+# Of these modules a function of what is known while it is traced is as right then as later, but for the parts that draw
+# numbers, read files or change what they are given.
+_PURE_MODULES = ("numpy.", "math.")
+_IMPURE = regex(r"numpy\.(?:random\..*|.*(?:load|save|from|set|print|err|put|copyto|fill_diagonal|shuffle|memmap).*)")
+_BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type", "pow"}
 _CONVERSIONS = frozenset("float int bool str complex format repr".split())
 _READS = frozenset("numpy item tolist eval".split())
 # Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute.
@@ -51,23 +57,9 @@ _METHODS = frozenset(
     ).split()
 )
 _OF_STRATEGIES = frozenset(["run", "reduce", "gather"])
-_HANDED_BACK = frozenset(["model", "layer", "optimizer", "metric", "loss", "dataset", "strategy", "module"])
 _PREPARING = frozenset(["__init__", "build", "__new__"])
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _UNTRACEABLE = (cst.Try, cst.Yield, cst.Await, cst.Del, cst.Raise, cst.ClassDef)
-
-
-@dataclass(frozen=True, slots=True)
-class Blocker:
-    """What keeps a function from being traced as it is.
-
-    Arguments:
-        text: what it is, in words; empty where it is only not known what it does.
-    """
-
-    file: File
-    node: Node
-    text: str = ""
 
 
 class HostEffects(Analysis):
@@ -76,22 +68,29 @@ class HostEffects(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
+        self.python = model.once(PythonOnTensors)
+        self.converts_layers = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
         self._written: dict[File, frozenset[str]] = {}
 
     def of(self, function: Function, execution: TracedFunctions) -> Iterator[Blocker]:
         """What a function does, or may do, other than compute with tensors."""
-        traces = {trace.function.node: trace for trace in execution.traces}
-        queue, seen = [function], {function.node}
-        for reached in queue:  # grows meanwhile
-            yield from self._in_function(reached, traces.get(reached.node), is_first=reached is function)
+        queue, seen = [(function, True)], {function.node}
+        for reached, converts in queue:  # grows meanwhile
+            trace = execution.of(reached)
+            yield from self._in_function(reached, trace, is_first=reached is function)
+            yield from self.python.in_function(trace, converts=converts)
             for called in self._called(reached):
                 if called.node not in seen:
                     seen.add(called.node)
-                    queue.append(called)
+                    queue.append((called, converts and (self.converts_layers or not self._is_layer(called))))
             if len(queue) > EFFECT_FUNCTIONS.limit:
                 self.inference.meet(EFFECT_FUNCTIONS)
                 yield Blocker(reached.file, reached.node)
                 return
+
+    def _is_layer(self, function: Function) -> bool:
+        """Whether a function is the `call` of a layer or model."""
+        return function.name == "call" and function.owner is not None and bool(self.kinds.of_class(function.owner))
 
     def frozen(self, function: Function) -> Iterator[Blocker]:
         """The names and attributes that a function, and all that it calls, reads and that may get another value."""
@@ -117,7 +116,7 @@ class HostEffects(Analysis):
                 if method is not None:
                     yield method
 
-    def _in_function(self, function: Function, trace: Trace | None, *, is_first: bool) -> Iterator[Blocker]:
+    def _in_function(self, function: Function, trace: Trace, *, is_first: bool) -> Iterator[Blocker]:
         file = function.file
         for node in walk(function.node.body):
             if isinstance(node, cst.Call):
@@ -128,7 +127,7 @@ class HostEffects(Analysis):
             elif isinstance(node, cst.Assign | cst.AugAssign | cst.AnnAssign):
                 yield from self._of_assignment(function, node)
             elif isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
-                if not self._is_static(file, node.test) or (trace is not None and trace.holds_tensor(node.test)):
+                if not self._is_static(file, node.test) or trace.holds_tensor(node.test):
                     yield Blocker(file, node.test)
             elif isinstance(node, cst.With):
                 yield from (Blocker(file, i) for i in node.items if not self._is_of_tensorflow(file, i.item))
@@ -136,8 +135,6 @@ class HostEffects(Analysis):
                 yield from self._of_name(function, node)
             elif isinstance(node, cst.Attribute):
                 yield from self._of_attribute(function, node)
-            elif is_first and isinstance(node, cst.Return) and node.value is not None:
-                yield from self._handed_back(file, node.value)
             elif is_first and isinstance(node, _UNTRACEABLE):
                 yield Blocker(file, node)
 
@@ -167,7 +164,7 @@ class HostEffects(Analysis):
 
     # Calls.
 
-    def _of_call(self, function: Function, call: cst.Call, trace: Trace | None) -> Iterator[Blocker]:
+    def _of_call(self, function: Function, call: cst.Call, trace: Trace) -> Iterator[Blocker]:
         file, func = function.file, call.func
         name = file.name(func)
         if name is not None and name.partition(".")[0] in _LIBRARIES:
@@ -184,19 +181,27 @@ class HostEffects(Analysis):
         if method is None or name is not None:
             is_known = name is not None and "." in name and name not in _ASKING_FOR_SHAPES
             is_host = is_known and str(name).partition(".")[0] in _HOST_MODULES
+            if is_host and str(name).startswith(_PURE_MODULES) and self._is_of_constants(trace, call):
+                return
             yield Blocker(file, func, _only_while_traced(file.code(func)) if is_host else "")
         elif method in _READS and not call.args:
             yield Blocker(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
         elif method not in _METHODS and not self._is_own_container(function, call):
             yield Blocker(file, func)
 
-    def _of_builtin(self, file: File, call: cst.Call, name: str, trace: Trace | None) -> Iterator[Blocker]:
+    def _is_of_constants(self, trace: Trace, call: cst.Call) -> bool:
+        """Whether a function that only computes gets values that are known while it is traced."""
+        given = (arg.value for arg in call.args)
+        is_pure = _IMPURE.fullmatch(trace.file.name(call.func) or "") is None
+        return is_pure and all(trace.holds_value(value) for value in given)
+
+    def _of_builtin(self, file: File, call: cst.Call, name: str, trace: Trace) -> Iterator[Blocker]:
         if name in ("print", "open", "input"):
             yield Blocker(file, call.func, _only_while_traced(name))
         elif name in _CONVERSIONS:
             given = [arg.value for arg in call.args]
-            is_static = all(self._is_static(file, argument) for argument in given)
-            if not is_static or (trace is not None and trace.holds_tensor(*given)):
+            is_static = all(self._is_static(file, argument) or trace.holds_value(argument) for argument in given)
+            if not is_static or trace.holds_tensor(*given):
                 yield Blocker(file, call.func, f"`{name}` in it needs a value, which no tensor has while it is traced")
         elif name not in _BUILTINS:
             yield Blocker(file, call.func)
@@ -284,15 +289,6 @@ class HostEffects(Analysis):
             names.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
             self._written[file] = frozenset(names)
         return self._written[file]
-
-    def _handed_back(self, file: File, value: Expression) -> Iterator[Blocker]:
-        """What a `tf.function` cannot return: models and the like."""
-        parts = [e.value for e in value.elements] if isinstance(value, cst.Tuple | cst.List) else [value]
-        for part in parts:
-            kinds = {self.kinds.of(origin) for origin in self.inference.of(file, part)}
-            is_text = isinstance(part, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString)
-            if kinds & _HANDED_BACK or is_text:
-                yield Blocker(file, part)
 
 
 def _is_constant(origin: Origin) -> bool:

@@ -14,9 +14,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, iterable, method_name
-from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS, RUNNING_METHODS
-from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -27,13 +25,6 @@ ValueUse: TypeAlias = Literal["read", "number", "condition", "loop"]
 
 _READING = frozenset(["numpy", "item"])
 _NUMBERS = ("float", "int", "range")
-_CONTAINERS = frozenset(
-    (
-        "split unstack meshgrid identity_n dynamic_partition shape_n unique unique_with_counts linalg.normalize "
-        "map_fn vectorized_map scan foldl foldr nn.moments linalg.qr linalg.svd math.top_k nn.top_k while_loop"
-    ).split()
-)
-_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,34 +177,7 @@ class HostValues(Analysis):
         """Whether an expression is certainly one tensor, and no container of tensors."""
         if traced.trace is None or not traced.trace.holds_tensor(expr):
             return False
-        return self.inference.must_be(traced.file, expr, lambda o: self._is_one(traced, o), traced.context)
-
-    def _is_one(self, traced: Traced, origin: Origin) -> bool:
-        node = origin.node
-        if any(part.kind == "attribute" for part in origin.access_path):
-            return False
-        if isinstance(node, cst.Call):
-            name = origin.file.name(node.func) or ""
-            short = name.removeprefix("tf.compat.v1.").removeprefix("tf.")
-            assert traced.trace is not None
-            if traced.trace.tensors.gives_one(origin.file, node, origin.context):
-                return True
-            return returns_tensor(name) and short not in _CONTAINERS
-        assert traced.trace is not None
-        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
-            target = node.comparisons[0]
-            sides = (node.left, target.comparator)
-            if isinstance(target.operator, _ORDERS):
-                return traced.trace.tensors.holds_tensor(origin.file, sides, origin.context)
-            if isinstance(target.operator, cst.Equal | cst.NotEqual):
-                return any(
-                    self.inference.must_be(origin.file, side, lambda o: self._is_one(traced, o), origin.context)
-                    for side in sides
-                )
-            return False
-        if isinstance(node, cst.Subscript):
-            return self.inference.must_be(origin.file, node.value, lambda o: self._is_one(traced, o), origin.context)
-        return isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Add | cst.Multiply)
+        return traced.trace.is_one(expr)
 
 
 def _is_computed_in(file: File, function: Node | None, binding: Binding) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -12,23 +13,25 @@ from tflint_gpu.model.python.execution.callers import RunSite, loops_around, run
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.python.value_flow.origins import Origin, Part
 from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
+from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
 from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
-from tflint_gpu.model.tensorflow.effects.host_effects import Blocker, HostEffects
+from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
+from tflint_gpu.model.tensorflow.effects.returned_values import ReturnedValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.effects.static_shapes import StaticShapes
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
-from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.tensorflow.types.tensors import Carry
 
 _RELAXED_SINCE = (2, 9)
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
@@ -40,6 +43,8 @@ _EFFECTS: dict[EffectKind, str] = {
     "name": "it writes `{target}`, which would happen only while it is traced",
     "argument": "it changes `{target}`, an argument, which raises while it is traced",
 }
+
+Sites: TypeAlias = Sequence[tuple[File, cst.Call]]
 
 
 def _is_top_level(file: File, node: Node) -> bool:
@@ -56,7 +61,8 @@ class Traceability(Analysis):
         self.data = model.once(LoopData)
         self.numbers = model.once(LoopNumbers)
         self.effects = model.once(HostEffects)
-        self.pipelines = model.once(Pipelines)
+        self.execution = model.once(TracedFunctions)
+        self.returned = model.once(ReturnedValues)
         self.arrays = model.once(ArrayArguments)
         self.shapes = model.once(ShapeChanges)
         self.python = model.once(PythonArguments)
@@ -77,14 +83,15 @@ class Traceability(Analysis):
         named = [blocker for blocker in blockers if blocker.text]
         return next(iter([*named, *blockers]), None)
 
-    def effect_of(self, function: Function, *, is_run_once: bool = False) -> Blocker | None:
+    def effect_of(self, function: Function, sites: Sites | None = None, *, is_run_once: bool = False) -> Blocker | None:
         """What in a function, or in what it calls, would certainly be another thing if it were traced.
 
         Arguments:
+            sites: the calls of the function, where they are not those of its name.
             is_run_once: the module is run from its beginning to one loop that calls the function: what its own
                 statements give a new value outside of loops does not change there.
         """
-        effects = self._effects(self.model.assuming(function), function)
+        effects = self._effects(self.model.assuming(function), function, sites)
         return next((e for e in effects if e.text and not (is_run_once and self._is_set_in_between(e))), None)
 
     def options(self, function: Function) -> str:
@@ -110,9 +117,12 @@ class Traceability(Analysis):
         is_changed = isinstance(name, cst.Name) and name.value in file.changed
         return bool(bindings) and not is_changed and all(_is_top_level(file, binding.node) for binding in bindings)
 
-    def _effects(self, assumed: Model, function: Function) -> Iterator[Blocker]:
+    def _effects(self, assumed: Model, function: Function, sites: Sites | None = None) -> Iterator[Blocker]:
+        execution = assumed.once(TracedFunctions)
         yield from self._told(assumed, function)
-        yield from self.effects.of(function, assumed.once(TracedFunctions))
+        yield from self.effects.of(function, execution)
+        called = self.inference.call_sites(function) if sites is None else sites
+        yield from self.returned.of(execution.of(function), called)
 
     def _may_be_decorated(self, function: Function) -> bool:
         """Whether it is a plain function or method that is made once, and not one that Keras or Python calls."""
@@ -161,21 +171,35 @@ class Traceability(Analysis):
             if any(arg.star for arg in call.args):
                 yield Blocker(file, call)
             for parameter, value in self.inference.definitions.passed(file, call, function):
-                number = self.numbers.of(file, value)
-                if number is not None and number.changed_by:
-                    text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
-                    yield Blocker(file, value, text)
-                elif self.python.is_new(file, value):
-                    text = f"`{file.code(value)}` is another Python value in each call: each would be traced"
-                    yield Blocker(file, value, text)
-                elif self._keeps_dtype(function, parameter, file, value):
-                    yield Blocker(file, value)
-                elif self.arrays.is_array(file, value):
-                    continue
-                elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)) or (
-                    function.owner is None and any(map(self._is_renewed, self.inference.of(file, value)))
-                ):
-                    yield Blocker(file, value)
+                for part in self.inference.parts(file, value):
+                    is_tensor = parameter in seeds and part.expr is value
+                    yield from self._argument(function, parameter, call, part, is_tensor=is_tensor)
+
+    def _argument(
+        self, function: Function, parameter: cst.Param, call: cst.Call, part: Part, *, is_tensor: bool
+    ) -> Iterator[Blocker]:
+        """What of an argument, or of a value in it, would be traced again, or meet others with its own dtype."""
+        file, value = part.file, part.expr
+        number = self.numbers.of(file, value)
+        if number is not None and number.changed_by:
+            text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
+            yield Blocker(file, value, text)
+        elif self.python.is_new(file, value):
+            text = f"`{file.code(value)}` is another Python value in each call: each would be traced"
+            yield Blocker(file, value, text)
+        elif self._keeps_dtype(function, parameter, file, value):
+            yield Blocker(file, value)
+        elif is_tensor or self._is_tensor(part):
+            return
+        elif not (self._stays(file, call, value) or self._is_data(file, call, value)) or (
+            function.owner is None and any(map(self._is_renewed, self.inference.of(file, value)))
+        ):
+            yield Blocker(file, value)
+
+    def _is_tensor(self, part: Part) -> bool:
+        """Whether a traced function gets a value as a tensor."""
+        is_tensor = self.execution.handed.of(part.file, part.expr, part.context) is Carry.TENSOR
+        return is_tensor or self.arrays.is_array(part.file, part.expr, part.context)
 
     def _keeps_dtype(self, function: Function, parameter: cst.Param, file: File, value: Expression) -> bool:
         """Whether an argument may be an array that meets tensors with its own dtype in the function."""
@@ -184,14 +208,11 @@ class Traceability(Analysis):
         return not (self.arrays.is_single(file, value) or self.arrays.is_cast(function, parameter))
 
     def _stays(self, file: File, call: cst.Call, value: Expression) -> bool:
-        """Whether an argument is the same in all calls, or a tensor."""
+        """Whether an argument is the same in all calls."""
         if isinstance(value, _CONSTANTS) or (isinstance(value, cst.Name) and value.value in ("True", "False", "None")):
             return True
         origins = self.inference.of(file, value)
         kinds = [self.kinds.of(origin) for origin in origins]
-        is_tensor = [kind == "tensor" or self.pipelines.must_yield(o) for o, kind in zip(origins, kinds, strict=True)]
-        if origins and all(is_tensor):
-            return True
         if not isinstance(value, cst.Name | cst.Attribute) or not origins:
             return False
         if any(kind is not None and kind not in _KEPT for kind in kinds):

@@ -42,8 +42,10 @@ class TracedCalls(Analysis):
         unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
         if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
-        options = self.options(file, call)
-        if options is None or any(self.traceability.effect_of(m) is not None for m in self._forward_of(origins)):
+        options, sites = self.options(file, call), [(file, call)]
+        if options is None or any(self.traceability.effect_of(m, sites) is not None for m in self._forward_of(origins)):
+            return None
+        if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
             return None
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
         return call_outline(file, called, call.args, options, own, partial(self._may_share, file, {*unbuilt}))

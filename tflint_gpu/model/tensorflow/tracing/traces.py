@@ -16,7 +16,7 @@ from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.substrings import TRACED, gives_a_function
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -129,6 +129,18 @@ class Trace(Reached):
         """Whether one of some expressions of the function carries a tensor."""
         return self.tensors.holds_tensor(self.file, exprs, self.context)
 
+    def holds_value(self, expr: Expression) -> bool:
+        """Whether an expression of the function has a value of Python's or NumPy's, known while it is traced."""
+        return self.tensors.of(self.file, expr, self.context) is Carry.HOST
+
+    def is_one(self, expr: Expression) -> bool:
+        """Whether an expression of the function certainly is one tensor, and no container of some."""
+        return self.holds_tensor(expr) and self.tensors.form(self.file, expr, self.context) == "one"
+
+    def may_be_one(self, expr: Expression) -> bool:
+        """Whether an expression carries a tensor, and is not known to be a container of some."""
+        return self.holds_tensor(expr) and self.tensors.form(self.file, expr, self.context) == "unknown"
+
     @property
     def key(self) -> tuple[Node, frozenset[Node]]:
         """The function, and which of its variables hold tensors."""
@@ -177,6 +189,11 @@ class TracedFunctions(Analysis):
             self.inference.meet(TENSOR_CALLS)
         return followed
 
+    def of(self, function: Function) -> Trace:
+        """What is known of the tensors in a function, were it traced."""
+        seen = (trace for trace in self.traces if trace.function.node is function.node)
+        return next(seen, None) or self._trace(function, {}, Entry(f"`{function.name}`"))
+
     @cached_property
     def symbolic(self) -> Tensors:
         """The symbolic Keras tensors of code that builds functional models."""
@@ -193,7 +210,8 @@ class TracedFunctions(Analysis):
         return frozenset(functions)
 
     def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
-        tensors = Tensors(self.inference, self.kinds, function, seeds)
+        single = {p for p in function.parameters if p in seeds and self._is_one(function, p)}
+        tensors = Tensors(self.inference, self.kinds, function, seeds, single)
         return Trace(function, tensors.context, tensors, entry)
 
     def _entries(self) -> Iterator[Trace]:
@@ -292,25 +310,20 @@ class TracedFunctions(Analysis):
 
     def _gets_tensors(self, function: Function, parameter: cst.Param) -> bool:
         """Whether some call passes a tensor or an array, which becomes one, and none passes a Python value."""
+        return self.handed.joined(parameter_origins(self.inference, function.file, parameter, None)) is Carry.TENSOR
+
+    def _is_one(self, function: Function, parameter: cst.Param) -> bool:
+        """Whether a parameter is one tensor, and no container: by what calls pass, or by how it is used."""
         origins = [o for o in parameter_origins(self.inference, function.file, parameter, None) if not o.is_none]
-        return bool(origins) and all(self._is_tensor(origin, frozenset()) for origin in origins)
+        if origins and all(self.handed.form_at(origin) == "one" for origin in origins):
+            return True
+        parents, uses = function.file.tree.parents, function.file.tree.uses.get(parameter.name.value, ())
+        return any(_asks_one(parents[use], use) for use in uses if function.file.tree.within(use, function.node.body))
 
-    def _is_tensor(self, origin: Origin, inside: frozenset[Origin]) -> bool:
-        """Whether a value is a tensor or an array outside of traced code: made as one, or computed with one.
-
-        Arguments:
-            inside: the computations that it is a part of; one that depends on itself, as `x = x + 1`, is none.
-        """
-        node = origin.node
-        if origin.access_path:
-            return self.pipelines.must_yield(origin)
-        if isinstance(node, cst.BinaryOperation):
-            if origin in inside:
-                return False
-            inside |= {origin}
-            sides = (self.inference.of(origin.file, side, origin.context) for side in (node.left, node.right))
-            return any(bool(side) and all(self._is_tensor(operand, inside) for operand in side) for side in sides)
-        return self.kinds.of(origin) in ("tensor", "array")
+    @cached_property
+    def handed(self) -> Tensors:
+        """The tensors that a traced function gets of code that runs eagerly: arrays, too, become tensors there."""
+        return Tensors(self.inference, self.kinds, None, {}, yields=self.pipelines.must_yield)
 
     def _feeds_model(self, file: File, call: cst.Call, name: str) -> bool:
         """`model(x)`, where the model is a Keras model: what goes in is a tensor."""
@@ -381,3 +394,10 @@ class TracedFunctions(Analysis):
         if function.owner is None:
             return False
         return any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
+
+
+def _asks_one(parent: Node, use: Node) -> bool:
+    """Whether a use is one of a tensor, and of no container: `x.shape`, `x[:, 0]`."""
+    if isinstance(parent, cst.Attribute):
+        return parent.value is use and parent.attr.value in ("shape", "dtype", "ndim", "get_shape")
+    return isinstance(parent, cst.Subscript) and parent.value is use and len(parent.slice) > 1

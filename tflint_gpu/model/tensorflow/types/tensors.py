@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Literal, TypeAlias
 
 import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
+from tflint_gpu.model.tensorflow.api.nondeterminism import DRAWING, PYTHON_GENERATORS
 from tflint_gpu.model.tensorflow.api.tapes import TAKES
-from tflint_gpu.model.tensorflow.api.tensor_functions import CONTAINER_METHODS, STATIC_ATTRIBUTES, returns_tensor
+from tflint_gpu.model.tensorflow.api.tensor_functions import (
+    ARRAY_METHODS,
+    CONTAINER_METHODS,
+    STATIC_ATTRIBUTES,
+    returns_list,
+    returns_several,
+    returns_tensor,
+)
 from tflint_gpu.model.tensorflow.types.kinds import Kind, Kinds
 
 
@@ -26,6 +36,9 @@ class Carry(enum.Enum):
     HOST = "host"  # an ordinary Python or NumPy value
     UNKNOWN = "unknown"
 
+
+Form: TypeAlias = Literal["one", "several", "unknown"]
+"""One tensor; a container, or what only the caller knows to be none; or neither is known."""
 
 _LITERALS = (
     cst.Integer,
@@ -43,6 +56,12 @@ _COMBINING_BUILTINS = frozenset(["zip", "enumerate", "dict"])
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _LOSS_METHODS = frozenset(["compute_loss", "compiled_loss"])
 _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
+_DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
+_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+_SOME = Content("item")  # some item, or several: `first, *others = parts`
+_SEVERAL_RESULTS = frozenset(["return_state", "return_attention_scores"])
+_ONE_OUTPUT = frozenset(["keras.Sequential", "keras.models.Sequential"])
+_GRAPH_OF_LAYERS = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class Tensors:
@@ -51,18 +70,31 @@ class Tensors:
     Arguments:
         function: the function that is traced; None for code that is not, in which only symbolic Keras tensors count.
         seeds: what its parameters hold; parameters not named are unknown.
+        single: the parameters that are one tensor each, and no container.
+        yields: for code that runs eagerly, whether a value is what a dataset yields. Arrays of NumPy count as tensors
+            there: a traced function gets them as such.
     """
 
     def __init__(
-        self, inference: Inference, kinds: Kinds, function: Function | None, seeds: Mapping[Node, Carry]
+        self,
+        inference: Inference,
+        kinds: Kinds,
+        function: Function | None,
+        seeds: Mapping[Node, Carry],
+        single: Set[Node] = frozenset(),
+        yields: Callable[[Origin], bool] | None = None,
     ) -> None:
         self.inference = inference
         self.kinds = kinds
         self.function = function
         self.seeds = seeds
+        self.single = single
+        self.yields = yields
+        self.has_values = function is not None or yields is not None
         self.context = Context(function.node) if function is not None else None
         self._known: dict[tuple[Node, Context | None], Carry | None] = {}
         self._made: dict[tuple[Node, Context | None], Carry | None] = {}
+        self._forms: dict[tuple[Node, Context | None], Form | None] = {}
 
     def of(self, file: File, expr: Expression, context: Context | None) -> Carry:
         """What `expr` holds; UNKNOWN unless every way to it agrees."""
@@ -72,13 +104,120 @@ class Tensors:
         """Whether one of the expressions carries a tensor."""
         return any(self.of(file, expr, context) is Carry.TENSOR for expr in exprs)
 
+    def form(self, file: File, expr: Expression, context: Context | None) -> Form:
+        """Whether an expression that carries a tensor is one itself: iterating over it raises while it is traced."""
+        return self._form_of(file, expr, context) or "unknown"
+
+    def _form_of(self, file: File, expr: Expression, context: Context | None) -> Form | None:
+        """None while that is being found out: a value that depends on itself adds nothing."""
+        key = (expr, context)
+        if key not in self._forms:
+            self._forms[key] = None
+            origins = self.inference.of(file, expr, context)
+            self._forms[key] = _agreed(self.form_at(origin) for origin in origins if not origin.is_none)
+        return self._forms[key]
+
+    def form_at(self, origin: Origin) -> Form | None:
+        """The form of one value; None while that is being found out."""
+        node, file, context = origin.node, origin.file, origin.context
+        if any(part.kind == "attribute" for part in origin.access_path):
+            return "unknown"
+        if self._is_yielded(origin):  # one of the parts into which the program takes an element apart
+            return "one" if origin.access_path[-1] != ELEMENT else "several"
+        if origin.access_path:
+            whole = self.form_at(Origin(file, node, context))
+            if whole == "one" or self._is_flat(origin):
+                return "one"
+            if whole == "several" and (origin.access_path[-1] == _SOME or self._may_be_nested(origin)):
+                return "several"
+            return whole and "unknown"
+        if isinstance(node, cst.Param):
+            return "one" if node in self.single else "several"
+        if isinstance(node, cst.Call):
+            return self._form_of_call(file, node, context)
+        if isinstance(node, _DISPLAYS):
+            return "several"
+        if isinstance(node, cst.UnaryOperation):
+            return self._form_of(file, node.expression, context)
+        if isinstance(node, cst.Subscript):
+            return "one" if self._form_of(file, node.value, context) == "one" else "unknown"
+        sides: tuple[Expression, ...] = ()
+        if isinstance(node, cst.BinaryOperation):
+            sides = (node.left, node.right)
+            if not isinstance(node.operator, cst.Add | cst.Multiply) and self.holds_tensor(file, sides, context):
+                return "one"
+        elif isinstance(node, cst.AugAssign):
+            sides = (node.target, node.value)
+        elif isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            sides = (node.left, node.comparisons[0].comparator)
+            if isinstance(node.comparisons[0].operator, _ORDERS):
+                return "one" if self.holds_tensor(file, sides, context) else "unknown"
+            if not isinstance(node.comparisons[0].operator, cst.Equal | cst.NotEqual):
+                return "unknown"
+        forms = [self._form_of(file, side, context) for side in sides]
+        return "one" if "one" in forms else None if forms and None in forms else "unknown"
+
+    def _is_flat(self, origin: Origin) -> bool:
+        """Whether a part of a value is one tensor, as each in a list of tensors is: `tf.split(x, 2)[0]`."""
+        call, path = origin.node, origin.access_path
+        if len(path) != 1 or path[0] == _SOME or not isinstance(call, cst.Call):
+            return False
+        return returns_list(origin.file.name(call.func)) or self._is_gradient(origin.file, call, origin.context)
+
+    def _may_be_nested(self, origin: Origin) -> bool:
+        """Whether a part of a function's result may be a container: `tf.clip_by_global_norm(gradients, 1.0)[0]`."""
+        return isinstance(origin.node, cst.Call) and returns_several(origin.file.name(origin.node.func))
+
+    def _form_of_call(self, file: File, call: cst.Call, context: Context | None) -> Form | None:
+        name = file.name(call.func)
+        if returns_tensor(name):
+            return "several" if returns_several(name) else "one"
+        if self._is_gradient(file, call, context) or method_name(call) in CONTAINER_METHODS:
+            return "several"
+        if name is not None and name.startswith("numpy."):
+            return "one"
+        if isinstance(call.func, cst.Name) and file.names.is_builtin(call.func, call.func.value):
+            return "several" if call.func.value in _COMBINING_BUILTINS else "unknown"
+        if self.gives_one(file, call, context):
+            return "one"
+        if any(arg.keyword is not None and arg.keyword.value in _SEVERAL_RESULTS for arg in call.args):
+            return "unknown"
+        layers = self.inference.of(file, call.func, context)
+        return _agreed(self._form_of_result(file, call, layer, context) for layer in layers)
+
+    def _form_of_result(self, file: File, call: cst.Call, layer: Origin, context: Context | None) -> Form | None:
+        """Whether a layer or model gives one tensor."""
+        cls, made = self.inference.instance_class(layer), layer.call
+        if cls is not None:
+            method = self.inference.definitions.method(cls, "call")
+            inside = self.inference.contexts.enter(file, call, context, Callee(method, layer)) if method else None
+            if method is None or inside is None:
+                return "unknown"
+            return _agreed(self._form_of(method.file, value, inside) for value in method.file.returned(method.node))
+        name = layer.made_by
+        if made is None or name is None:
+            return "unknown"
+        if name in _GRAPH_OF_LAYERS:
+            outputs = argument(made, 1, "outputs")
+            return "unknown" if outputs is None else self._form_of_outputs(layer.file, outputs, layer.context)
+        keywords = (arg.keyword.value for arg in walk(made) if isinstance(arg, cst.Arg) and arg.keyword is not None)
+        is_plain = self.kinds.of(layer) == "layer" and _SEVERAL_RESULTS.isdisjoint(keywords)
+        is_plain = is_plain and not name.endswith(".Lambda") and name.startswith("keras.layers.")
+        return "one" if is_plain or name in _ONE_OUTPUT or name.startswith("keras.applications.") else "unknown"
+
+    def _form_of_outputs(self, file: File, outputs: Expression, context: Context | None) -> Form:
+        origins = self.inference.of(file, outputs, context)
+        if any(isinstance(origin.node, _DISPLAYS) and not origin.access_path for origin in origins):
+            return "several"
+        return "one" if origins and all(origin.call is not None for origin in origins) else "unknown"
+
     def carrying(self, callee: Callee, context: Context | None) -> frozenset[Node]:
         """The parameters of a function that carry tensors in a context."""
         function = callee.function
         return frozenset(
             parameter
             for parameter in function.parameters
-            if self._joined(parameter_origins(self.inference, function.file, parameter, context)) is Carry.TENSOR
+            if self.joined(parameter_origins(self.inference, function.file, parameter, context)) is Carry.TENSOR
         )
 
     def _expression(self, file: File, expr: Expression, context: Context | None) -> Carry | None:
@@ -86,11 +225,11 @@ class Tensors:
         key = (expr, context)
         if key not in self._known:
             self._known[key] = None
-            self._known[key] = self._joined(self.inference.of(file, expr, context))
+            self._known[key] = self.joined(self.inference.of(file, expr, context))
         return self._known[key]
 
-    def _joined(self, origins: Iterable[Origin]) -> Carry | None:
-        """What all known ways agree on."""
+    def joined(self, origins: Iterable[Origin]) -> Carry | None:
+        """What some values hold, where all agree."""
         carries = {self._origin(origin) for origin in origins if not origin.is_none}
         carries.discard(None)
         if not carries:
@@ -98,6 +237,8 @@ class Tensors:
         return carries.pop() if len(carries) == 1 else Carry.UNKNOWN
 
     def _origin(self, origin: Origin) -> Carry | None:
+        if self._is_yielded(origin):
+            return Carry.TENSOR
         if origin.access_path:
             return self._part(origin)
         node = origin.node
@@ -114,6 +255,9 @@ class Tensors:
             self._made[key] = None
             self._made[key] = self._computed(origin.file, node, origin.context)
         return self._made[key]
+
+    def _is_yielded(self, origin: Origin) -> bool:
+        return self.yields is not None and bool(origin.access_path) and self.yields(origin)
 
     def _part(self, origin: Origin) -> Carry | None:
         """Contents of a tensor, or of a container of tensors, are tensors; its static attributes are not."""
@@ -190,9 +334,9 @@ class Tensors:
     def _call(self, file: File, call: cst.Call, context: Context | None) -> Carry | None:
         name = file.name(call.func)
         if returns_tensor(name) or name in _INPUTS:
-            return Carry.TENSOR if self.function is not None or name in _INPUTS else self._symbolic(file, call, context)
+            return Carry.TENSOR if self.has_values or name in _INPUTS else self._symbolic(file, call, context)
         if name is not None and name.startswith("numpy."):
-            return Carry.HOST
+            return Carry.HOST if self.yields is None or name in PYTHON_GENERATORS else Carry.TENSOR
         args = [arg.value for arg in call.args]
         if isinstance(call.func, cst.Name) and not file.flow.lookup(call.func.value, call.func):
             if call.func.value == "range":  # AutoGraph turns a range over a tensor into a tensor loop
@@ -202,16 +346,18 @@ class Tensors:
             if call.func.value in _COMBINING_BUILTINS:
                 return _combine([self._expression(file, arg, context) for arg in args])
         if self._calls_layer(file, call, context):
-            return Carry.TENSOR if self.function is not None else self._symbolic(file, call, context)
+            return Carry.TENSOR if self.has_values else self._symbolic(file, call, context)
         if self._returns_of_call(file, call, context) is Carry.TENSOR:
             return Carry.TENSOR
-        if self.function is not None and (
-            self.gives_one(file, call, context) or self._is_gradient(file, call, context)
-        ):
+        if self.has_values and (self.gives_one(file, call, context) or self._is_gradient(file, call, context)):
             return Carry.TENSOR
         if isinstance(call.func, cst.Attribute):
             held = self._expression(file, call.func.value, context)
+            if self.yields is not None and self._draws(file, call, context):
+                return Carry.TENSOR
             if held is Carry.TENSOR and call.func.attr.value in CONTAINER_METHODS:
+                return Carry.TENSOR
+            if held is Carry.TENSOR and self.yields is not None and call.func.attr.value in (*ARRAY_METHODS, "numpy"):
                 return Carry.TENSOR
             if held is Carry.TENSOR and call.func.attr.value in STATIC_ATTRIBUTES:
                 return Carry.HOST
@@ -255,6 +401,12 @@ class Tensors:
             return False
         return self.inference.must_be(file, call.func.value, lambda o: o.made_by == "tf.GradientTape", context)
 
+    def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """Whether a call draws an array from a generator of NumPy."""
+        if method_name(call) not in DRAWING or not isinstance(call.func, cst.Attribute):
+            return False
+        return self.inference.must_be(file, call.func.value, lambda o: o.made_by in PYTHON_GENERATORS, context)
+
     def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
         """Outside of traced code a layer's result is symbolic where what it gets is."""
         given = [e.value for a in call.args for e in (a.value.elements if isinstance(a.value, cst.List) else (a,))]
@@ -290,6 +442,12 @@ class Tensors:
                 returned.append(self._expression(method.file, value, inside) if inside is not None else Carry.UNKNOWN)
         known = {carry for carry in returned if carry is not None}
         return known.pop() if len(known) == 1 else Carry.UNKNOWN
+
+
+def _agreed(forms: Iterable[Form | None]) -> Form | None:
+    """The form that all ways have; None where nothing is known yet."""
+    known = {form for form in forms if form is not None}
+    return None if not known else known.pop() if len(known) == 1 else "unknown"
 
 
 def _is_super(file: File, expr: Expression) -> bool:

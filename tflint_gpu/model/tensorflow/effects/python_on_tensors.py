@@ -1,0 +1,196 @@
+"""Python over the tensors of a graph that AutoGraph does not convert: it raises, or gives another value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.model import Analysis
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.api.tensor_functions import (
+    COMPARING,
+    ITERATING,
+    ROW_WISE,
+    has_dynamic_shape,
+    names_second,
+)
+from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.tracing.traces import Trace
+
+_RAISES = "which raises while it is traced"
+_SHAPES = ("shape", "get_shape")
+
+
+class PythonOnTensors(Analysis):
+    """Analysis of what the functions of a file do with tensors, were they traced."""
+
+    def in_function(self, trace: Trace, *, converts: bool) -> Iterator[Blocker]:
+        """What certainly raises; without a text what raises where a value is one tensor, and no container of some.
+
+        Arguments:
+            converts: whether AutoGraph converts the function: not where Keras 3 calls it.
+        """
+        for node in walk(trace.function.node.body):
+            if isinstance(node, cst.CompFor):
+                yield from self._iterated(trace, node.iter, "a comprehension in it")
+            elif isinstance(node, cst.For):
+                is_unpacked = isinstance(node.target, cst.Tuple | cst.List)
+                if is_unpacked or not converts:
+                    yield from self._iterated(trace, node.iter, "`for` in it", is_unpacked=is_unpacked)
+            elif isinstance(node, cst.Assign):
+                for target in node.targets:
+                    yield from self._unpacked(trace, target.target, node.value)
+            elif isinstance(node, cst.StarredElement) or (isinstance(node, cst.Arg) and node.star == "*"):
+                yield from self._iterated(trace, node.value, "`*` in it")
+            elif isinstance(node, cst.Call):
+                yield from self._called(trace, node, converts=converts)
+            elif isinstance(node, cst.Comparison):
+                yield from self._searched(trace, node)
+            elif isinstance(node, cst.Subscript):
+                yield from self._indexed(trace, node)
+            elif isinstance(node, cst.Attribute) and node.attr.value in _SHAPES:
+                yield from self._shape(trace, node)
+
+    def _iterated(self, trace: Trace, expr: Expression, what: str, *, is_unpacked: bool = False) -> Iterator[Blocker]:
+        file = trace.file
+        is_range = isinstance(expr, cst.Call) and file.names.is_builtin(expr.func, "range")
+        values = [arg.value for arg in expr.args] if isinstance(expr, cst.Call) and is_range else [expr]
+        if any(trace.is_one(value) for value in values):
+            yield Blocker(file, expr, f"{what} iterates over `{file.code(expr)}`, a tensor, {_RAISES}")
+        elif not is_unpacked and trace.may_be_one(expr):
+            yield Blocker(file, expr)
+
+    def _unpacked(self, trace: Trace, target: Expression, value: Expression) -> Iterator[Blocker]:
+        """`a, b = tensor`; of `(a, b), c = x, y` the parts."""
+        if not isinstance(target, cst.Tuple | cst.List):
+            return
+        if isinstance(value, cst.Tuple | cst.List) and len(value.elements) == len(target.elements):
+            for into, part in zip(target.elements, value.elements, strict=True):
+                yield from self._unpacked(trace, into.value, part.value)
+        elif trace.is_one(value):
+            yield Blocker(trace.file, value, f"it unpacks `{trace.file.code(value)}`, a tensor, {_RAISES}")
+
+    def _called(self, trace: Trace, call: cst.Call, *, converts: bool) -> Iterator[Blocker]:
+        file, func = trace.file, call.func
+        given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
+            yield from self._of_builtin(trace, call, func.value, given, converts=converts)
+            return
+        name = file.name(func)
+        if name is not None and names_second(name) and len(given) > 1 and not self._is_text(trace, given[1]):
+            text = f"the second argument of `{file.code(func)}` in it is a name: another value raises when traced"
+            yield Blocker(file, given[1], text)
+
+    def _of_builtin(
+        self, trace: Trace, call: cst.Call, name: str, given: list[Expression], *, converts: bool
+    ) -> Iterator[Blocker]:
+        file = trace.file
+        if name == "len" and given:
+            if self._is_dynamic(file, given[0], trace.context):
+                yield Blocker(file, call, f"`{file.code(call)}` in it is no number while it is traced")
+            elif not converts and trace.is_one(given[0]):
+                yield Blocker(file, call, f"`len` in it is asked of a tensor, {_RAISES}")
+        elif name in COMPARING and (len(given) > 1 or name == "sorted" or self._holds_some(trace, given)):
+            if trace.holds_tensor(*given):
+                yield Blocker(file, call.func, f"`{name}` in it compares tensors, {_RAISES}")
+        elif name in ITERATING:
+            for value in given:
+                yield from self._iterated(trace, value, f"`{name}` in it")
+
+    def _holds_some(self, trace: Trace, given: list[Expression]) -> bool:
+        """Whether a function is given a container of tensors that is written there: `any([a > b, c > d])`."""
+        displays = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
+        origins = [o for value in given for o in self.inference.of(trace.file, value, trace.context)]
+        return any(isinstance(origin.node, displays) and not origin.access_path for origin in origins)
+
+    def _searched(self, trace: Trace, node: cst.Comparison) -> Iterator[Blocker]:
+        """`tensor in values`, which compares it with each."""
+        for comparison in node.comparisons:
+            if not isinstance(comparison.operator, cst.In | cst.NotIn):
+                continue
+            if trace.is_one(node.left) or trace.is_one(comparison.comparator):
+                yield Blocker(trace.file, node, f"`in` in it compares tensors, {_RAISES}")
+
+    def _indexed(self, trace: Trace, node: cst.Subscript) -> Iterator[Blocker]:
+        """`values[tensor]` of a list, tuple or dictionary."""
+        index = node.slice[0].slice
+        if not isinstance(index, cst.Index) or not trace.is_one(index.value):
+            return
+        containers = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp, cst.SimpleString)
+        origins = self.inference.of(trace.file, node.value, trace.context)
+        if any(isinstance(origin.node, containers) and not origin.access_path for origin in origins):
+            text = f"`{trace.file.code(node)}` in it takes an element by a tensor, {_RAISES}"
+            yield Blocker(trace.file, node, text)
+
+    def _shape(self, trace: Trace, node: cst.Attribute) -> Iterator[Blocker]:
+        """The length of what a mask or `tf.unique` leaves, which is None while it is traced."""
+        file, use = trace.file, node
+        if not self._is_dynamic(file, node.value, trace.context):
+            return
+        parent = file.tree.parents.get(use)
+        if isinstance(parent, cst.Call) and parent.func is use:
+            parent = file.tree.parents.get(parent)
+        if isinstance(parent, cst.Attribute):
+            return  # `.shape.rank`
+        if isinstance(parent, cst.Subscript):
+            index = parent.slice[0].slice
+            is_row = isinstance(index, cst.Index) and self.inference.key(file, index.value, trace.context) in (0, None)
+            if not is_row:
+                return
+        call = file.tree.parents.get(parent) if isinstance(parent, cst.Arg) else None
+        if isinstance(call, cst.Call) and file.names.is_builtin(call.func, "len"):
+            return
+        yield Blocker(file, node, f"`{file.code(node)}` in it has None for the number of rows while it is traced")
+
+    def _is_dynamic(self, file: File, expr: Expression, context: Context | None) -> bool:
+        """Whether the number of rows of a value depends on values."""
+        made = _assigned(file, expr)
+        if isinstance(made, cst.Subscript) and self._is_masked(file, made):
+            return True
+        return any(
+            self._has_dynamic_rows(origin.file, origin.node, origin.context)
+            for origin in self.inference.of(file, expr, context)
+            if all(part.kind != "attribute" or part.key in ("y", "idx", "values") for part in origin.access_path)
+        )
+
+    def _has_dynamic_rows(self, file: File, node: Node, context: Context | None) -> bool:
+        if isinstance(node, cst.BinaryOperation):
+            return any(self._is_dynamic(file, side, context) for side in (node.left, node.right))
+        if isinstance(node, cst.Subscript):
+            is_all = not isinstance(node.slice[0].slice, cst.Index)
+            return is_all and self._is_dynamic(file, node.value, context)
+        if not isinstance(node, cst.Call):
+            return False
+        name = file.name(node.func) or ""
+        if has_dynamic_shape(name, len(node.args)):
+            return True
+        if not name.startswith("tf.") or name.removeprefix("tf.") not in ROW_WISE:
+            return False
+        return any(self._is_dynamic(file, arg.value, context) for arg in node.args if arg.keyword is None)
+
+    def _is_masked(self, file: File, node: cst.Subscript) -> bool:
+        """Whether rows are taken by a mask: `errors[errors < 2]`, `rows[mask]`."""
+        index = node.slice[0].slice
+        if len(node.slice) != 1 or not isinstance(index, cst.Index):
+            return False
+        return any(
+            isinstance(origin.node, cst.Comparison) or origin.made_by in ("tf.less", "tf.greater", "tf.equal")
+            for origin in self.inference.of(file, index.value)
+        )
+
+    def _is_text(self, trace: Trace, value: Expression) -> bool:
+        """Whether a value is a string or None, or not known."""
+        texts = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString, cst.Param, cst.BinaryOperation)
+        origins = self.inference.of(trace.file, value, trace.context)
+        return any(origin.is_none or origin.is_open or isinstance(origin.node, texts) for origin in origins)
+
+
+def _assigned(file: File, expr: Expression) -> Expression:
+    """What a name is assigned, where it is one expression as a whole."""
+    bindings = file.flow.lookup(expr.value, expr) if isinstance(expr, cst.Name) else []
+    values = [binding.value for binding in bindings if binding.kind == "assign" and not binding.path]
+    return values[0] if len(bindings) == len(values) == 1 and values[0] is not None else expr

@@ -1,0 +1,160 @@
+"""What a function returns that is another thing for its caller if the function is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
+from tflint_gpu.model.python.value_flow.origins import Key, Origin, Part
+from tflint_gpu.model.tensorflow.api.tapes import WEIGHT_ATTRIBUTES
+from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.tracing.traces import Trace
+from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.tensorflow.types.tensors import Carry
+
+_OBJECTS = frozenset(["model", "layer", "optimizer", "metric", "loss", "dataset", "strategy", "module"])
+_PYTHON_ONLY = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.GeneratorExp, cst.Set, cst.SetComp)
+_TOLD = frozenset("name path trainable built stateful __name__".split())
+_ITERATORS = ("zip", "enumerate", "map", "filter", "set", "frozenset", "object")
+_STRUCTURES = ("NamedTuple", "ExtensionType", "BatchableExtensionType")
+_PROBABILITY = "tensorflow_probability.layers."
+_TENSOR_LAYERS = ("Dense", "Conv", "Weighted", "Variational", "Autoregressive")
+_REFUSED = "which a traced function cannot return"
+
+Path = tuple[Key, ...]
+"""Where a part lies in a result: `(1, "n")` in `loss, {"n": 3}`."""
+
+
+class ReturnedValues(Analysis):
+    """Analysis of results that are no tensors."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.outputs = ModelOutputs(self.inference)
+
+    def of(self, trace: Trace, sites: Iterable[tuple[File, cst.Call]]) -> Iterator[Blocker]:
+        """What a function cannot return if it is traced, or what its callers use and would get as a tensor.
+
+        Arguments:
+            sites: the calls of the function.
+        """
+        sites = tuple(sites)
+        for value in trace.file.returned(trace.function.node):
+            for part in self.inference.parts(trace.file, value, trace.context):
+                text = self._changed(trace, part)
+                is_used = not sites or any(_is_used(file, call, part.path) for file, call in sites)
+                if text is not None and (is_used or text == _REFUSED):
+                    yield Blocker(part.file, part.expr, f"it returns `{part.file.code(part.expr)}`, {text}")
+
+    def of_call(self, file: File, call: cst.Call, model: Origin) -> bool:
+        """Whether a call of a model gives its caller a distribution, which a traced function hands on as a tensor."""
+        return self._gives_distribution(model) and _is_used(file, call, ())
+
+    def _changed(self, trace: Trace, part: Part) -> str | None:
+        """What becomes of a value; None of a tensor and what is not known."""
+        origins = [o for o in self.inference.of(part.file, part.expr, part.context) if not o.is_none]
+        if any(map(self._is_python_only, origins)):
+            return _REFUSED
+        if any(map(self._is_variable, origins)):
+            return "a variable, which its caller would get as a tensor"
+        if any(origin.call is not None and self._is_distribution(origin) for origin in origins):
+            return "a distribution, which its caller would get as a tensor"
+        if any(map(_is_told, origins)) or (
+            origins and trace.tensors.of(part.file, part.expr, part.context) is Carry.HOST
+        ):
+            return "which is no tensor, and its caller would get it as one"
+        return None
+
+    def _is_python_only(self, origin: Origin) -> bool:
+        node, path = origin.node, origin.access_path
+        if path:
+            return path[-1].kind == "attribute" and path[-1].key == "dtype"
+        if isinstance(node, _PYTHON_ONLY) or self.kinds.of(origin) in _OBJECTS:
+            return True
+        cls = self.inference.instance_class(origin)
+        if cls is not None:
+            bases = self.inference.definitions.external_bases(cls)
+            return not any(base.rpartition(".")[2] in _STRUCTURES for base in bases)
+        return origin.call is not None and any(origin.file.names.is_builtin(origin.call.func, n) for n in _ITERATORS)
+
+    def _is_variable(self, origin: Origin) -> bool:
+        path = origin.access_path
+        if any(part.kind == "attribute" and part.key in WEIGHT_ATTRIBUTES for part in path):
+            return all(part.kind != "attribute" or part.key in WEIGHT_ATTRIBUTES for part in path)
+        return self.kinds.of(origin) == "variable"
+
+    def _is_distribution(self, origin: Origin) -> bool:
+        """Whether a value is what a layer or model of TensorFlow Probability gives: a distribution that is a tensor."""
+        assert origin.call is not None
+        models = self.inference.of(origin.file, origin.call.func, origin.context)
+        return bool(origin.call.args) and any(map(self._gives_distribution, models))
+
+    def _gives_distribution(self, model: Origin) -> bool:
+        layers = [model]
+        if self.kinds.of(model) == "model" and model.call is not None:
+            layers = self.outputs.layers(model)
+        own = [name for layer in layers if (name := layer.made_by or "").startswith(_PROBABILITY)]
+        return any(not name.removeprefix(_PROBABILITY).startswith(_TENSOR_LAYERS) for name in own)
+
+
+def _is_told(origin: Origin) -> bool:
+    """Whether a value is what an object says of itself in Python's values: `model.name`."""
+    path = origin.access_path
+    return bool(path) and path[-1].kind == "attribute" and path[-1].key in _TOLD
+
+
+def _is_used(file: File, call: cst.Call, path: Path) -> bool:
+    """Whether a caller reads a part of a result."""
+    parent = file.tree.parents.get(call)
+    if isinstance(parent, cst.Expr):
+        return False
+    if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+        return _is_target_used(file, parent.targets[0].target, path)
+    return _takes(file, call, path)
+
+
+def _is_target_used(file: File, target: Expression, path: Path) -> bool:
+    if isinstance(target, cst.Tuple | cst.List) and path and isinstance(path[0], int):
+        if path[0] >= len(target.elements) or any(isinstance(e, cst.StarredElement) for e in target.elements):
+            return True
+        return _is_target_used(file, target.elements[path[0]].value, path[1:])
+    if not isinstance(target, cst.Name):
+        return True
+    function = file.tree.function(target)
+    uses = (use for use in file.tree.uses.get(target.value, ()) if not _is_set(file, use))
+    return any(_takes(file, use, path) for use in uses if function is None or file.tree.within(use, function))
+
+
+def _is_set(file: File, name: Node) -> bool:
+    """Whether a name stands where it gets a value, alone or among others."""
+    node: Node = name
+    while isinstance(parent := file.tree.parents.get(node), cst.Element | cst.Tuple | cst.List):
+        node = parent
+    return isinstance(parent, cst.AssignTarget) or (isinstance(parent, cst.For | cst.CompFor) and parent.target is node)
+
+
+def _takes(file: File, value: Node, path: Path) -> bool:
+    """Whether a use of a result reads one of its parts: `out[0]` does not read the second."""
+    parent = file.tree.parents.get(value)
+    if isinstance(parent, cst.Assign) and len(parent.targets) == 1 and parent.value is value:
+        return _is_target_used(file, parent.targets[0].target, path)
+    if not path or not isinstance(parent, cst.Subscript) or parent.value is not value:
+        return True
+    index = parent.slice[0].slice
+    if not isinstance(index, cst.Index):
+        return True
+    if isinstance(index.value, cst.Integer):
+        key: Key = index.value.evaluated_value
+    elif isinstance(index.value, cst.SimpleString):
+        key = text_of(index.value)
+    else:
+        return True
+    if path[0] is not None and key != path[0]:
+        return False
+    return not path[1:] or _takes(file, parent, path[1:])
