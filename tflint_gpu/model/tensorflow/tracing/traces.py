@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 import libcst as cst
 
@@ -210,8 +210,7 @@ class TracedFunctions(Analysis):
         return frozenset(functions)
 
     def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
-        single = {p for p in function.parameters if p in seeds and self._is_one(function, p)}
-        tensors = Tensors(self.inference, self.kinds, function, seeds, single)
+        tensors = Tensors(self.inference, self.kinds, function, seeds, partial(self._is_one, function.file))
         return Trace(function, tensors.context, tensors, entry)
 
     def _entries(self) -> Iterator[Trace]:
@@ -312,13 +311,13 @@ class TracedFunctions(Analysis):
         """Whether some call passes a tensor or an array, which becomes one, and none passes a Python value."""
         return self.handed.joined(parameter_origins(self.inference, function.file, parameter, None)) is Carry.TENSOR
 
-    def _is_one(self, function: Function, parameter: cst.Param) -> bool:
+    def _is_one(self, file: File, parameter: cst.Param) -> bool:
         """Whether a parameter is one tensor, and no container: by what calls pass, or by how it is used."""
-        origins = [o for o in parameter_origins(self.inference, function.file, parameter, None) if not o.is_none]
+        origins = [o for o in parameter_origins(self.inference, file, parameter, None) if not o.is_none]
         if origins and all(self.handed.form_at(origin) == "one" for origin in origins):
             return True
-        parents, uses = function.file.tree.parents, function.file.tree.uses.get(parameter.name.value, ())
-        return any(_asks_one(parents[use], use) for use in uses if function.file.tree.within(use, function.node.body))
+        function, uses = file.tree.parents[file.tree.parents[parameter]], file.tree.uses.get(parameter.name.value, ())
+        return any(_asks_one(file.tree.parents[use], use) for use in uses if file.tree.within(use, function))
 
     @cached_property
     def handed(self) -> Tensors:

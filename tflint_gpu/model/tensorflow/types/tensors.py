@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 import libcst as cst
@@ -70,7 +70,7 @@ class Tensors:
     Arguments:
         function: the function that is traced; None for code that is not, in which only symbolic Keras tensors count.
         seeds: what its parameters hold; parameters not named are unknown.
-        single: the parameters that are one tensor each, and no container.
+        single: whether a parameter that holds a tensor is one, and no container.
         yields: for code that runs eagerly, whether a value is what a dataset yields. Arrays of NumPy count as tensors
             there: a traced function gets them as such.
     """
@@ -81,7 +81,7 @@ class Tensors:
         kinds: Kinds,
         function: Function | None,
         seeds: Mapping[Node, Carry],
-        single: Set[Node] = frozenset(),
+        single: Callable[[cst.Param], bool] | None = None,
         yields: Callable[[Origin], bool] | None = None,
     ) -> None:
         self.inference = inference
@@ -132,7 +132,7 @@ class Tensors:
                 return "several"
             return whole and "unknown"
         if isinstance(node, cst.Param):
-            return "one" if node in self.single else "several"
+            return "one" if node in self.seeds and self.single is not None and self.single(node) else "several"
         if isinstance(node, cst.Call):
             return self._form_of_call(file, node, context)
         if isinstance(node, _DISPLAYS):
