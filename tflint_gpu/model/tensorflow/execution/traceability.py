@@ -174,6 +174,9 @@ class Traceability(Analysis):
                 for part in self.inference.parts(file, value):
                     is_tensor = parameter in seeds and part.expr is value
                     yield from self._argument(function, parameter, call, part, is_tensor=is_tensor)
+                if self.python.is_new(file, value):
+                    text = f"`{file.code(value)}` is another Python value in each call: each would be traced"
+                    yield Blocker(file, value, text)
 
     def _argument(
         self, function: Function, parameter: cst.Param, call: cst.Call, part: Part, *, is_tensor: bool
@@ -183,9 +186,6 @@ class Traceability(Analysis):
         number = self.numbers.of(file, value)
         if number is not None and number.changed_by:
             text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
-            yield Blocker(file, value, text)
-        elif self.python.is_new(file, value):
-            text = f"`{file.code(value)}` is another Python value in each call: each would be traced"
             yield Blocker(file, value, text)
         elif self._keeps_dtype(function, parameter, file, value):
             yield Blocker(file, value)
