@@ -51,7 +51,7 @@ def over(use: str = "history.append(float(out))", call: str = "fit_one(p, h)") -
 
 def again(call: str, before: str = "") -> str:
     """A loop that does not take its values from a dataset."""
-    return f"{before}for turn in range(12):\n    out = {call}\n    history.append(float(out))\n" + END
+    return f"{before}for turn in range(150):\n    out = {call}\n    history.append(float(out))\n" + END
 
 
 LEFT_TO_PYTHON = {
