@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import HostEffects, changed_in, dotted_name, loops_around, reads_any
+from tflint_gpu.model import changed_in, dotted_name, loops_around, reads_any
 from tflint_gpu.rule import Fix, moved_statements
 
-from .lifted_functions import lifted
+from .lifted_functions import kept_by, lifted
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, LoopNode, Model, Node, ShortLived
@@ -37,10 +37,9 @@ def _hoisted(model: Model, made: ShortLived, statement: Node | None, name: str) 
         return None
     own = [made.loop, *loops_around(file, made.loop)]
     changed = {changed for loop in own for changed in _changed(file, loop)} - {name}
-    traced = tree.parents[made.node] if isinstance(made.node, cst.Decorator) else None
-    if isinstance(traced, cst.FunctionDef):
-        if _reads_changing_attributes(model, file, traced):
-            return None
+    if next(kept_by(model, made), None) is not None:
+        return None
+    if isinstance(tree.parents[made.node], cst.FunctionDef):
         changed -= {"self"}
     if len(tree.scope(statement).bindings.get(name, ())) != 1 or reads_any(file, statement, changed):
         return None
@@ -48,11 +47,6 @@ def _hoisted(model: Model, made: ShortLived, statement: Node | None, name: str) 
         return None
     edits = moved_statements(file, [statement], own[-1], apart=isinstance(statement, cst.FunctionDef))
     return Fix(f"Make `{name}` once, before the loop", "unsafe", edits) if edits else None
-
-
-def _reads_changing_attributes(model: Model, file: File, traced: cst.FunctionDef) -> bool:
-    function = model.inference.definitions.function(file, traced)
-    return any(isinstance(b.node, cst.Attribute) for b in model.once(HostEffects).frozen(function))
 
 
 def _factory(made: ShortLived) -> tuple[Node, str] | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.model import (
-    HostEffects,
+    KeptValues,
     Kinds,
     Pipelines,
     RunSite,
-    Runtime,
+    argument,
     free,
     head,
     runs_once,
@@ -22,10 +23,9 @@ from tflint_gpu.model import (
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import File, Model, ShortLived
+    from tflint_gpu.model import Blocker, File, Model, ShortLived
 
 _HANDED = ("model", "optimizer", "layer", "metric", "loss")
-_THAWING = (b".trainable =", b".trainable=")
 
 
 def lifted(model: Model, made: ShortLived) -> Fix | None:
@@ -42,12 +42,9 @@ def lifted(model: Model, made: ShortLived) -> Fix | None:
     if len(inner.decorators) > 1 or around.decorators or tree.function(around) is not None:
         return None
     calls = _calls(file, inner)
-    if calls is None or model.once(Runtime).mentions(_THAWING):
+    if calls is None or next(kept_by(model, made), None) is not None:
         return None
     if not all(_is_data(model, file, arg.value) for call in calls for arg in call.args):
-        return None
-    definitions = model.inference.definitions
-    if any(True for _ in model.once(HostEffects).frozen(definitions.function(file, inner))):
         return None
     names = _local_names(file, inner, around)
     owner = around.params.params[0].name.value if tree.class_of(around) is not None and around.params.params else ""
@@ -75,6 +72,22 @@ def lifted(model: Model, made: ShortLived) -> Fix | None:
             edits.append(Edit(call.args[0], f"{given}, ", "before") if call.args else Edit(call, f"{name}({given})"))
     where = "as a method" if owner else "outside of the function"
     return Fix(f"Define `{name}` once, {where}", "unsafe", tuple(edits), defines=name)
+
+
+def kept_by(model: Model, made: ShortLived) -> Iterator[Blocker]:
+    """What a function that is made once would keep as it is at its first call, and each new one sees."""
+    file, node = made.file, made.node
+    parent = file.tree.parents[node]
+    if isinstance(parent, cst.FunctionDef):
+        functions = [model.inference.definitions.function(file, parent)]
+    else:
+        given = argument(node, 0, "func") if isinstance(node, cst.Call) else None
+        callables = model.inference.callables(file, given) if given is not None else ()
+        functions = [callee.function for callee in callables]
+    if functions:
+        yield from model.once(KeptValues).of(
+            functions, [(made.loop_file, made.path[0].node if made.path else made.node)]
+        )
 
 
 def _calls(file: File, inner: cst.FunctionDef) -> list[cst.Call] | None:

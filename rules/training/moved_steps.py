@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, ArrayArguments, Kinds, NotMovable, loops_around, outline, outline_of_function
+from tflint_gpu.model import (
+    UPDATES,
+    ArrayArguments,
+    KeptValues,
+    Kinds,
+    NotMovable,
+    loops_around,
+    outline,
+    outline_of_function,
+)
 from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tflint_gpu.model import EagerStep, File, Function, LoopNode, Model, Node, Outline
+    from tflint_gpu.model import EagerStep, File, Function, FunctionNode, LoopNode, Model, Node, Outline
 
 
 _RUNS = frozenset(["run"])
@@ -51,7 +60,7 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
     if step.file is not file:
         return None
     in_loop = step.loop_file is file and file.tree.within(step.tape, loop) and function is file.tree.function(loop)
-    if in_loop and step.host_reads:
+    if (in_loop and step.host_reads) or _keeps_state(model, step, function):
         return None
     try:
         if in_loop:
@@ -81,6 +90,14 @@ def are_traceable(model: Model, functions: Sequence[Function]) -> bool:
     return all(model.once(Traceability).effect_of(function) is None for function in functions) and (
         model.once(Traceability).blocker(functions[0]) is None
     )
+
+
+def _keeps_state(model: Model, step: EagerStep, function: FunctionNode | None) -> bool:
+    """Whether a step reads what importing programs change, or what is not there at its first run."""
+    file, kept = step.file, model.once(KeptValues)
+    own = [model.inference.definitions.function(file, function)] if function is not None else []
+    early = kept.read_too_early(file, function or step.loop)
+    return next(early, None) is not None or (bool(own) and next(kept.by_importers(own), None) is not None)
 
 
 def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:

@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
+    from tflint_gpu.model.tensorflow.effects.kept_values import KeptValues
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
@@ -250,6 +251,7 @@ _NAMES = {
     "tensorflow.effects.host_effects": "HostEffects",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
+    "tensorflow.effects.kept_values": "KeptValues",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",

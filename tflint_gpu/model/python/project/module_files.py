@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,7 +16,8 @@ OUTSIDE = frozenset(sys.stdlib_module_names) | frozenset(
         "transformers h5py gin"
     ).split()
 )
-
+_MOST_FILES = 2_000  # their bytes are read in about a second, and only where a fix is made
+_NOT_OWN = frozenset("site-packages node_modules build dist venv env".split())
 
 Located: TypeAlias = tuple[Path, str]
 """The file that the longest prefix of a dotted name means, and the rest of the name."""
@@ -37,6 +40,7 @@ class ModuleFiles:
         self._folders: dict[str, bool] = {}
         self._asked: dict[str, set[str]] = {}
         self._new: dict[str, set[str]] = {}
+        self._below: list[str] | None = None
 
     def locate(self, path: Path, dotted: str) -> Located | None:
         """The file that the longest prefix of `dotted` means to a file at `path`, and the rest of the name."""
@@ -58,6 +62,18 @@ class ModuleFiles:
         return all(os.path.isfile(path) is known for path, known in files) and all(
             os.path.isdir(path) is known for path, known in folders
         )
+
+    def importable_by(self, asker: Path) -> Iterator[Path]:
+        """The Python files below the root, the asking one left out; none where there are too many to look at."""
+        if self._below is None:
+            self._below = list(islice(_python_files(self._root), _MOST_FILES + 1))
+        for name in self._below if len(self._below) <= _MOST_FILES else ():
+            if name != str(asker):
+                yield self._path(name)
+
+    def note_asked(self, asker: Path, asked: Path) -> None:
+        """Note that what is said of a file rests on another one that does not lie behind an import of it."""
+        self._note(str(asker), frozenset([str(asked)]))
 
     def newly_asked(self) -> dict[str, set[str]]:
         """By the asking file, the paths that it asked for since the last time, whether a file was there or not."""
@@ -144,3 +160,14 @@ class ModuleFiles:
         if path not in self._paths:
             self._paths[path] = Path(path)
         return self._paths[path]
+
+
+def _python_files(root: str) -> Iterator[str]:
+    """The Python files below a folder; not those of environments, of hidden folders and of what is built."""
+    for folder, inner, names in os.walk(root):
+        inner[:] = sorted(
+            name
+            for name in inner
+            if not name.startswith((".", "__")) and name not in _NOT_OWN and "pyvenv.cfg" not in names
+        )
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".py"))

@@ -248,6 +248,15 @@ class Project:
         """The files of the project that a file's imports reach, itself left out, nearest first."""
         return self._imports.reached(source)
 
+    def importing(self, file: File, pattern: re.Pattern[bytes]) -> Iterator[File]:
+        """The files that import a file, directly or through others, and match a pattern, by their bytes."""
+        own = file.source.path
+        for path in self._places.importable_by(own):
+            other = self.file_at(path) if self.matches(path, pattern) else None
+            if other is not None and own in self.reached(other.source):
+                self._places.note_asked(own, path)
+                yield other
+
     def closure(self, source: SourceFile) -> frozenset[Path]:
         """The files of the project that a file's imports reach, itself with them where one of those imports it."""
         return self._imports.closure(source)

@@ -29,9 +29,14 @@ def find(resolver: Resolver, function: Function) -> Iterator[Site]:
     yield from sites or _from_containers(resolver, function)
 
 
+def is_special(name: str) -> bool:
+    """Whether Python itself calls methods of this name: `__call__`, not a private `__step`."""
+    return name.startswith("__") and name.endswith("__")
+
+
 def _from_containers(resolver: Resolver, function: Function) -> Iterator[Site]:
     """The calls of an item, or of what an item is bound to, in the files that put the function into a display."""
-    if function.name.startswith("__"):
+    if is_special(function.name):
         return
     for file in resolver.seen.users(function.file, function.name):
         for call in file.calls_of_items if function.name in file.names_in_displays else ():
@@ -44,7 +49,7 @@ def _by_name(resolver: Resolver, function: Function) -> Iterator[Site]:
     if name == "__init__" and function.owner is not None:
         yield from _of_constructor(resolver, function, function.owner)
         return
-    if name.startswith("__"):
+    if is_special(name):
         return
     for file in resolver.seen.users(function.file, name):
         for call in file.calls_ending_with(name):

@@ -9,17 +9,16 @@ import libcst as cst
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.containers import COMPUTING
-from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.effects.python_on_tensors import PythonOnTensors
+from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
 from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -57,7 +56,6 @@ _METHODS = frozenset(
     ).split()
 )
 _OF_STRATEGIES = frozenset(["run", "reduce", "gather"])
-_PREPARING = frozenset(["__init__", "build", "__new__"])
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _UNTRACEABLE = (cst.Try, cst.Yield, cst.Await, cst.Del, cst.Raise, cst.ClassDef)
 
@@ -70,7 +68,7 @@ class HostEffects(Analysis):
         self.kinds = model.once(Kinds)
         self.python = model.once(PythonOnTensors)
         self.converts_layers = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
-        self._written: dict[File, frozenset[str]] = {}
+        self.reached = model.once(ReachedFunctions)
 
     def of(self, function: Function, execution: TracedFunctions) -> Iterator[Blocker]:
         """What a function does, or may do, other than compute with tensors."""
@@ -79,7 +77,7 @@ class HostEffects(Analysis):
             trace = execution.of(reached)
             yield from self._in_function(reached, trace, is_first=reached is function)
             yield from self.python.in_function(trace, converts=converts)
-            for called in self._called(reached):
+            for called in self.reached.called(reached):
                 if called.node not in seen:
                     seen.add(called.node)
                     queue.append((called, converts and (self.converts_layers or not self._is_layer(called))))
@@ -91,30 +89,6 @@ class HostEffects(Analysis):
     def _is_layer(self, function: Function) -> bool:
         """Whether a function is the `call` of a layer or model."""
         return function.name == "call" and function.owner is not None and bool(self.kinds.of_class(function.owner))
-
-    def frozen(self, function: Function) -> Iterator[Blocker]:
-        """The names and attributes that a function, and all that it calls, reads and that may get another value."""
-        queue, seen = [function], {function.node}
-        for reached in queue[: EFFECT_FUNCTIONS.limit]:
-            for node in walk(reached.node.body):
-                if isinstance(node, cst.Name):
-                    yield from self._of_name(reached, node)
-                elif isinstance(node, cst.Attribute):
-                    yield from self._of_attribute(reached, node)
-            called = [other for other in self._called(reached) if other.node not in seen]
-            seen.update(other.node for other in called)
-            queue.extend(called)
-
-    def _called(self, function: Function) -> Iterator[Function]:
-        """The functions of the project that it calls, those of its models and layers too."""
-        for call in _calls(function):
-            for callee in self.inference.callees(function.file, call):
-                yield callee.function
-            for origin in self.inference.of(function.file, call.func):
-                cls = self.inference.instance_class(origin)
-                method = self.inference.definitions.method(cls, "call") if cls is not None else None
-                if method is not None:
-                    yield method
 
     def _in_function(self, function: Function, trace: Trace, *, is_first: bool) -> Iterator[Blocker]:
         file = function.file
@@ -131,10 +105,6 @@ class HostEffects(Analysis):
                     yield Blocker(file, node.test)
             elif isinstance(node, cst.With):
                 yield from (Blocker(file, i) for i in node.items if not self._is_of_tensorflow(file, i.item))
-            elif isinstance(node, cst.Name):
-                yield from self._of_name(function, node)
-            elif isinstance(node, cst.Attribute):
-                yield from self._of_attribute(function, node)
             elif is_first and isinstance(node, _UNTRACEABLE):
                 yield Blocker(file, node)
 
@@ -253,52 +223,11 @@ class HostEffects(Analysis):
                 text = f"it changes `{file.code(target.value)}`, which would happen only while it is traced"
                 yield Blocker(file, target, text)
 
-    def _of_name(self, function: Function, name: cst.Name) -> Iterator[Blocker]:
-        """A name of an outer function or of the module whose value is not always the same."""
-        file = function.file
-        parent = file.tree.parents.get(name)
-        if name not in file.tree.order or (isinstance(parent, cst.Arg) and parent.keyword is name):
-            return
-        outer = [b for b in file.flow.lookup(name.value, name) if not _is_in(file, b.node, function)]
-        if not outer or all(b.kind in ("import", "function", "class") for b in outer):
-            return
-        scope = file.tree.scope(outer[0].node)
-        bound = scope.bindings.get(name.value, outer)
-        repeated = len({b.node for b in bound}) > 1 or any(_is_repeated(file, b) for b in bound)
-        if repeated or name.value in file.changed:
-            yield Blocker(
-                file, name, f"`{name.value}` changes, and the graph would keep the value that it has at first"
-            )
-
-    def _of_attribute(self, function: Function, node: cst.Attribute) -> Iterator[Blocker]:
-        """`self.epsilon` that other methods set."""
-        file = function.file
-        if node.attr.value in self._written_in(file) and file.name(node) is None:
-            text = f"`{file.code(node)}` changes, and the graph would keep the value that it has at first"
-            yield Blocker(file, node, text)
-
-    def _written_in(self, file: File) -> frozenset[str]:
-        """The attributes that a file sets outside of constructors, and containers that it changes."""
-        if file not in self._written:
-            names = {name.rpartition(".")[2] for name in file.changed if "." in name}
-            for assignment in file.tree.attribute_assignments:
-                function = file.tree.function(assignment.statement)
-                if not isinstance(function, cst.FunctionDef) or function.name.value not in _PREPARING:
-                    names.add(assignment.target.attr.value)
-            augmented = (node.target for node in file.tree.nodes(cst.AugAssign))
-            names.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
-            self._written[file] = frozenset(names)
-        return self._written[file]
-
 
 def _is_constant(origin: Origin) -> bool:
     node = origin.node
     is_named = isinstance(node, cst.Name) and node.value in ("True", "False", "None")
     return not origin.access_path and (is_named or isinstance(node, _LITERALS))
-
-
-def _calls(function: Function) -> Iterator[cst.Call]:
-    return (node for node in walk(function.node.body) if isinstance(node, cst.Call))
 
 
 def _is_of_host(name: str) -> bool:
@@ -324,10 +253,3 @@ def _is_in(file: File, node: Node, function: Function) -> bool:
 def _is_target(file: File, node: cst.Attribute) -> bool:
     """Whether it is what is set, and not the way to it."""
     return not isinstance(file.tree.parents.get(node), cst.Attribute | cst.Subscript | cst.Index | cst.Call)
-
-
-def _is_repeated(file: File, binding: Binding) -> bool:
-    """Whether a loop binds it again and again, or another function does."""
-    if binding.remote or binding.kind in ("for", "augment", "delete"):
-        return True
-    return any(loops_around(file, binding.node))

@@ -13,6 +13,7 @@ from tflint_gpu.model.python.execution.callers import RunSite, loops_around, run
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.call_sites import is_special
 from tflint_gpu.model.python.value_flow.origins import Origin, Part
 from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
@@ -21,6 +22,7 @@ from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
 from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
+from tflint_gpu.model.tensorflow.effects.kept_values import KeptValues
 from tflint_gpu.model.tensorflow.effects.returned_values import ReturnedValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.effects.static_shapes import StaticShapes
@@ -35,6 +37,7 @@ from tflint_gpu.model.tensorflow.types.tensors import Carry
 
 _RELAXED_SINCE = (2, 9)
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
+_BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
 _EFFECTS: dict[EffectKind, str] = {
     "print": "`print` in it would run only while it is traced",
@@ -63,6 +66,7 @@ class Traceability(Analysis):
         self.effects = model.once(HostEffects)
         self.execution = model.once(TracedFunctions)
         self.returned = model.once(ReturnedValues)
+        self.kept = model.once(KeptValues)
         self.arrays = model.once(ArrayArguments)
         self.shapes = model.once(ShapeChanges)
         self.python = model.once(PythonArguments)
@@ -123,13 +127,14 @@ class Traceability(Analysis):
         yield from self.effects.of(function, execution)
         called = self.inference.call_sites(function) if sites is None else sites
         yield from self.returned.of(execution.of(function), called)
+        yield from self.kept.of([function], sites or ())
 
     def _may_be_decorated(self, function: Function) -> bool:
         """Whether it is a plain function or method that is made once, and not one that Keras or Python calls."""
         node, file = function.node, function.file
         if file is not self.file or not isinstance(node, cst.FunctionDef) or node.decorators or node.asynchronous:
             return False
-        if node.name.value == "call" or node.name.value.startswith("__"):
+        if node.name.value == "call" or is_special(node.name.value):
             return False
         if function.owner is not None:
             return not function.owner.node.decorators and file.tree.function(function.owner.node) is None
@@ -167,6 +172,7 @@ class Traceability(Analysis):
         sites = self.inference.call_sites(function)
         if not sites or len(sites) > TRACED_ARGUMENT_SITES.limit:
             yield Blocker(function.file, function.node)
+        yield from self._shared_by_several(function, sites)
         for file, call in self.inference.first(TRACED_ARGUMENT_SITES, sites):
             if any(arg.star for arg in call.args):
                 yield Blocker(file, call)
@@ -200,6 +206,41 @@ class Traceability(Analysis):
         """Whether a traced function gets a value as a tensor."""
         is_tensor = self.execution.handed.of(part.file, part.expr, part.context) is Carry.TENSOR
         return is_tensor or self.arrays.is_array(part.file, part.expr, part.context)
+
+    def _shared_by_several(self, function: Function, sites: Sites) -> Iterator[Blocker]:
+        """The parameters that get several models or optimizers, which create variables when they are first used."""
+        unbuilt: dict[cst.Param, set[Node]] = {}
+        for file, call in sites:
+            for parameter, value in self.inference.definitions.passed(file, call, function):
+                made = {origin.node for origin in self.inference.of(file, value) if self.creates_variables(origin)}
+                unbuilt.setdefault(parameter, set()).update(made)
+                if len(unbuilt[parameter]) > 1:
+                    name = parameter.name.value
+                    text = (
+                        f"it gets several objects as `{name}`, and a `tf.function` creates variables for the first only"
+                    )
+                    yield Blocker(file, value, text)
+
+    def creates_variables(self, origin: Origin) -> bool:
+        """Whether a value may get its variables when it is first used: an optimizer, or a model that is not built."""
+        if self._is_built(origin):
+            return False
+        if self.inference.instance_class(origin) is not None:
+            return True
+        call, made_by = origin.call, (origin.made_by or "").rpartition(".")[2]
+        if call is None or made_by != "Sequential":
+            return call is not None and self.kinds.of(origin) in ("optimizer", "layer")
+        return not any(text in origin.file.code(call) for text in _BUILT)
+
+    def _is_built(self, origin: Origin) -> bool:
+        """Whether a program calls `build` of a value."""
+        return any(
+            built.node is origin.node
+            for file in dict.fromkeys((self.file, origin.file))
+            for call in file.method_calls("build")
+            if isinstance(call.func, cst.Attribute)
+            for built in self.inference.of(file, call.func.value)
+        )
 
     def _keeps_dtype(self, function: Function, parameter: cst.Param, file: File, value: Expression) -> bool:
         """Whether an argument may be an array that meets tensors with its own dtype in the function."""

@@ -20,8 +20,6 @@ from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 
-_BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
-
 
 class TracedCalls(Analysis):
     """Analysis of single calls of a file."""
@@ -39,7 +37,7 @@ class TracedCalls(Analysis):
         if not call.args or any(self.arguments.is_new(file, arg.value) for arg in call.args):
             return None
         origins = self.inference.of(file, called)
-        unbuilt = {origin.node: origin for origin in origins if self._is_unbuilt(origin)}
+        unbuilt = {origin.node: origin for origin in origins if self.traceability.creates_variables(origin)}
         if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
         options, sites = self.options(file, call), [(file, call)]
@@ -68,14 +66,6 @@ class TracedCalls(Analysis):
         for call in file.tree.calls:
             if isinstance(call.func, cst.Name) and call.func.value == name and call.args:
                 origins = self.inference.of(file, call.args[0].value)
-                if not {origin.node for origin in origins if self._is_unbuilt(origin)} <= unbuilt:
+                if not {origin.node for origin in origins if self.traceability.creates_variables(origin)} <= unbuilt:
                     return False
         return True
-
-    def _is_unbuilt(self, origin: Origin) -> bool:
-        """Whether a model may get its variables when it is called for the first time."""
-        call = origin.call
-        if self.inference.instance_class(origin) is not None:
-            return True
-        is_sequential = (origin.made_by or "").rpartition(".")[2] == "Sequential"
-        return is_sequential and call is not None and not any(text in origin.file.code(call) for text in _BUILT)

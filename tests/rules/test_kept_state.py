@@ -1,0 +1,545 @@
+"""State that a trace keeps: no fix puts code under `tf.function` that reads what the program changes between two calls."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from checks import NEWEST, findings, fixed
+from fixed_programs import assert_same, results
+
+from tflint_gpu.targets import Target
+
+KERAS_2 = Target(tensorflow=(2, 15), keras=2, source="an older one")
+TRACING = ("TFG202", "TFG203", "TFG207", "TFG214")
+
+DATA = """\
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(5)
+rows = np.random.default_rng(1).normal(size=(16, 3)).astype("float32")
+pairs = tf.data.Dataset.from_tensor_slices((rows, rows[:, :1])).batch(4)
+"""
+PARTS = (
+    DATA
+    + """
+body = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(2)])
+net = tf.keras.Sequential([body, tf.keras.layers.Dense(1)])
+sgd = tf.keras.optimizers.SGD(0.05)
+sgd.build(net.trainable_variables)
+"""
+)
+STEP = """
+def update(features, wanted):
+    with tf.GradientTape() as tape:
+        miss = tf.reduce_mean(tf.square(net(features, training=True) - wanted))
+    free = net.trainable_variables
+    sgd.apply_gradients(zip(tape.gradient(miss, free), free))
+    return miss
+"""
+EPOCHS = """
+for turn in range(30):
+    BEFORE
+    for features, wanted in pairs:
+        update(features, wanted)
+"""
+RESULT = "\nresult = [weight.numpy() for weight in net.weights]\n"
+SCALED = (
+    DATA
+    + """
+class Scaled(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.factor = 1.0
+        self.inner = tf.keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.inner(inputs) * self.factor
+
+
+net = Scaled()
+sgd = tf.keras.optimizers.SGD(0.05)
+"""
+)
+COACH = (
+    DATA
+    + """
+class Coach:
+    def __init__(self, rate=0.05):
+        self.body = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(2)])
+        self.net = tf.keras.Sequential([self.body, tf.keras.layers.Dense(1)])
+        self.rate = rate
+        MADE
+
+    METHOD
+
+    def update(self, features, wanted):
+        with tf.GradientTape() as tape:
+            miss = self.miss(features, wanted)
+        free = self.net.trainable_weights
+        for weight, slope in zip(free, tape.gradient(miss, free)):
+            weight.assign_sub(self.rate * slope)
+        return miss
+
+    def miss(self, features, wanted):
+        return tf.reduce_mean(tf.square(self.net(features, training=True) - wanted))
+
+    def run(self, turns):
+        for turn in range(turns):
+            BEFORE
+            for features, wanted in pairs:
+                self.update(features, wanted)
+"""
+)
+
+
+def coach(after: str, made: str = "pass", method: str = "", before: str = "pass") -> str:
+    """The program of a class that trains."""
+    return COACH.replace("MADE", made).replace("METHOD", method).replace("BEFORE", before) + after
+
+
+def epochs(before: str) -> str:
+    """The loop over epochs that does something before each."""
+    return EPOCHS.replace("BEFORE", before)
+
+
+FROZEN = PARTS + "body.trainable = False\n" + STEP
+THAW = "if turn == 15: body.trainable = True"
+FADING = """
+class Fading(tf.keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        self.model.factor = 1.0 / (epoch + 1)
+
+
+fading = Fading()
+fading.set_model(net)
+"""
+COUNTING = """
+import functools
+seen = []
+
+
+def counting(function):
+    @functools.wraps(function)
+    def counted(*given):
+        seen.append(function.__name__)
+        return function(*given)
+    return counted
+
+
+@counting
+def distance(one, other):
+    return tf.reduce_mean(tf.square(one - other))
+"""
+RATE_OF_STEP = """
+class Falling(tf.keras.optimizers.schedules.LearningRateSchedule):
+    def __init__(self):
+        self.now = 0.05
+
+    def __call__(self, step):
+        return self.now
+
+
+falling = Falling()
+sgd = tf.keras.optimizers.SGD(falling)
+"""
+DROPPING = DATA + (
+    """
+drop = tf.keras.layers.Dropout(0.5)
+net = tf.keras.Sequential([tf.keras.layers.Input((3,)), drop, tf.keras.layers.Dense(1)])
+sgd = tf.keras.optimizers.SGD(0.05)
+"""
+)
+LAYERED = DATA + (
+    """
+class Times(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.factor = 1.0
+
+    def call(self, inputs):
+        return inputs * self.factor
+
+
+times = Times()
+net = tf.keras.Sequential([tf.keras.layers.Input((3,)), times, tf.keras.layers.Dense(1)])
+sgd = tf.keras.optimizers.SGD(0.05)
+"""
+)
+INLINE = """
+for turn in range(30):
+    if turn == 15:
+        body.trainable = True
+    for features, wanted in pairs:
+        with tf.GradientTape() as tape:
+            miss = tf.reduce_mean(tf.square(net(features, training=True) - wanted))
+        free = net.trainable_variables
+        sgd.apply_gradients(zip(tape.gradient(miss, free), free))
+"""
+TWO = (
+    PARTS
+    + """
+def update(which, rule, features, wanted):
+    with tf.GradientTape() as tape:
+        miss = tf.reduce_mean(tf.square(which(features, training=True) - wanted))
+    free = which.trainable_variables
+    rule.apply_gradients(zip(tape.gradient(miss, free), free))
+    return miss
+
+
+other = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(1)])
+"""
+)
+SUBCLASS = """
+class Louder(Coach):
+    def __init__(self):
+        super().__init__()
+        self.misses = 0
+
+    def miss(self, features, wanted):
+        self.misses += 1
+        return super().miss(features, wanted)
+
+
+Louder().run(30)
+"""
+SWITCHED = """
+class Switched(Coach):
+    weight = 1.0
+
+    def miss(self, features, wanted):
+        return super().miss(features, wanted) * self.weight
+
+
+switched = Switched()
+switched.run(30)
+switched.weight = 0.5
+switched.run(30)
+"""
+TRACED_AGAIN = """
+for turn in range(30):
+    BEFORE
+
+    @tf.function
+    def update(features, wanted):
+        with tf.GradientTape() as tape:
+            miss = tf.reduce_mean(tf.square(net(features, training=True) - wanted))
+        free = net.trainable_variables
+        sgd.apply_gradients(zip(tape.gradient(miss, free), free))
+        return miss
+
+    for features, wanted in pairs:
+        update(features, wanted)
+"""
+INFERENCE = """
+found = []
+for turn in range(30):
+    BEFORE
+    for features, wanted in pairs:
+        found.append(net(features, training=False))
+"""
+WITHHELD = {
+    "thawed in the loop over epochs": (FROZEN + epochs(THAW), "trainable"),
+    "thawed between two loops": (FROZEN + epochs("pass") + "body.trainable = True\n" + epochs("pass"), "trainable"),
+    "thawed by setattr in a function": (
+        FROZEN + "\ndef thaw(part):\n    setattr(part, 'trainable', True)\n" + epochs("if turn == 15: thaw(body)"),
+        "trainable",
+    ),
+    "layers thawed one by one": (
+        FROZEN + epochs("for layer in body.layers[: turn // 10]: layer.trainable = True"),
+        "trainable",
+    ),
+    "frozen later": (PARTS + STEP + epochs("if turn == 15: body.trainable = False"), "trainable"),
+    "thawed by a method": (
+        coach(
+            "Coach().run(30)\n",
+            "self.body.trainable = False",
+            "def thaw(self):\n        self.body.trainable = True\n",
+            "if turn == 15: self.thaw()",
+        ),
+        "trainable",
+    ),
+    "thawed by who has the object": (
+        coach("c = Coach()\nc.run(15)\nc.body.trainable = True\nc.run(15)\n", "self.body.trainable = False"),
+        "trainable",
+    ),
+    "an attribute of the model that a callback sets": (
+        SCALED + FADING + STEP + epochs("fading.on_epoch_begin(turn)"),
+        "self.factor",
+    ),
+    "an attribute that is set by setattr": (SCALED + STEP + epochs("setattr(net, 'factor', 1 / (turn + 1))"), "factor"),
+    "an attribute of a layer in a Sequential": (LAYERED + STEP + epochs("times.factor = 1 / (turn + 1)"), "factor"),
+    "an attribute of Keras's own layer": (DROPPING + STEP + epochs("drop.rate = 0.5 / (turn + 1)"), "drop.rate"),
+    "a rate that is multiplied": (coach("Coach().run(30)\n", before="self.rate *= 0.9"), "self.rate"),
+    "a rate that is set between two runs": (coach("c = Coach()\nc.run(9)\nc.rate = 0.01\nc.run(9)\n"), "self.rate"),
+    "a rate that a function returns": (
+        PARTS
+        + "now = {'rate': 0.05}\nsgd = tf.keras.optimizers.SGD(lambda: now['rate'])\n"
+        + STEP
+        + epochs("now['rate'] *= 0.9"),
+        "now",
+    ),
+    "a schedule with state": (PARTS + RATE_OF_STEP + STEP + epochs("falling.now *= 0.9"), "self.now"),
+    "a list that grows": (
+        PARTS
+        + "extra = []\n"
+        + STEP.replace("    free =", "        for e in extra:\n            miss += e\n    free =")
+        + epochs("extra.append(0.1)"),
+        "extra",
+    ),
+    "a list that grows by another name": (
+        PARTS
+        + "extra = []\n"
+        + STEP.replace("    free =", "        for e in extra:\n            miss += e\n    free =")
+        + "\ndef grow(them):\n    them.append(0.1)\n"
+        + epochs("grow(extra)"),
+        "extra",
+    ),
+    "an optimizer that is replaced": (
+        PARTS + STEP + epochs("if turn == 15: sgd = tf.keras.optimizers.Adam(0.05)"),
+        "sgd",
+    ),
+    "a called function is counted by its decorator": (
+        PARTS
+        + COUNTING
+        + STEP.replace(
+            "tf.reduce_mean(tf.square(net(features, training=True) - wanted))",
+            "distance(net(features, training=True), wanted)",
+        )
+        + epochs("pass"),
+        "seen",
+    ),
+    "an override counts": (coach(SUBCLASS), "self.misses"),
+    "an override reads what changes": (coach(SWITCHED), "self.weight"),
+    "a property reads what changes": (
+        coach(
+            "Coach().run(9)\n",
+            "self.turn = 0",
+            "@property\n    def pace(self):\n        return self.rate / (1 + self.turn)\n",
+            "self.turn = turn",
+        ).replace("self.rate * slope", "self.pace * slope"),
+        "self.turn",
+    ),
+    "two optimizers in one loop": (
+        TWO
+        + "one, two = tf.keras.optimizers.Adam(0.1), tf.keras.optimizers.Adam(0.1)\n"
+        + epochs("for x, y in pairs: update(other, two, x, y)").replace("update(features", "update(net, one, features"),
+        "rule",
+    ),
+    "two optimizers at two calls": (
+        TWO
+        + "one = tf.keras.optimizers.Adam(0.1)\ntwo = tf.keras.optimizers.Adam(0.1)\n"
+        + epochs("pass").replace("update(features", "update(net, one, features")
+        + epochs("pass").replace("update(features", "update(other, two, features"),
+        "rule",
+    ),
+    "optimizers of a list": (
+        TWO
+        + "for which, rule in zip([net, other], [tf.keras.optimizers.Adam(), tf.keras.optimizers.Adam()]):\n"
+        + "    for turn in range(30):\n        for x, y in pairs:\n            update(which, rule, x, y)\n",
+        "rule",
+    ),
+    "a private step": (
+        coach("Coach().run(30)\n", before="self.rate *= 0.9").replace("update(", "__update("),
+        "self.rate",
+    ),
+    "a function that each iteration traces": (
+        PARTS + "body.trainable = False\n" + TRACED_AGAIN.replace("BEFORE", THAW),
+        "trainable",
+    ),
+    "inference of a model that changes": (
+        SCALED + FADING + INFERENCE.replace("BEFORE", "fading.on_epoch_begin(turn)"),
+        "",
+    ),
+    "a step among the statements of a loop": (PARTS + "body.trainable = False\n" + INLINE, ""),
+}
+OFFERED = {
+    "frozen before the loop": FROZEN + epochs("pass") + RESULT,
+    "layers frozen before the loop": PARTS
+    + "for layer in body.layers:\n    layer.trainable = False\n"
+    + STEP
+    + epochs("pass")
+    + RESULT,
+    "thawed after the last step": FROZEN + epochs("pass") + "body.trainable = True\n" + RESULT,
+    "two steps, one before the thaw and one after": FROZEN
+    + epochs("pass")
+    + "body.trainable = True\n"
+    + STEP.replace("update", "tune")
+    + epochs("pass").replace("update", "tune")
+    + RESULT,
+    "frozen where the model is made": (
+        DATA
+        + """
+def build():
+    body = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(2)])
+    for layer in body.layers:
+        layer.trainable = False
+    return tf.keras.Sequential([body, tf.keras.layers.Dense(1)])
+
+
+net = build()
+sgd = tf.keras.optimizers.SGD(0.05)
+"""
+        + STEP
+        + epochs("pass")
+        + RESULT
+    ),
+    "frozen in the constructor": coach(
+        "c = Coach()\nc.run(9)\nresult = [w.numpy() for w in c.net.weights]\n", "self.body.trainable = False"
+    ),
+    "set before the first run": coach(
+        "c = Coach()\nc.rate = 0.02\nc.run(9)\nresult = [w.numpy() for w in c.net.weights]\n"
+    ),
+    "a learning rate, which is a variable": PARTS + STEP + epochs("sgd.learning_rate = 0.05 / (turn + 1)") + RESULT,
+    "a state that the step does not read": coach(
+        "c = Coach()\nc.run(9)\nresult = [w.numpy() for w in c.net.weights]\n",
+        "self.turns, self.log = 0, []",
+        before="self.turns += 1; self.log.append(turn)",
+    ),
+    "an attribute of the same name of another class": coach(
+        """
+class Meter:
+    def __init__(self):
+        self.rate = 0.0
+
+    def tick(self):
+        self.rate += 1
+
+
+meter, c = Meter(), Coach()
+for _ in range(3):
+    meter.tick()
+    c.run(3)
+result = [w.numpy() for w in c.net.weights]
+"""
+    ),
+    "two objects with a step each": coach(
+        "a, b = Coach(), Coach(0.02)\na.run(9)\nb.run(9)\nresult = [w.numpy() for w in a.net.weights + b.net.weights]\n"
+    ),
+    "a private step": coach("c = Coach()\nc.run(9)\nresult = [w.numpy() for w in c.net.weights]\n").replace(
+        "update(", "__update("
+    ),
+    "one optimizer, one model, handed over": TWO
+    + "adam = tf.keras.optimizers.Adam(0.1)\n"
+    + epochs("pass").replace("update(features", "update(net, adam, features")
+    + RESULT,
+    "two optimizers that are built": TWO
+    + "one, two = tf.keras.optimizers.Adam(0.1), tf.keras.optimizers.Adam(0.1)\n"
+    + "one.build(net.trainable_variables)\ntwo.build(other.trainable_variables)\n"
+    + epochs("for x, y in pairs: update(other, two, x, y)").replace("update(features", "update(net, one, features")
+    + RESULT,
+}
+
+
+def _told(program: str, folder: Path, target: Target = NEWEST) -> list[tuple[str, bool, str]]:
+    return [
+        (rule.code, finding.fix is not None, finding.help or "")
+        for rule, finding in findings(program, folder, target=target)
+        if rule.code in TRACING
+    ]
+
+
+@pytest.mark.parametrize("case", WITHHELD)
+def test_no_fix_freezes_what_changes(case: str, tmp_path: Path) -> None:
+    program, reason = WITHHELD[case]
+    told = _told(program, tmp_path)
+    assert told
+    assert not any(is_fixed for _, is_fixed, _ in told)
+    assert any(reason in text for _, _, text in told), told
+
+
+@pytest.mark.parametrize("case", OFFERED)
+def test_what_stays_is_no_reason(case: str, tmp_path: Path) -> None:
+    program = OFFERED[case]
+    assert all(is_fixed for _, is_fixed, _ in _told(program, tmp_path)), _told(program, tmp_path)
+    after = fixed(program, tmp_path, "TFG202")
+    assert "@tf.function" in after
+    assert_same(program, after)
+
+
+def test_what_a_fix_would_freeze() -> None:
+    """The same program by hand under `tf.function` computes something else: the part that is thawed is never trained."""
+    np = pytest.importorskip("numpy")
+    program = FROZEN + epochs(THAW) + "result = [body.layers[-1].kernel.numpy()]\n"
+    (eager,), (traced,) = results(program), results(program.replace("def update", "@tf.function\ndef update"))
+    assert not np.allclose(eager, traced)
+
+
+def test_two_models_are_both_fixed(tmp_path: Path) -> None:
+    program = (
+        DATA
+        + """
+one = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+two = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+found = []
+for turn in range(30):
+    for features, wanted in pairs:
+        found.append(one(features, training=False) - two(features, training=False))
+result = [tf.add_n(found).numpy()]
+"""
+    )
+    after = program
+    for _ in range(3):
+        after = fixed(after, tmp_path, "TFG207")
+    assert after.count("@tf.function") >= 1
+    assert_same(program, after)
+
+
+LIBRARY = COACH.replace("MADE", "self.body.trainable = False").replace("METHOD", "").replace("BEFORE", "pass")
+ELSEWHERE = {
+    "thawed by a program": (
+        "import training\nc = training.Coach()\nc.run(9)\nc.body.trainable = True\nc.run(9)\n",
+        False,
+    ),
+    "thawed after the last run": ("import training\nc = training.Coach()\nc.run(9)\nc.body.trainable = True\n", True),
+    "another rate": (
+        "from training import Coach\nc = Coach()\nfor n in range(3):\n    c.rate = n\n    c.run(9)\n",
+        False,
+    ),
+    "nothing changes": ("from training import Coach\nCoach().run(9)\n", True),
+    "a callback of another file": ("import training\n\n\ndef on_end(coach):\n    setattr(coach, 'rate', 0.1)\n", False),
+}
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_programs_that_import_the_file_count(case: str, tmp_path: Path) -> None:
+    program, is_fixed = ELSEWHERE[case]
+    (tmp_path / "main.py").write_text(program)
+    told = [
+        finding.fix is not None for rule, finding in findings(LIBRARY, tmp_path, "training.py") if rule.code == "TFG202"
+    ]
+    assert told == [is_fixed]
+
+
+def test_a_callback_in_an_imported_file_counts(tmp_path: Path) -> None:
+    (tmp_path / "fade.py").write_text("import tensorflow as tf\n" + FADING.partition("\n\n\nfading")[0] + "\n")
+    program = SCALED + "from fade import Fading\nfading = Fading()\nfading.set_model(net)\n" + STEP
+    ((_, is_fixed, text),) = _told(program + epochs("fading.on_epoch_begin(turn)"), tmp_path)
+    assert not is_fixed
+    assert "self.factor" in text
+
+
+def test_a_setting_of_an_imported_module_counts(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text("pace = 0.05\nfloor = 0.0\n")
+    step = STEP.replace("    free = ", "        miss = miss * settings.pace\n    free = ")
+    program = PARTS + "import settings\n" + step
+    told = [_told(program + epochs(f"settings.{name} += 0.1"), tmp_path)[0] for name in ("pace", "floor")]
+    assert [is_fixed for _, is_fixed, _ in told] == [False, True]
+    assert "settings.pace" in told[0][2]
+
+
+WEIGHTS_FIRST = SCALED + STEP.replace("    with tf", "    free = net.trainable_variables\n    with tf").replace(
+    "    free = net.trainable_variables\n    sgd", "    sgd"
+)
+
+
+def test_weights_that_are_read_before_keras_2_makes_them(tmp_path: Path) -> None:
+    told = _told(WEIGHTS_FIRST + epochs("pass"), tmp_path, KERAS_2)
+    assert [is_fixed for _, is_fixed, _ in told] == [False]
+    assert "no variables before the model is called" in told[0][2]
+    assert _told(WEIGHTS_FIRST + epochs("pass"), tmp_path)[0][1]  # Keras 3 raises there, traced or not
+    for built in ("net(rows)\n", "net.build((None, 3))\n"):
+        program = re.sub(r"\nfor turn", f"\n{built}for turn", WEIGHTS_FIRST + epochs("pass"), count=1)
+        assert [is_fixed for _, is_fixed, _ in _told(program, tmp_path, KERAS_2)] == [True]

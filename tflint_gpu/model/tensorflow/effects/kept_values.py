@@ -1,0 +1,382 @@
+"""Values that a traced function keeps as they were when it was traced, and that the program changes later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias, TypeGuard
+
+import libcst as cst
+
+from tflint_gpu.bounds import EFFECT_FUNCTIONS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite
+from tflint_gpu.model.python.execution.run_order import CONSTRUCTORS, RunOrder
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.containers import CHANGES
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_OF_TRAINABLE = frozenset(["trainable_variables", "trainable_weights", "trainable"])
+# Of Keras's own objects: variables, which a graph reads, and what only training loops of Keras's read.
+_READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
+_CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
+_DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
+_CONTAINERS = frozenset(["list", "dict", "set"])
+_FIXED = frozenset(["parameter", "import", "star"])
+
+Site: TypeAlias = tuple[File, Node]
+"""Where functions are run: a call, or a place of the code that runs them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A place that gives an attribute another value, or changes what it holds.
+
+    Arguments:
+        owner: whose attribute it is.
+        value: what it gets, where that is written there.
+    """
+
+    file: File
+    node: Node
+    owner: Expression
+    value: Expression | None = None
+
+
+class KeptValues(Analysis):
+    """Analysis of what functions read that may be another value in a later call: the graph has the first one."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.reached = model.once(ReachedFunctions)
+        self._remaking = ""
+        self._changes: dict[File, dict[str, list[_Change]]] = {}
+
+    def of(self, functions: Sequence[Function], sites: Sequence[Site] = (), *, remaking: str = "") -> Iterator[Blocker]:
+        """The names and attributes that functions read, and all that they call, and that change between two calls.
+
+        Arguments:
+            sites: where the functions are run; none: where they are called.
+            remaking: the method after which they are traced again.
+        """
+        self._remaking = remaking
+        yield from self._seen_here(functions, sites)
+        yield from self.by_importers(functions, sites)
+
+    def by_importers(self, functions: Sequence[Function], sites: Sequence[Site] = ()) -> Iterator[Blocker]:
+        """The same, as far as only files show it that import the one in which the functions are."""
+        file = functions[0].file
+        if file is not self.file or not self.inference.project.is_open(file):
+            return
+        nodes = [node for function in self._all_reached(functions) for node in walk(function.node.body)]
+        read = {node.attr.value if isinstance(node, cst.Attribute) else node.value for node in nodes if _is_named(node)}
+        if read & _OF_TRAINABLE:
+            read.add("trainable")
+        names = "|".join(sorted(map(re.escape, read)))
+        changing = re.compile(rf"\.(?:{names})\s*(?:[-+*/%&|]*=(?!=)|\[|\.\w+\()|setattr\(".encode())
+        for importing in list(self.inference.project.importing(file, changing)):
+            model = Model(importing, self.inference.project)
+            yield from model.once(KeptValues)._seen_here(functions, sites)
+            model.close()
+
+    def read_too_early(self, file: File, region: Node) -> Iterator[Blocker]:
+        """What a loop or function reads of the weights of a model that it has not called yet, and that Keras 2 makes
+        only then."""
+        order = RunOrder(self.inference, [RunSite(file, region)])
+        for node in walk(region):
+            if isinstance(node, cst.Attribute) and node.attr.value in _OF_TRAINABLE:
+                yield from self._empty_at_first(file, node, order)
+
+    def _seen_here(self, functions: Sequence[Function], sites: Sequence[Site]) -> Iterator[Blocker]:
+        order = RunOrder(self.inference, [RunSite(*site) for site in sites or self._calls(functions)])
+        reached = self._all_reached(functions)
+        for function in reached:
+            yield from self._in_function(function, order)
+        yield from self._of_keras(reached, order)
+
+    def _all_reached(self, functions: Sequence[Function]) -> list[Function]:
+        queue, seen = list(functions), set[Node](function.node for function in functions)
+        for reached in queue:  # grows meanwhile
+            if len(queue) <= EFFECT_FUNCTIONS.limit:
+                called = {f.node: f for f in self.reached.called(reached) if f.node not in seen}
+                seen.update(called)
+                queue += called.values()
+        return queue
+
+    def _calls(self, functions: Iterable[Function]) -> list[Site]:
+        sites = [(f, self.inference.call_sites(f)) for f in functions]
+        called: list[Site] = [call for _, calls in sites for call in calls]
+        return called + [(f.file, f.node.body) for f, calls in sites if not calls]
+
+    def _in_function(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
+        read: set[tuple[str, ...]] = set()
+        for node in walk(function.node.body):
+            if isinstance(node, cst.Name):
+                if (node.value,) not in read and self._is_read(function, node):
+                    read.add((node.value,))
+                    yield from self._of_name(function, node, order)
+            elif isinstance(node, cst.Attribute) and (function.file.code(node),) not in read:
+                read.add((function.file.code(node),))
+                yield from self._of_attribute(function.file, node, order)
+
+    # Names of outer functions and of the module.
+
+    def _is_read(self, function: Function, name: cst.Name) -> bool:
+        parent = function.file.tree.parents.get(name)
+        return name in function.file.tree.order and not (isinstance(parent, cst.Arg) and parent.keyword is name)
+
+    def _of_name(self, function: Function, name: cst.Name, order: RunOrder) -> Iterator[Blocker]:
+        file = function.file
+        outer = [b for b in file.flow.lookup(name.value, name) if not _is_in(file, b.node, function)]
+        if not outer:
+            return
+        scope = file.tree.scope(outer[0].node)
+        bound = scope.bindings.get(name.value, outer)
+        if (
+            any(self._is_bound_again(file, binding, order) for binding in bound)
+            or any(
+                self._is_module(change, file) and self._matters(change, order)
+                for change in (self._writes(name.value, file) if scope is file.tree.root else ())
+            )
+            or any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, name, outer))
+        ):
+            yield Blocker(file, name, _is_kept(name.value))
+
+    def _is_module(self, change: _Change, file: File) -> bool:
+        """Whether it is the module of a file of which something is set: `settings.rate = 0.1`."""
+        dotted = change.file.name(change.owner)
+        return dotted is not None and self.inference.project.locate(change.file, dotted) == (file.source.path, "")
+
+    def _is_bound_again(self, file: File, binding: Binding, order: RunOrder) -> bool:
+        if binding.kind in _FIXED or (binding.kind in ("function", "class") and binding.node not in file.tree.parents):
+            return False
+        if binding.remote:
+            return order.lies_between(file, binding.node)
+        return order.lies_between_in(file, file.tree.function(binding.node), binding.node)
+
+    def _changes_in_place(self, file: File, name: cst.Name, outer: Sequence[Binding]) -> Iterator[_Change]:
+        """What changes the container that a name holds, by this name or another one."""
+        made = {o.node: o.file for o in self.inference.of(file, name) if self._is_container(o)}
+        for other in dict.fromkeys((file, *made.values())):
+            for change in self._in_file(other).get("", ()):
+                owner = change.owner
+                is_it = isinstance(owner, cst.Name) and owner.value == name.value and other is file
+                if (is_it and set(other.flow.lookup(name.value, owner)) & {*outer}) or (
+                    made and any(origin.node in made for origin in self.inference.of(other, owner))
+                ):
+                    yield change
+
+    def _is_container(self, origin: Origin) -> bool:
+        call = origin.call
+        is_made = call is not None and any(origin.file.names.is_builtin(call.func, name) for name in _CONTAINERS)
+        return is_made or (isinstance(origin.node, _DISPLAYS) and not origin.access_path)
+
+    # Attributes.
+
+    def _of_attribute(self, file: File, node: cst.Attribute, order: RunOrder) -> Iterator[Blocker]:
+        name = node.attr.value
+        if name in _OF_TRAINABLE:
+            yield from self._empty_at_first(file, node, order)
+            if any(self._matters(change, order) for change in self._writes("trainable", file)):
+                text = f"`trainable` is set later, and the graph would keep `{file.code(node)}` as it is at first"
+                yield Blocker(file, node, text)
+            return
+        changes = [*self._writes(name, file), *self._writes(_ANY, file)]
+        if any(self._may_be_same(file, node.value, change) and self._matters(change, order) for change in changes):
+            yield Blocker(file, node, _is_kept(file.code(node)))
+
+    def _empty_at_first(self, file: File, read: cst.Attribute, order: RunOrder) -> Iterator[Blocker]:
+        """The variables that a model of Keras 2 makes in a call that comes after they have been read."""
+        if self.target.keras < 3 and read.attr.value != "trainable" and self._is_read_too_early(file, read, order):
+            text = f"`{file.code(read)}` has no variables before the model is called, and the graph would keep that"
+            yield Blocker(file, read, text)
+
+    def _is_read_too_early(self, file: File, read: cst.Attribute, order: RunOrder) -> bool:
+        models = {
+            origin.node
+            for origin in self.inference.of(file, read.value)
+            if (cls := self.inference.instance_class(origin)) is not None and "model" in self.kinds.of_class(cls)
+        }
+        calls = [call for call in file.tree.calls if models and self._builds(file, call, models)]
+        function, place = file.tree.function(read), file.tree.order[read]
+        own = [call for call in calls if file.tree.function(call) is function]
+        if not own or any(file.tree.order[call] < place for call in own):
+            return False
+        return not any(order.comes_after(file, call) for call in calls if call not in own)
+
+    def _builds(self, file: File, call: cst.Call, models: set[Node]) -> bool:
+        func = call.func
+        model = func.value if isinstance(func, cst.Attribute) and func.attr.value == "build" else func
+        return any(origin.node in models for origin in self.inference.of(file, model))
+
+    def _writes(self, name: str, file: File) -> Iterator[_Change]:
+        """What may set an attribute of this name in the files that are seen."""
+        text = "setattr" if name == _ANY else name
+        for other in self.inference.seen.with_text(text, file):
+            yield from self._in_file(other).get(name, ())
+
+    def _matters(self, change: _Change, order: RunOrder) -> bool:
+        """Whether a change may come between two runs, and is none of an object that is being made."""
+        file = change.file
+        if self._is_made_there(file, change.owner) and not order.leads_through(file, change.node):
+            return False
+        if self._remaking and self._is_remade(change):
+            return False
+        is_same = change.value is not None and self._is_constant(change.value)
+        return order.lies_between(file, change.node, is_the_same_each_time=is_same)
+
+    def _is_remade(self, change: _Change) -> bool:
+        """Whether what reads a value is traced again after a change: a model that is compiled again."""
+        file, order = change.file, change.file.tree.order
+        calls = file.method_calls(self._remaking)
+        function = file.tree.function(change.node)
+        return any(file.tree.function(call) is function and order[call] > order[change.node] for call in calls)
+
+    def _is_constant(self, value: Expression) -> bool:
+        return isinstance(value, _CONSTANTS) or (isinstance(value, cst.Name) and value.value in ("True", "False"))
+
+    def _is_made_there(self, file: File, owner: Expression, inside: frozenset[Node] = frozenset()) -> bool:
+        """Whether an object, or what it is a part of, is made in the function that changes it, or being made there.
+
+        Arguments:
+            inside: the expressions that it is the value of.
+        """
+        root: Node = owner
+        while isinstance(root, cst.Attribute | cst.Subscript | cst.Call):
+            root = root.func if isinstance(root, cst.Call) else root.value
+        function = file.tree.function(owner)
+        if not isinstance(root, cst.Name) or not isinstance(function, cst.FunctionDef) or owner in inside:
+            return False
+        if self.inference.definitions.self_class(file, root) is not None:
+            return function.name.value in CONSTRUCTORS and root is owner
+        bindings, inside = file.flow.lookup(root.value, root), inside | {owner}
+        if not bindings:
+            return False
+        if len(inside) > 1 and all(binding.kind in ("import", "function", "class") for binding in bindings):
+            return True  # `layer = tf.keras.layers.Dense(1)`, `base = make_base()`
+        return all(
+            binding.kind in ("assign", "for")
+            and file.tree.function(binding.node) is function
+            and binding.value is not None
+            and self._is_made_there(file, binding.value, inside)
+            for binding in bindings
+        )
+
+    def _may_be_same(self, file: File, owner: Expression, change: _Change) -> bool:
+        """Whether the object that is read may be the one that is changed."""
+        read, changed = self.inference.of(file, owner), self.inference.of(change.file, change.owner)
+        if not read or not changed:
+            return True
+        return any(self._may_be_one(origin, other) for origin in read for other in changed)
+
+    def _may_be_one(self, read: Origin, changed: Origin) -> bool:
+        if read.call is not None and changed.call is not None and read.node is not changed.node:
+            return False
+        classes = [self.inference.instance_class(origin) for origin in (read, changed)]
+        if classes[0] is not None and classes[1] is not None:
+            return self._are_related(classes[0], classes[1])
+        kinds = [self.kinds.of(origin) for origin in (read, changed)]
+        return None in kinds or kinds[0] == kinds[1]
+
+    def _are_related(self, cls: Class, other: Class) -> bool:
+        lineage = self.inference.definitions.lineage
+        above, below = {c.node for c in lineage(cls)}, {c.node for c in lineage(other)}
+        return cls.node in below or other.node in above
+
+    def _in_file(self, file: File) -> dict[str, list[_Change]]:
+        """The attributes that a file sets or changes in place, by their names; by "" containers that have names."""
+        if file not in self._changes:
+            changes: dict[str, list[_Change]] = {}
+            for assignment in file.tree.attribute_assignments:
+                target = assignment.target
+                change = _Change(file, target, target.value, assignment.value)
+                changes.setdefault(target.attr.value, []).append(change)
+            for container, node in self._changed_in_place(file):
+                if isinstance(container, cst.Attribute):
+                    changes.setdefault(container.attr.value, []).append(_Change(file, node, container.value))
+                elif isinstance(container, cst.Name):
+                    changes.setdefault("", []).append(_Change(file, node, container))
+            for call in (*file.calls_ending_with("setattr"), *file.calls_ending_with("__setattr__")):
+                given = [arg.value for arg in call.args]
+                if len(given) == 3:
+                    named = str(given[1].raw_value) if isinstance(given[1], cst.SimpleString) else _ANY
+                    changes.setdefault(named, []).append(_Change(file, call, given[0], given[2]))
+            self._changes[file] = changes
+        return self._changes[file]
+
+    def _changed_in_place(self, file: File) -> Iterator[tuple[Expression, Node]]:
+        """`d[k] = v` and `l.append(v)`: the container, and the place."""
+        for target, _ in file.tree.item_assignments:
+            yield _innermost(target.value), target
+        for call in file.method_calls(*CHANGES):
+            if isinstance(call.func, cst.Attribute) and not self.inference.callees(file, call):
+                yield _innermost(call.func.value), call
+
+    # What Keras's own objects read of themselves.
+
+    def _of_keras(self, functions: Sequence[Function], order: RunOrder) -> Iterator[Blocker]:
+        """Attributes of Keras's layers and optimizers that change, and of layers that are parts of Keras's models."""
+        calls = [(f.file, node) for f in functions for node in walk(f.node.body) if isinstance(node, cst.Call)]
+        used = {kind for file, call in calls for kind in self._kinds_used(file, call)}
+        if "model" in used:
+            for method in self.reached.of_layers():
+                if method not in functions:
+                    yield from self._in_function(method, order)
+        first = functions[0]
+        for file in self.inference.seen.with_text("keras", first.file):
+            for name, changes in self._in_file(file).items():
+                if name and name not in _READ_IN_GRAPHS and name != "trainable":
+                    for change in changes:
+                        kind = self._keras_kind(change)
+                        if kind is not None and kind in used and self._matters(change, order):
+                            text = _is_kept(f"{file.code(change.owner)}.{name}")
+                            yield Blocker(file, change.node, text)
+
+    def _kinds_used(self, file: File, call: cst.Call) -> Iterator[str]:
+        func = call.func
+        if isinstance(func, cst.Attribute) and self.kinds.must_be(file, func.value, "optimizer"):
+            yield "optimizer"
+        elif self.kinds.is_model(file, func):
+            yield "model"
+            yield "layer"
+        elif self.kinds.must_be(file, func, "layer"):
+            yield "layer"
+
+    def _keras_kind(self, change: _Change) -> str | None:
+        """Whether a change is one of an optimizer or layer of Keras's own."""
+        kinds = {
+            self.kinds.of(origin) if self.inference.instance_class(origin) is None else None
+            for origin in self.inference.of(change.file, change.owner)
+        }
+        return next((kind for kind in ("optimizer", "layer") if kinds == {kind}), None)
+
+
+_ANY = "*"
+
+
+def _is_named(node: Node) -> TypeGuard[cst.Name | cst.Attribute]:
+    return isinstance(node, cst.Name | cst.Attribute)
+
+
+def _is_kept(text: str) -> str:
+    return f"`{text}` changes, and the graph would keep the value that it has at first"
+
+
+def _innermost(container: Expression) -> Expression:
+    """`d` of `d["a"]["b"]`."""
+    while isinstance(container, cst.Subscript):
+        container = container.value
+    return container
+
+
+def _is_in(file: File, node: Node, function: Function) -> bool:
+    return file is function.file and (node is function.node or file.tree.within(node, function.node))
