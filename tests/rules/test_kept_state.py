@@ -530,6 +530,41 @@ def test_a_setting_of_an_imported_module_counts(tmp_path: Path) -> None:
     assert "settings.pace" in told[0][2]
 
 
+STEPPING = (
+    SCALED
+    + """
+class Stepping(Scaled):
+    def train_step(self, batch):
+        features, wanted = batch
+        with tf.GradientTape() as tape:
+            miss = tf.reduce_mean(tf.square(self(features, training=True) - wanted))
+        free = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(miss, free), free))
+        return {"miss": miss}
+
+
+net = Stepping()
+net.compile(optimizer="sgd", run_eagerly=True)
+"""
+)
+FITS = "net.fit(pairs, epochs=9, verbose=0)\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "is_fixed"),
+    [
+        (STEPPING + FITS, True),
+        (STEPPING + FITS + "net.factor = 0.5\n" + FITS, False),
+        (STEPPING + FITS + "net.factor = 0.5\n", True),
+        (STEPPING + FADING.replace("fading.set_model(net)\n", "") + FITS.replace("v", "callbacks=[fading], v"), False),
+    ],
+)
+def test_a_mode_that_is_needed_stays(program: str, is_fixed: bool, tmp_path: Path) -> None:
+    told = [finding for rule, finding in findings(program, tmp_path) if rule.code == "TFG205"]
+    assert [finding.fix is not None for finding in told] == [is_fixed]
+    assert ("self.factor" in str(told[0].help)) is not is_fixed
+
+
 WEIGHTS_FIRST = SCALED + STEP.replace("    with tf", "    free = net.trainable_variables\n    with tf").replace(
     "    free = net.trainable_variables\n    sgd", "    sgd"
 )

@@ -27,6 +27,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 _OF_TRAINABLE = frozenset(["trainable_variables", "trainable_weights", "trainable"])
 # Of Keras's own objects: variables, which a graph reads, and what only training loops of Keras's read.
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
+_RUNNING = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTAINERS = frozenset(["list", "dict", "set"])
@@ -58,17 +59,14 @@ class KeptValues(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.reached = model.once(ReachedFunctions)
-        self._remaking = ""
         self._changes: dict[File, dict[str, list[_Change]]] = {}
 
-    def of(self, functions: Sequence[Function], sites: Sequence[Site] = (), *, remaking: str = "") -> Iterator[Blocker]:
+    def of(self, functions: Sequence[Function], sites: Sequence[Site] = ()) -> Iterator[Blocker]:
         """The names and attributes that functions read, and all that they call, and that change between two calls.
 
         Arguments:
             sites: where the functions are run; none: where they are called.
-            remaking: the method after which they are traced again.
         """
-        self._remaking = remaking
         yield from self._seen_here(functions, sites)
         yield from self.by_importers(functions, sites)
 
@@ -112,10 +110,13 @@ class KeptValues(Analysis):
                 queue += called.values()
         return queue
 
-    def _calls(self, functions: Iterable[Function]) -> list[Site]:
-        sites = [(f, self.inference.call_sites(f)) for f in functions]
-        called: list[Site] = [call for _, calls in sites for call in calls]
-        return called + [(f.file, f.node.body) for f, calls in sites if not calls]
+    def _calls(self, functions: Iterable[Function]) -> Iterator[Site]:
+        """The calls of functions; of what Keras calls those of `fit` and the like; else the functions themselves."""
+        for function in functions:
+            sites: Sequence[Site] = self.inference.call_sites(function)
+            if not sites and function.owner is not None and self.kinds.of_class(function.owner):
+                sites = [(self.file, call) for call in self.file.method_calls(*_RUNNING)]
+            yield from sites or [(function.file, function.node.body)]
 
     def _in_function(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
         read: set[tuple[str, ...]] = set()
@@ -229,17 +230,8 @@ class KeptValues(Analysis):
         file = change.file
         if self._is_made_there(file, change.owner) and not order.leads_through(file, change.node):
             return False
-        if self._remaking and self._is_remade(change):
-            return False
         is_same = change.value is not None and self._is_constant(change.value)
         return order.lies_between(file, change.node, is_the_same_each_time=is_same)
-
-    def _is_remade(self, change: _Change) -> bool:
-        """Whether what reads a value is traced again after a change: a model that is compiled again."""
-        file, order = change.file, change.file.tree.order
-        calls = file.method_calls(self._remaking)
-        function = file.tree.function(change.node)
-        return any(file.tree.function(call) is function and order[call] > order[change.node] for call in calls)
 
     def _is_constant(self, value: Expression) -> bool:
         return isinstance(value, _CONSTANTS) or (isinstance(value, cst.Name) and value.value in ("True", "False"))
