@@ -418,6 +418,10 @@ result = [w.numpy() for w in c.net.weights]
     "two objects with a step each": coach(
         "a, b = Coach(), Coach(0.02)\na.run(9)\nb.run(9)\nresult = [w.numpy() for w in a.net.weights + b.net.weights]\n"
     ),
+    "functions of TensorFlow that have the names of methods of containers": PARTS
+    + STEP.replace("tf.square(net(features, training=True) - wanted)", "tf.square(tf.add(net(features), -wanted))")
+    + epochs("pass")
+    + RESULT,
     "a private step": coach("c = Coach()\nc.run(9)\nresult = [w.numpy() for w in c.net.weights]\n").replace(
         "update(", "__update("
     ),

@@ -19,6 +19,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
@@ -310,7 +311,11 @@ class KeptValues(Analysis):
         for target, _ in file.tree.item_assignments:
             yield _innermost(target.value), target
         for call in file.method_calls(*CHANGES):
-            if isinstance(call.func, cst.Attribute) and not self.inference.callees(file, call):
+            if (
+                isinstance(call.func, cst.Attribute)
+                and not is_library(file.name(call.func))
+                and not self.inference.callees(file, call)
+            ):
                 yield _innermost(call.func.value), call
 
     # What Keras's own objects read of themselves.
