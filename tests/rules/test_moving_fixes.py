@@ -484,7 +484,9 @@ UNFIXED = {
     "what only the method knows": ("TFG203", MODEL + METHOD.replace("RATE", "scale")),
     "layers that thaw between the loops": (
         "TFG203",
-        MODEL + METHOD.replace("RATE", "2") + "\nmodel.layers[0].trainable = False\nrun.run()\n",
+        MODEL
+        + METHOD.replace("RATE", "len(self.net.trainable_weights)")
+        + "\nmodel.layers[0].trainable = False\nrun.run()\n",
     ),
     "a function that is given several models": (
         "TFG203",
