@@ -118,13 +118,25 @@ class Pins:
         is_of_its_own = keras is not None and keras[1][0] == target.keras == 3
         return replace(target, keras_release=keras[1]) if is_of_its_own and keras is not None else target
 
-    def place(self, directory: Path) -> Pin | None:
-        """What decides about the files of a directory, where no setting does: the first line with the name."""
+    def reason(self, target: Target, directory: Path, name: Callable[[Path], str] = str) -> str:
+        """What makes a target that of a directory's files, for readers.
+
+        Arguments:
+            target: as `target` has it.
+            name: how to call the file that pins it.
+        """
+        if target.source == "settings":
+            return "`target-tensorflow`"
+        pin = self._place(directory)
+        return "nothing pins a version: the newest" if pin is None else f"{name(pin.path)}, line {pin.row}"
+
+    def _place(self, directory: Path) -> Pin | None:
+        """What decides about the files of a directory, where no setting does."""
         first = self._first(self._deciding(directory), _TENSORFLOW)
         if first is None:
             return None
-        lines = first[0].read_text("utf-8-sig", "replace").splitlines()
-        return Pin(first[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
+        path, release = first
+        return Pin(path, _pinning_row(path.read_text("utf-8-sig", "replace").splitlines(), release))
 
     def _has_nearer_pin(self, directory: Path, folder: Path | None) -> bool:
         """Whether a pin is in a part of the repository that has the directory, and not the folder."""
@@ -248,6 +260,25 @@ def _requirements(path: Path, read: _Reader, package: _Package) -> list[str]:
 
 
 _BOUNDED = regex(r"==|~=|<")
+_NAME = r"(?<![\w.-])tensorflow(?:[-_.](?:cpu|gpu|intel|macos))?(?![\w.-])"
+_SPECIFIED = regex(rf"{_NAME}(?:\[[^\]]*\])?[\s(]*((?:[=<>~!]=?=?\s*[\w.*]+[\s,]*)+)", re.IGNORECASE)
+_NAMED = tuple(
+    regex(rf"{before}{_NAME}{after}", re.IGNORECASE)
+    for before, after in (('(?:name = |\\s*)"', '"'), (r"\W*", ""), (".*", ""))
+)
+"""How lines begin that are about TensorFlow: in a lock file; in Poetry's table, or a list for conda; in all others."""
+
+
+def _pinning_row(lines: Iterable[str], release: tuple[int, int]) -> int:
+    """The first line with specifiers that allow this release at most; without any, the first one with the name."""
+
+    def rank(line: str) -> int:
+        if any(newest_allowed(match[1]) == release for match in _SPECIFIED.finditer(line)):
+            return 0
+        return next((place for place, named in enumerate(_NAMED, 1) if named.match(line)), len(_NAMED) + 1)
+
+    code = ((rank(line.partition("#")[0]), row) for row, line in enumerate(lines, 1))
+    return min(code, default=(0, 1))[1]
 
 
 def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEASES) -> tuple[int, int] | None:
@@ -283,8 +314,9 @@ def _specifiers(requirements: Iterable[object], package: _Package) -> Iterator[s
     for requirement in requirements:
         if isinstance(requirement, str) and (match := package.pattern.match(requirement.strip())):
             rest = requirement.strip()[match.end() :].partition(";")[0].partition("#")[0]
-            rest = re.sub(r"^\[[^\]]*\]|\s--.*$", "", rest)
-            yield rest.strip(" ()\\")
+            rest = re.sub(r"^\[[^\]]*\]|\s--.*$", "", rest).strip(" ()\\")
+            if not rest or rest[0] in "=<>~!@":  # else it is a sentence, as a description
+                yield rest
 
 
 def _requirements_txt(text: str, package: _Package) -> Iterator[str]:
@@ -292,8 +324,15 @@ def _requirements_txt(text: str, package: _Package) -> Iterator[str]:
 
 
 def _setup_py(text: str, package: _Package) -> Iterator[str]:
-    strings = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    tree = ast.parse(text)
+    words = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg in _FOR_READERS]
+    told = {id(node) for word in words for node in ast.walk(word)}
+    strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told)
     return _specifiers(strings, package)
+
+
+_FOR_READERS = ("name", "description", "keywords")
+"""Of `setup`'s arguments those that may name a package without asking for it."""
 
 
 def _pyproject(text: str, package: _Package) -> Iterator[str]:

@@ -12,7 +12,7 @@ from tflint_gpu.checking.engine import Engine
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.settings.options import Options
-from tflint_gpu.targets import NEWEST, find_target, memory_size, newest_allowed, target_of_notebook
+from tflint_gpu.targets import NEWEST, Pins, find_target, memory_size, newest_allowed, target_of_notebook
 
 Write = Callable[..., list[Path]]
 
@@ -49,6 +49,32 @@ def test_pins_of_a_project(name: str, tmp_path: Path, write_files: Write) -> Non
     write_files({name: FILES[name], "src/deep/x.py": ""})
     target = find_target(None, tmp_path / "src" / "deep")
     assert (target.tensorflow, target.keras, target.source, target.pinned) == ((2, 12), 2, name, True)
+    row = next(row for row, line in enumerate(FILES[name].splitlines(), 1) if "tensorflow" in line)
+    assert Pins().reason(target, tmp_path / "src" / "deep") == f"{tmp_path / name}, line {row}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "row"),
+    [
+        ("setup.py", "# tensorflow==1.15\nsetup(name='tensorflow',\n keywords=['tensorflow'],\n description='For TensorFlow.',\n"
+         " install_requires=[\n  'tensorflow-hub<0.8', 'tensorflow_gpu>=1.12, <2'])\n", 6),
+        ("setup.py", "setup(extras_require={\n 'a': ['tensorflow==2.3'],\n 'b': ['tensorflow==2.4']})\n", 3),
+        ("requirements.txt", "mytensorflow==1.15\ntensorflow-text==1.15\nTensorFlow[and-cuda] == 1.14 # why\n", 3),
+        ("poetry.lock", '[[package]]\nname = "a"\n[package.dependencies]\ntensorflow = ">=1"\n\n'
+         '[[package]]\nname = "tensorflow"\nversion = "1.15.5"\n', 7),
+        ("uv.lock", '[[package]]\nname = "a"\ndependencies = [\n    { name = "tensorflow" },\n]\n\n'
+         '[[package]]\nname = "tensorflow"\nversion = "1.15.5"\n', 8),
+        ("Pipfile.lock", '{\n  "default": {\n    "a": {"version": "==1"},\n    "tensorflow": {\n'
+         '      "version": "==1.15.5"\n}}}', 4),
+        ("pyproject.toml", '[tool.poetry]\ndescription = "Models for TensorFlow"\n[tool.poetry.dependencies]\n'
+         'tensorflow = "^1.15"\n', 4),
+        ("environment.yml", "name: tensorflow\ndependencies:\n  - numpy\n  - tensorflow=1.15\n", 4),
+    ],
+)  # fmt: skip
+def test_the_line_that_pins(name: str, text: str, row: int, tmp_path: Path, write_files: Write) -> None:
+    """Protects the answer to "why TensorFlow 1?": sentences, names and other packages' wishes are no pins."""
+    write_files({name: text, ".git/HEAD": ""})
+    assert Pins().reason(find_target(None, tmp_path), tmp_path) == f"{tmp_path / name}, line {row}"
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,5 @@ def _target(settings: Settings, directory: Path) -> Iterator[str]:
     pins = Pins()
     target = pins.target(settings.target_tensorflow, directory, settings.target_folder)
     major, minor = target.tensorflow
-    pin = None if target.source == "settings" else pins.place(directory)
-    if pin is not None:
-        why = f"{pin.path}, line {pin.row}"
-    else:
-        why = "`target-tensorflow`" if target.pinned else "nothing pins a version: the newest"
     version = "1" if major < 2 else f"{major}.{minor}"
-    yield f"# checked as code for TensorFlow {version} with Keras {target.keras} ({why})"
+    yield f"# checked as code for TensorFlow {version} with Keras {target.keras} ({pins.reason(target, directory)})"
