@@ -253,3 +253,73 @@ def test_what_was_mended_is_listed(tmp_path: Path, check: Any) -> None:
     assert "TFG302" not in check("--fix", "--no-show-fixes", "--select", "TFG302").stdout
     (tmp_path / "a.py").write_text(MENDABLE)
     assert check("--fix", "--quiet", "--select", "TFG302").stdout == ""
+
+
+def write_old_code(folder: Path) -> None:
+    """Two folders that pin TensorFlow 1, in one of them for a file with nothing to check, and one that pins 2."""
+    files = {
+        ".git/HEAD": "",
+        "models/train.py": MENDABLE,
+        "models/evaluate.py": WARNING,
+        "models/plain.py": "x = 1\n",
+        "models/setup.py": "setup(\n    description='tensorflow models',\n    install_requires=['tensorflow-gpu>=1.12,<2'],\n)\n",
+        "serving/server.py": WARNING,
+        "serving/environment.yml": "dependencies:\n  - python=3.7\n  - tensorflow=1.15\n",
+        "new/train.py": WARNING,
+        "new/requirements.txt": "tensorflow==2.15\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
+OLD = (
+    "Checked as code for TensorFlow 1, where many rules find nothing: "
+    f"3 files ({Path('models/setup.py')}, line 3), 1 file ({Path('serving/environment.yml')}, line 3)."
+)
+
+
+@pytest.mark.parametrize("options", [(), ("--output-format", "concise"), ("-j2",), ("--fix", "--unsafe-fixes")])
+def test_a_report_says_why_code_is_for_tensorflow_1(options: tuple[str, ...], tmp_path: Path, check: Any) -> None:
+    write_old_code(tmp_path)
+    assert check(*options).stdout.splitlines()[-1] == OLD
+    assert "code for TensorFlow 1" not in check(*options, "new").stdout + check(*options, "--quiet").stdout
+
+
+def test_a_report_of_known_results_names_the_line_that_pins_tensorflow_1_now(tmp_path: Path, tflint: Any) -> None:
+    """Protects who edits the file between two runs: what was found is known, the line is another one."""
+    write_old_code(tmp_path)
+    assert [tflint("check").stdout.splitlines()[-1] for _ in range(2)] == [OLD, OLD]
+    pins = tmp_path / "models" / "setup.py"
+    pins.write_text(f"# tensorflow<2 as long as we use Estimators\n{pins.read_text()}")
+    assert tflint("check").stdout.splitlines()[-1] == OLD.replace("py, line 3", "py, line 4")
+
+
+@pytest.mark.parametrize("style", sorted({*OUTPUT_FORMATS} - {"full", "concise"}))
+def test_a_report_for_programs_says_nothing_of_tensorflow_1(style: str, tmp_path: Path, check: Any) -> None:
+    write_old_code(tmp_path)
+    assert "code for TensorFlow 1" not in check("--output-format", style).stdout
+
+
+def test_settings_and_notebooks_make_code_one_for_tensorflow_1(tmp_path: Path, check: Any) -> None:
+    cells = [
+        {"cell_type": "code", "source": [line], "outputs": []} for line in ("!pip install tensorflow==1.15", WARNING)
+    ]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}))
+    (tmp_path / "train.py").write_text(WARNING)
+    assert "nothing: 2 files (what the notebook's own cells install)." in check().stdout
+    assert "nothing: 3 files (`target-tensorflow`)." in check("--target-tensorflow", "1.15").stdout
+
+
+def test_of_many_lines_that_pin_tensorflow_1_a_report_names_those_for_the_most_files(
+    tmp_path: Path, check: Any
+) -> None:
+    for folder in "abcde":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "requirements.txt").write_text("tensorflow<2\n")
+        (tmp_path / folder / "train.py").write_text(WARNING)
+    (tmp_path / "e" / "evaluate.py").write_text(WARNING)
+    said = check().stdout.splitlines()[-1]
+    assert said.count("requirements.txt") == 3 and f"nothing: 2 files ({Path('e')}" in said
+    assert said.endswith("6 in all.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tflint_gpu.lazy_dataclasses import dataclass
@@ -15,6 +15,7 @@ from tflint_gpu.severity import WORST_FIRST
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic, Fix
 
+_MOST_REASONS = 3
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
@@ -64,6 +65,15 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
         yield f"{'No fixes available' if not fixing else 'No safe fixes left'} ({more})."
     if first := first_to_fix(remaining):
         yield first
+
+
+def of_tensorflow_1(reasons: Mapping[str, int]) -> Iterator[str]:
+    """That files were checked as code for TensorFlow 1, and why, as few findings may mean that."""
+    if not reasons:
+        return
+    said = [f"{plural(count, 'file')} ({printable(reason)})" for reason, count in Counter(reasons).most_common()]
+    more = [f"{sum(reasons.values())} in all"] if len(said) > _MOST_REASONS else []
+    yield f"Checked as code for TensorFlow 1, where many rules find nothing: {', '.join(said[:_MOST_REASONS] + more)}."
 
 
 def fix_summary(fixed: int, dry: bool) -> str:

@@ -9,6 +9,7 @@ rule before the bytes of some file mention TensorFlow: a run without such a file
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -370,6 +371,23 @@ class Engine:
             return target_of_notebook(file.read(), file.path.name)
         except OSError:
             return None
+
+    def reasons_for_tensorflow_1(self, files: Iterable[FileToCheck]) -> Counter[str]:
+        """What makes files code for TensorFlow 1, and how many of them."""
+        old: Counter[tuple[Target, Path | None]] = Counter()
+        for file in files:
+            target = self.target_for(file)
+            if target.tensorflow < (2, 0):
+                old[target, None if target.source.endswith(NOTEBOOK_ENDING) else file.path.parent] += 1
+        reasons: Counter[str] = Counter()
+        for (target, folder), count in old.items():
+            reasons[self._reason(target, folder)] += count
+        return reasons
+
+    def _reason(self, target: Target, folder: Path | None) -> str:
+        if folder is None:
+            return "what the notebook's own cells install"
+        return self._pins.reason(target, folder, lambda path: shown_name(path, self.working_directory))
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""

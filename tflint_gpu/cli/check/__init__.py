@@ -315,8 +315,9 @@ class Check:
         elsewhere = _on_ray() if self.given["executor"] == "ray" else None
         around = importing(make_engine(), files, self.paths)
         if not is_fixing:
+            engine = make_engine()
             with contextlib.closing(progress):
-                results = check_files(make_engine(), files, settings.jobs, show, elsewhere, around)
+                results = check_files(engine, files, settings.jobs, show, elsewhere, around)
             for warning in sorted({warning for result in results for warning in result.warnings}):
                 tell(f"warning: {warning}")
             for result in results if self.given["verbose"] else ():
@@ -329,6 +330,7 @@ class Check:
                 errors,
                 sources=sources,
                 gone=narrowing.gone(diagnostics, sources),
+                old=engine.reasons_for_tensorflow_1(result.file for result in results),
             )
         from tflint_gpu.cli.check.fixing import Fixing
 
@@ -355,6 +357,7 @@ class Check:
             fixing.diffs,
             fixing.texts,
             narrowing.gone(diagnostics, fixing.texts),
+            make_engine().reasons_for_tensorflow_1(result.file for result in fixing.results),
         )
 
 

@@ -17,7 +17,7 @@ from tflint_gpu.reports import View
 from tflint_gpu.reports.advice import once_a_project
 from tflint_gpu.reports.display import printable, printable_lines
 from tflint_gpu.reports.formats import renderer
-from tflint_gpu.reports.summary import fix_summary, fixed_problems, plural, statistics, summary
+from tflint_gpu.reports.summary import fix_summary, fixed_problems, of_tensorflow_1, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Outcome:
         diffs: for each file that changed or would change.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
         gone: what the baseline knows and is no more.
+        old: what makes files code for TensorFlow 1, and how many of them.
     """
 
     diagnostics: Sequence[Diagnostic]
@@ -49,6 +50,7 @@ class Outcome:
     diffs: Sequence[str] = ()
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     gone: Sequence[Entry] = ()
+    old: Mapping[str, int] = field(default_factory=dict)
 
     def of_projects(self, files: Iterable[FileToCheck]) -> Outcome:
         """The outcome in which what holds for a project is found once in it."""
@@ -110,6 +112,7 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
             stream.write(renderer(options.output_format)(diagnostics, view))
         if is_for_people:
             lines += summary(diagnostics, len(fixed), outcome.fixing, options.unsafe_fixes)
+            lines += of_tensorflow_1(outcome.old)
     if not options.quiet and not (outcome.errors and not diagnostics and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))
     stream.flush()
