@@ -364,9 +364,12 @@ def _ratio(times: dict[bool, list[Run]]) -> float:
 
 
 _SLOWER = 1.1
+_LONG_ENOUGH = 0.5  # seconds, of some fifty small steps: the linter does not see how long made-up arrays are
 _LEAST_SECONDS = 0.03
 
 
 def looks_slower(before: Run, after: Run) -> bool:
-    """Whether a fixed program is to be measured again."""
+    """Whether a fixed program is to be measured again: one that took no longer than a few steps is none to speed up."""
+    if before.seconds < _LONG_ENOUGH:
+        return False
     return _ratio({False: [before], True: [after]}) > _SLOWER

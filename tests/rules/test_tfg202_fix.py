@@ -208,6 +208,18 @@ def test_arrays_that_meet_tensors_keep_their_dtype(loss: str, cast: str, is_fixe
     assert ("@tf.function" in fixed(code, tmp_path, "TFG202")) is is_fixed
 
 
+@pytest.mark.parametrize("maker", ["np.random.default_rng(3)", "np.random.RandomState(3)"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_a_generator_of_numpy_draws_is_an_array(maker: str, dtype: str, tmp_path: Path) -> None:
+    """Protects programs from a TypeError: such rows meet tensors with their own dtype, too."""
+    code = (
+        f"import numpy as np\n{HEAD}draws = {maker}\nrows = draws.normal(size=(640, 784)).astype('{dtype}')\n"
+        + STEP.replace("loss_fn(y, model(x, training=True))", "tf.reduce_mean(model(x) - y)")
+        + "for begin in range(0, 640, 8):\n    x, y = rows[begin : begin + 8], rows[begin : begin + 8, :1]\n    step(x, y)\n"
+    )
+    assert ("@tf.function" in fixed(code, tmp_path, "TFG202")) is (dtype == "float32")
+
+
 def test_a_model_that_gets_another_value_later_is_an_argument(tmp_path: Path) -> None:
     """Protects notebooks, whose cells give one name to many models: a traced function would keep the first."""
     code = HEAD + "for x, y in dataset:" + BODY + "model = keras.Sequential([keras.layers.Dense(1)])\n"

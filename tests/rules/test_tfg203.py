@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import findings, found, notebook
+from checks import findings, fixed, found, notebook
 
 HEAD = """\
 import tensorflow as tf
@@ -278,3 +278,14 @@ def test_the_truth_a_trace_keeps_the_variables_that_it_saw() -> None:
     net.trainable = True
     assert int(old(net)) == 0  # type: ignore[operator]
     assert int(make_step()(net)) == 2  # type: ignore[operator]
+
+
+def test_what_the_loop_itself_defines_stays_before_what_wraps_it(tmp_path: Path) -> None:
+    """Protects from a NameError: a function that each iteration defines is not there before the loop."""
+    code = (
+        HEAD + "sums = []\nfor part in range(14):\n    def doubled(row):\n        return row * 2.0\n"
+        "    run = tf.function(doubled)\n    sums.append(float(run(tf.constant(1.0))))\n"
+    )
+    assert [rule.code for rule, _ in findings(code, tmp_path) if rule.code == "TFG203"]
+    exec(compile(fixed(code, tmp_path, "TFG203"), "fixed.py", "exec"), scope := {"__name__": "__main__"})
+    assert scope["sums"] == [2.0] * 14

@@ -153,15 +153,20 @@ def _changed(statement: ast.stmt) -> Iterator[str]:
 
 
 def _unchanging(file: File) -> set[str]:
-    """Names that mean the same wherever a statement is: Python's own, imports, definitions at the top."""
+    """Names that mean the same wherever a statement is: Python's own, imports, definitions outside of loops."""
     scopes = file.tree.scopes.values()
     changing = {
         name
         for scope in scopes
         for name, bindings in scope.bindings.items()
-        if scope is not file.tree.root or any(binding.kind not in _FIXED for binding in bindings)
+        if scope is not file.tree.root
+        or any(binding.kind not in _FIXED or _is_in_loop(file, binding.node) for binding in bindings)
     }
     return {*file.tree.root.bindings, *dir(builtins)} - changing
+
+
+def _is_in_loop(file: File, node: Node) -> bool:
+    return any(isinstance(around, cst.For | cst.While) for around in file.tree.ancestors(node))
 
 
 def reads_any(file: File, statement: Node, names: Iterable[str]) -> bool:

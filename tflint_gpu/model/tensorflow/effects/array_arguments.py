@@ -14,6 +14,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.nondeterminism import DRAWING, PYTHON_GENERATORS
 from tflint_gpu.model.tensorflow.api.tensor_functions import ARRAY_METHODS, STATIC_ATTRIBUTES
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -101,7 +102,15 @@ class ArrayArguments(Analysis):
             return len(origin.access_path) > 1
         if origin.file.names.is_builtin(call.func, "map") and call.args:
             name = origin.file.name(call.args[0].value) or ""
-        return name.startswith("numpy.") or method_name(call) == "as_numpy_iterator"
+        return name.startswith("numpy.") or method_name(call) == "as_numpy_iterator" or self._is_drawn(origin, call)
+
+    def _is_drawn(self, origin: Origin, call: cst.Call) -> bool:
+        """Whether a generator of NumPy draws an array."""
+        return (
+            isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in DRAWING
+            and self.inference.must_be(origin.file, call.func.value, _is_generator, origin.context)
+        )
 
     def _gives_number(self, file: File, call: cst.Call) -> bool:
         return any(file.names.is_builtin(call.func, name) for name in _NUMBERS)
@@ -180,6 +189,10 @@ class ArrayArguments(Analysis):
 
     def _is_of_keras(self, file: File, func: Expression) -> bool:
         return self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss")
+
+
+def _is_generator(origin: Origin) -> bool:
+    return origin.made_by in PYTHON_GENERATORS and (origin.made_by or "").startswith("numpy.")
 
 
 def _receiver(call: cst.Call) -> Expression | None:
