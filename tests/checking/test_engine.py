@@ -137,7 +137,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 PROJECT = {
     "pyproject.toml": "",
     "program.py": TF + "from other import BAD\n",
-    "other.py": "BAD = 1  # here\n",
+    "other.py": "BAD = 1\nhere = 2\n",
 }
 
 

@@ -210,7 +210,7 @@ class TracedFunctions(Analysis):
         return frozenset(functions)
 
     def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
-        tensors = Tensors(self.inference, self.kinds, function, seeds, partial(self._is_one, function.file))
+        tensors = Tensors(self.inference, self.kinds, function, seeds, partial(_is_one, self.handed, function.file))
         return Trace(function, tensors.context, tensors, entry)
 
     def _entries(self) -> Iterator[Trace]:
@@ -311,14 +311,6 @@ class TracedFunctions(Analysis):
         """Whether some call passes a tensor or an array, which becomes one, and none passes a Python value."""
         return self.handed.joined(parameter_origins(self.inference, function.file, parameter, None)) is Carry.TENSOR
 
-    def _is_one(self, file: File, parameter: cst.Param) -> bool:
-        """Whether a parameter is one tensor, and no container: by what calls pass, or by how it is used."""
-        origins = [o for o in parameter_origins(self.inference, file, parameter, None) if not o.is_none]
-        if origins and all(self.handed.form_at(origin) == "one" for origin in origins):
-            return True
-        function, uses = file.tree.parents[file.tree.parents[parameter]], file.tree.uses.get(parameter.name.value, ())
-        return any(_asks_one(file.tree.parents[use], use) for use in uses if file.tree.within(use, function))
-
     @cached_property
     def handed(self) -> Tensors:
         """The tensors that a traced function gets of code that runs eagerly: arrays, too, become tensors there."""
@@ -393,6 +385,19 @@ class TracedFunctions(Analysis):
         if function.owner is None:
             return False
         return any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
+
+
+def _is_one(handed: Tensors, file: File, parameter: cst.Param) -> bool:
+    """Whether a parameter is one tensor, and no container: by what calls pass, or by how it is used.
+
+    Arguments:
+        handed: the tensors that eager code passes.
+    """
+    origins = [o for o in parameter_origins(handed.inference, file, parameter, None) if not o.is_none]
+    if origins and all(handed.form_at(origin) == "one" for origin in origins):
+        return True
+    function, uses = file.tree.parents[file.tree.parents[parameter]], file.tree.uses.get(parameter.name.value, ())
+    return any(_asks_one(file.tree.parents[use], use) for use in uses if file.tree.within(use, function))
 
 
 def _asks_one(parent: Node, use: Node) -> bool:
