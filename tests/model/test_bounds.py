@@ -33,6 +33,7 @@ from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
 from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
@@ -477,6 +478,16 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         9,
         lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
         about_last(lambda model, expr: InferenceSteps(model)._is_value(Origin(model.file, expr))),
+    ),
+    "SHAPE_STEPS": (
+        60,
+        lambda n: nested(n, "-", "", "x") + "\n",
+        about_last(lambda model, expr: ShapeChanges(model).of(model.file, expr)),
+    ),
+    "SHAPE_VALUES": (
+        2100,
+        lambda n: f"[{', '.join(f'h({i})' for i in range(n))}]\n",
+        about_last(lambda model, expr: ShapeChanges(model).of(model.file, expr)),
     ),
     "IMAGE_STEPS": (
         14,

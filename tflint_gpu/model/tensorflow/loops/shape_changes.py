@@ -121,11 +121,8 @@ class ShapeChanges(Analysis):
         if place is not None:  # `x = x - y` is as large as before, `x = tf.concat([x, y], 0)` is not
             self._cuts += 1
             return Change.CHANGES if any(grows for _, grows in self._in_work[place:]) else Change.FIXED
-        self._visits += 1
-        for bound, count in ((SHAPE_STEPS, len(self._in_work)), (SHAPE_VALUES, self._visits)):
-            if count > bound.limit:
-                self.inference.meet(bound)
-                return Change.OPEN
+        if self._is_beyond_bounds():
+            return Change.OPEN
         cuts = self._cuts
         self._in_work.append((origin.node, self._grows(origin)))
         try:
@@ -135,6 +132,14 @@ class ShapeChanges(Analysis):
         if (self._cuts == cuts or not self._in_work) and not self._mapped:
             self._known[origin] = change
         return change
+
+    def _is_beyond_bounds(self) -> bool:
+        """Whether one more value is not followed."""
+        self._visits += 1
+        is_deep, are_many = len(self._in_work) > SHAPE_STEPS.limit, self._visits > SHAPE_VALUES.limit
+        if is_deep or are_many:
+            self.inference.meet(SHAPE_STEPS if is_deep else SHAPE_VALUES)
+        return is_deep or are_many
 
     @contextmanager
     def _afresh(self) -> Iterator[None]:
@@ -254,8 +259,7 @@ class ShapeChanges(Analysis):
 
     def _number(self, file: File, value: Expression, context: Context | None = None) -> Change:
         """Whether a length, or a shape, may be another one in each iteration."""
-        self._visits += 1
-        if self._visits > SHAPE_VALUES.limit or any(node is value for node, _ in self._in_work):
+        if self._is_beyond_bounds() or any(node is value for node, _ in self._in_work):
             return Change.OPEN
         if isinstance(value, cst.Tuple | cst.List):
             return _joined(self._number(file, element.value, context) for element in value.elements)
