@@ -189,7 +189,7 @@ for number in range(40):
         """
 model = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4), tf.keras.layers.Dense(9)])
 text = np.array([[1, 2]])
-while text.shape[1] < 12:
+while text.shape[1] < 40:
     scores = model(text)
     text = np.concatenate([text, np.argmax(scores[:, -1:], -1)], 1)
 result = [text]
@@ -765,7 +765,7 @@ model.fit(rows, verbose=0)
 spans = [float(tf.reduce_max(x) - tf.reduce_min(x)) for x, _ in rows]
 result = [max(spans) > 7, sorted(np.concatenate([x for x, _ in rows])[:, 0].tolist()) == numbers[:, 0].tolist()]
 """,
-        "rows = rows.shuffle(64).batch(8)\n",
+        "rows = rows.shuffle(512).batch(8)\n",
     ),
     "batches": (
         "TFG316",
