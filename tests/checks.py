@@ -74,10 +74,10 @@ def fixed(code: str, folder: Path, only: str) -> str:
     defined = set[str]()
     in_order = sorted(findings(text, folder), key=lambda pair: pair[1].file.span(pair[1].node))
     for rule, finding in in_order:
-        if rule.code == only and finding.fix is not None and finding.fix.defines not in defined:
+        if rule.code == only and finding.fix is not None and defined.isdisjoint(finding.fix.defines):
             fix = placed(finding.fix, finding.file)
             edits.extend(fix.edits if fix is not None else ())
-            defined |= {finding.fix.defines} - {""}
+            defined.update(finding.fix.defines)
     for edit in sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.end), reverse=True):
         text = text[: edit.start] + edit.content + text[edit.end :]
     return text

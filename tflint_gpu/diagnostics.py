@@ -62,13 +62,13 @@ class Fix:
     """Edits that together fix one finding; they are applied all or not at all.
 
     Arguments:
-        defines: the name of a function that they define, if they do.
+        defines: the names of the functions that they define.
     """
 
     message: str
     applicability: Applicability
     edits: tuple[Edit, ...]
-    defines: str = ""
+    defines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

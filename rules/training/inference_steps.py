@@ -90,6 +90,11 @@ class InferenceStep:
     has_changing_shapes: bool = False
     others: tuple[tuple[File, cst.Call], ...] = ()
 
+    @property
+    def calls(self) -> tuple[tuple[File, cst.Call], ...]:
+        """This one and the others."""
+        return ((self.file, self.call), *self.others)
+
 
 class InferenceSteps(Analysis):
     """The loops that are seen from one file; those over data sets are `ForwardPasses`'s."""
@@ -161,7 +166,10 @@ class InferenceSteps(Analysis):
 
     def _is_inference(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether many iterations call one model with values of their own, for nothing but its answer."""
-        if any(forward.call is run.call or forward.loop is loop for forward in self.forwards.eager):
+        if any(
+            forward.loop is loop or any(call is run.call for _, call in forward.calls)
+            for forward in self.forwards.eager
+        ):
             return False
         if self._reads_dataset(file, loop) or self.loops.is_no_place(file, loop):
             return False

@@ -71,7 +71,7 @@ def lifted(model: Model, made: ShortLived) -> Fix | None:
             given = ", ".join(handed)
             edits.append(Edit(call.args[0], f"{given}, ", "before") if call.args else Edit(call, f"{name}({given})"))
     where = "as a method" if owner else "outside of the function"
-    return Fix(f"Define `{name}` once, {where}", "unsafe", tuple(edits), defines=name)
+    return Fix(f"Define `{name}` once, {where}", "unsafe", tuple(edits), defines=(name,))
 
 
 def kept_by(model: Model, made: ShortLived) -> Iterator[Blocker]:

@@ -80,7 +80,7 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
     if traced is None:
         return None
     edits = (Edit(above, traced.definition, "above"), Edit(made.first, made.call, last=made.last))
-    return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=made.name)
+    return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=(made.name,))
 
 
 def are_traceable(model: Model, functions: Sequence[Function]) -> bool:

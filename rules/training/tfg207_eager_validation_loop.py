@@ -19,7 +19,7 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
-    call_under_function,
+    calls_under_functions,
     eager_against_traced,
     notes_on,
 )
@@ -103,13 +103,14 @@ class EagerValidationLoop(Rule):
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the model calls that a loop over a dataset runs eagerly."""
+        """Yield the first model call of each loop over a dataset that runs it eagerly."""
         loops = model.once(ExecutionContexts)
         for forward in model.once(ForwardPasses).eager:
             if not loops.pays(forward.file, forward.call):
                 continue
             notes = [Note(forward.loop_file, forward.loop, "the loop over the data")]
             notes += notes_on(forward.path)
+            notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in forward.others]
             if forward.usage is not None:
                 notes.append(Note(forward.file, forward.usage, "this shows that it is a Keras model"))
             yield Finding(
@@ -119,14 +120,14 @@ class EagerValidationLoop(Rule):
                 of_forward_pass(model, _PREDICTION, forward.file, forward.call, (forward.loop_file, forward.loop)),
                 help=_HELP[forward.use],
                 notes=tuple(notes),
-                fix=model.costly_fix(partial(call_under_function, model, forward.file, forward.call)),
+                fix=model.costly_fix(partial(calls_under_functions, model, forward.file, forward.calls)),
                 subject=forward,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: with the model as it is, and under `tf.function`."""
         forward = finding.subject_as(EagerForward)
-        yield eager_against_traced(model, forward.loop_file, forward.loop, finding, forward.call, _WORKLOAD)
+        yield eager_against_traced(model, forward.loop_file, forward.loop, finding, forward.calls, _WORKLOAD)
 
 
 _HELP = {

@@ -13,7 +13,7 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
-    call_under_function,
+    calls_under_functions,
     eager_against_traced,
     notes_on,
 )
@@ -117,7 +117,7 @@ class EagerInferenceLoop(Rule):
                 of_forward_pass(model, _PREDICTION, step.file, step.call, (step.loop_file, step.loop)),
                 help=_HELP_WITH_SHAPES if step.has_changing_shapes else _HELP,
                 notes=tuple(notes),
-                fix=model.costly_fix(partial(call_under_function, model, step.file, step.call)),
+                fix=model.costly_fix(partial(calls_under_functions, model, step.file, step.calls)),
                 subject=step,
             )
 
@@ -126,7 +126,7 @@ class EagerInferenceLoop(Rule):
         from .inference_steps import InferenceStep
 
         step = finding.subject_as(InferenceStep)
-        yield eager_against_traced(model, step.loop_file, step.loop, finding, step.call, _WORKLOAD)
+        yield eager_against_traced(model, step.loop_file, step.loop, finding, step.calls, _WORKLOAD)
 
 
 _HELP = "call the model in a function under `@tf.function`, and give it tensors or arrays"

@@ -312,7 +312,7 @@ def _diagnostic(item: dict[str, Any]) -> Diagnostic:
                 fix["message"],
                 fix["applicability"],
                 tuple(Edit(**_with_locations(edit)) for edit in fix["edits"]),
-                fix["defines"],
+                tuple(fix["defines"]),
             ),
         }
     )

@@ -104,11 +104,10 @@ def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[Source
         new = [edit for edit in fix if edit not in accepted]
         if any(touch(edit, other) for edit in new for row in _rows(edit) for other in taken.get(row, ())):
             continue
-        defines = diagnostic.fix.defines if diagnostic.fix is not None else ""
-        if defines in defined and any(f"def {defines}(" in edit.content for edit in new):
+        defines = diagnostic.fix.defines if diagnostic.fix is not None else ()
+        if any(f"def {name}(" in edit.content for name in defined.intersection(defines) for edit in new):
             continue
-        if defines:
-            defined.add(defines)
+        defined.update(defines)
         accepted.update(new)
         for edit in new:
             for row in _rows(edit):

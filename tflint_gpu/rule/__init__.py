@@ -26,7 +26,7 @@ from tflint_gpu.rule.experiment import (
 )
 from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing, notes_on
 from tflint_gpu.rule.fixes import (
-    call_under_function,
+    calls_under_functions,
     draw_in_graph,
     leave_out,
     moved_statements,
@@ -59,7 +59,7 @@ __all__ = [
     "Rule",
     "RuleEntry",
     "Workload",
-    "call_under_function",
+    "calls_under_functions",
     "draw_in_graph",
     "eager_against_traced",
     "entries",

@@ -8,6 +8,7 @@ functions of `tflint_measure`, the module that `verify` puts next to each progra
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Prediction
@@ -175,14 +176,22 @@ def measured_loop(
 
 
 def eager_against_traced(
-    model: Model, loop_file: File, loop: LoopNode, finding: Finding, call: Call, workload: Workload
+    model: Model,
+    loop_file: File,
+    loop: LoopNode,
+    finding: Finding,
+    calls: Sequence[tuple[File, Call]],
+    workload: Workload,
 ) -> Experiment:
-    """The user's loop, with the model that a call in it runs as it is, and under `tf.function`.
+    """The user's loop, with the models that calls in it run as they are, and under `tf.function`.
 
-    As the finding's fix does it, in a function of its own; or else, to measure it, where it is.
+    As the finding's fix does it, in functions of their own; or else, to measure it, the first call where it is. What is
+    compared is of the first call that is traced.
     """
-    probes, eager = measured_loop(model, loop_file, loop), wrap(finding.file, call.func, "eager")
     patch = fix_changes(finding)
+    edited = [change.node for change in patch]
+    call = next((call for _, call in calls if call.func in edited), calls[0][1])
+    probes, eager = measured_loop(model, loop_file, loop), wrap(finding.file, call.func, "eager")
     from tflint_gpu.model import TracedCalls  # late, as libcst
 
     relaxed = () if patch or not model.once(TracedCalls).options(finding.file, call) else ("reduce_retracing=True",)

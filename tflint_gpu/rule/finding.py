@@ -61,13 +61,13 @@ class Fix:
     """Edits on syntax nodes that together fix one finding.
 
     Arguments:
-        defines: the name of a function that they define: another fix that defines it has to take another name.
+        defines: the names of the functions that they define: another fix that defines one has to take another name.
     """
 
     message: str
     applicability: Applicability
     edits: tuple[Edit, ...]
-    defines: str = ""
+    defines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

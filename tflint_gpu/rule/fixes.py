@@ -13,30 +13,47 @@ if TYPE_CHECKING:
 
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.python.refactoring.traced_calls import CallOutline
 
 
-def call_under_function(model: Model, file: File, call: Call) -> Fix | None:
-    """Make a call of a model in a function of its own under `tf.function`; None where that may change its results.
+def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, Call]]) -> Fix | None:
+    """Make a loop's calls of models in functions of their own under `tf.function`; None where that may change results.
 
-    It is unsafe: what only runs while a function is traced (a model's `print`) runs once.
+    Of several calls those are left as they are of which it may, that are in other files, or run too seldom for a trace
+    to pay. It is unsafe: what only runs while a function is traced (a model's `print`) runs once.
     """
-    from tflint_gpu.model import TracedCalls  # late, as libcst: listing the rules should not wait for it
+    from tflint_gpu.model import (  # late, as libcst: listing the rules should not wait for it
+        ExecutionContexts,
+        TracedCalls,
+        traced_definitions,
+    )
 
-    made = model.once(TracedCalls).outline(file, call)
-    if made is None:
+    own = [call for where, call in calls if where is file and model.once(ExecutionContexts).pays(file, call)]
+    made = model.once(TracedCalls).outlines(file, own)
+    if not made:
         return None
-    definition = (Edit(made.above, made.definition, "above"),) if made.definition else ()
+    spellings = {outline.spelling.text: outline.spelling for outline in made}
     return Fix(
-        f"Call `{made.receiver}` in a function under `@{made.spelling.text}`",
+        _traced(made, len(calls)),
         "unsafe",
         (
-            *importing(made.spelling),
-            *definition,
-            Edit(call.func, made.name),
-            Edit(call.args[0], f"{made.receiver}, ", "before"),
+            *(edit for spelling in spellings.values() for edit in importing(spelling)),
+            *(Edit(above, text, "above") for above, text in traced_definitions(file, made)),
+            *(Edit(outline.call.func, outline.name) for outline in made),
+            *(Edit(outline.call.args[0], f"{outline.receiver}, ", "before") for outline in made),
         ),
-        defines=made.name if made.definition else "",
+        defines=tuple(outline.name for outline in made if outline.definition),
     )
+
+
+def _traced(made: Sequence[CallOutline], calls: int) -> str:
+    """What a fix does that traces some of a loop's calls."""
+    *most, last = dict.fromkeys(f"`{outline.receiver}`" for outline in made)
+    receivers = f"{', '.join(most)} and {last}" if most else last
+    functions = {outline.name for outline in made}
+    what = "a function" if len(functions) == 1 else "functions"
+    partly = "" if len(made) == calls else f": {len(made)} of the {calls} calls of models in this loop"
+    return f"Call {receivers} in {what} under `@{made[0].spelling.text}`{partly}"
 
 
 def predict_on_batch(file: File, call: Call) -> Fix | None:

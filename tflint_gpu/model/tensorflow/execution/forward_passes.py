@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -41,6 +42,7 @@ class EagerForward:
     Arguments:
         use: what the loop does with the outputs: "metrics", "outputs" (they are collected) or "other".
         usage: the place that shows that it is a model, where only its use does.
+        others: more such calls in the same loop.
     """
 
     file: File
@@ -50,6 +52,12 @@ class EagerForward:
     use: str = "other"
     usage: Node | None = None
     path: tuple[Frame, ...] = ()
+    others: tuple[tuple[File, cst.Call], ...] = ()
+
+    @property
+    def calls(self) -> tuple[tuple[File, cst.Call], ...]:
+        """This one and the others."""
+        return ((self.file, self.call), *self.others)
 
 
 class ForwardPasses(Analysis):
@@ -71,8 +79,8 @@ class ForwardPasses(Analysis):
 
     @cached_property
     def eager(self) -> list[EagerForward]:
-        """The model calls that loops over batches run without tf.function and without gradients."""
-        forwards: dict[Node, EagerForward] = {}
+        """One for each loop over batches, at the first model call that it runs without tf.function or gradients."""
+        forwards: dict[LoopNode, dict[cst.Call, Invocation]] = {}
         innermost: dict[cst.Call, LoopNode] = {}
         for file, loop in self.loops.seen:
             batches = self.data.batches(file, loop) if self.may_run_model(file, loop) else None
@@ -84,13 +92,33 @@ class ForwardPasses(Analysis):
                 continue
             if self.construction.builds(file, loop):
                 continue
-            for run in self.invocations.eager(file, loop, batches):
-                if self._is_forward(run, file, loop, batches) and self._counts(run, file, loop, batches):
-                    innermost[run.call] = loop
-                    kept = EagerForward(run.file, run.call, file, loop, self._use(run), self.shown_by(run), run.path)
-                    forwards.setdefault(loop, kept)
-                    break
-        return [forward for forward in forwards.values() if innermost[forward.call] is forward.loop]
+            for run in self._forward_in(file, loop, batches):
+                innermost[run.call] = loop
+                forwards.setdefault(loop, {}).setdefault(run.call, run)
+        own = ([run for run in runs.values() if innermost[run.call] is run.loop] for runs in forwards.values())
+        return [self._forward_of(runs) for runs in own if runs]
+
+    def _forward_of(self, runs: list[Invocation]) -> EagerForward:
+        """The first of a loop's forward passes, with the others."""
+        first, *more = runs
+        others = tuple((run.file, run.call) for run in more)
+        use, shown_by = self._use(first), self.shown_by(first)
+        return EagerForward(first.file, first.call, first.root_file, first.loop, use, shown_by, first.path, others)
+
+    def _forward_in(self, file: File, loop: LoopNode, batches: Batches) -> Iterator[Invocation]:
+        """The forward passes of a loop's data, and after these what other models its iterations run, as on noise."""
+        besides, is_found = list[Invocation](), False
+        for run in self.invocations.eager(file, loop, batches):
+            if not self._gets_data(run, file, loop, batches):
+                besides.append(run)
+            elif self._is_forward(run, file, loop) and self._counts(run, file, loop, batches):
+                is_found = True
+                yield run
+        for run in besides if is_found else ():
+            if isinstance(run.file.tree.parents.get(run.call), cst.Expr) or not _is_once_in_iteration(run):
+                continue
+            if self._is_forward(run, file, loop) and self._counts(run, file, loop, batches):
+                yield run
 
     def _counts(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
         """Whether a model runs eagerly for results that somebody waits for, and not as a part of a training step."""
@@ -127,18 +155,22 @@ class ForwardPasses(Analysis):
             return False
         return any(step.loop is loop or file.tree.within(step.loop, loop) for step in self.steps.eager)
 
-    def _is_forward(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
+    def _gets_data(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
+        """Whether a call gets a batch that the loop yields."""
+        here = Batches(run.names, True, batches.sources)
+        if not any(self.data.holds(run.file, here, arg.value) for arg in run.call.args):
+            return False
+        given = run.call.args[0].value
+        return (
+            batches.is_certain or bool(run.path) or given in batches.sources or self.data.is_direct(file, loop, given)
+        )
+
+    def _is_forward(self, run: Invocation, file: File, loop: LoopNode) -> bool:
+        """Whether a call runs a model forward, and so in each iteration."""
         call = run.call
         if not call.args or not isinstance(call.func, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
             return False
-        here = Batches(run.names, True, batches.sources)
-        if not any(self.data.holds(run.file, here, arg.value) for arg in call.args):
-            return False
         if not self.is_model_call(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
-            return False
-        given = call.args[0].value
-        is_element = run.path or given in batches.sources or self.data.is_direct(file, loop, given)
-        if not batches.is_certain and not is_element:
             return False
         return not self._is_occasional(run, file, loop) and not self.construction.is_symbolic(run, call.args[0].value)
 
@@ -287,6 +319,13 @@ class ForwardPasses(Analysis):
 def _counts(test: Expression) -> bool:
     """`step % 100 == 0`."""
     return any(isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) for node in walk(test))
+
+
+def _is_once_in_iteration(run: Invocation) -> bool:
+    """Whether no loop within a loop's iteration, nor in the functions on the way, repeats a call."""
+    stops = cst.For | cst.While | cst.BaseComp | cst.FunctionDef | cst.Lambda
+    around = [next((p for p in where.tree.ancestors(n) if isinstance(p, stops)), None) for where, n in run.places]
+    return all(p is run.loop or isinstance(p, cst.FunctionDef | cst.Lambda) for p in around)
 
 
 def called_model(call: cst.Call) -> Expression:

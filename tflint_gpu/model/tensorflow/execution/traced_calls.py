@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 import libcst as cst
 
@@ -11,7 +10,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, call_outline
+from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, CallOutlines
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
@@ -22,7 +21,7 @@ from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 
 
 class TracedCalls(Analysis):
-    """Analysis of single calls of a file."""
+    """Analysis of calls of a file."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -31,8 +30,24 @@ class TracedCalls(Analysis):
         self.invocations = model.once(Invocations)
         self.traceability = model.once(Traceability)
 
-    def outline(self, file: File, call: cst.Call) -> CallOutline | None:
-        """The function that makes a call of a model; None where tracing may change what that gives, or gain nothing."""
+    def outlines(self, file: File, calls: Iterable[cst.Call]) -> list[CallOutline]:
+        """The functions that make some calls of models; calls may have one in common.
+
+        None is made for those of which tracing may change what they give, or gain nothing.
+        """
+        made, unbuilt = CallOutlines(file), dict[str, set[Node]]()
+        ordered = sorted(calls, key=lambda call: file.tree.order[call])
+        return [outline for call in ordered if (outline := self._outline(file, call, made, unbuilt)) is not None]
+
+    def _outline(
+        self, file: File, call: cst.Call, made: CallOutlines, unbuilt_in: dict[str, set[Node]]
+    ) -> CallOutline | None:
+        """The function that makes one of the calls.
+
+        Arguments:
+            made: those of the calls above it.
+            unbuilt_in: the models that may get their variables in each of these.
+        """
         called = called_model(call)
         if not call.args or any(self.arguments.is_new(file, arg.value) for arg in call.args):
             return None
@@ -46,7 +61,14 @@ class TracedCalls(Analysis):
         if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
             return None
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
-        return call_outline(file, called, call.args, options, own, partial(self._may_share, file, {*unbuilt}))
+
+        def may_share(name: str) -> bool:
+            return {*unbuilt} == unbuilt_in.get(name, {*unbuilt}) and self._may_share(file, {*unbuilt}, name)
+
+        outline = made.outline(call, called, options, own, may_share)
+        if outline is not None:
+            unbuilt_in[outline.name] = {*unbuilt}
+        return outline
 
     def options(self, file: File, call: cst.Call) -> str | None:
         """What `tf.function` gets around a call of a model; None where no trace can serve all shapes of its inputs."""
@@ -62,10 +84,10 @@ class TracedCalls(Analysis):
         return [method for cls in classes if (method := self.invocations.forward_of(cls)) is not None]
 
     def _may_share(self, file: File, unbuilt: set[Node], name: str) -> bool:
-        """Whether a function that other calls use is given no other model that gets its variables there."""
+        """Whether a function that other calls use is given the same model that gets its variables there, or none."""
         for call in file.tree.calls:
             if isinstance(call.func, cst.Name) and call.func.value == name and call.args:
                 origins = self.inference.of(file, call.args[0].value)
-                if not {origin.node for origin in origins if self.traceability.creates_variables(origin)} <= unbuilt:
+                if {origin.node for origin in origins if self.traceability.creates_variables(origin)} != unbuilt:
                     return False
         return True
