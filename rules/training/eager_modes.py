@@ -156,8 +156,16 @@ class EagerModes(Analysis):
         from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few files
 
         traced = {trace.function.node: trace.function for trace in self._traces(mode) if not trace.path}
-        effects = (self.model.once(Traceability).effect_of(function) for function in traced.values())
+        traced |= {function.node: function for function in self._given(mode)}
+        traceability, by_keras = self.model.once(Traceability), mode.what == "model"
+        effects = (traceability.effect_of(function, by_keras=by_keras) for function in traced.values())
         return next((effect.text for effect in effects if effect is not None), "")
+
+    def _given(self, mode: EagerMode) -> Iterator[Function]:
+        """The losses and metrics that the model with a mode is given."""
+        call = mode.file.tree.parents.get(mode.node)
+        if mode.what == "model" and isinstance(call, cst.Call):
+            yield from (given.callee.function for given in self.keras_functions.given_to(call))
 
     def _is_switched_off(self, file: File, switch: cst.Call) -> bool:
         """Whether another call, later in the code, in another function or in another file, may switch it off."""

@@ -240,6 +240,11 @@ def test_the_training_that_is_eager_is_measured(code: str, measured: str, tmp_pa
     assert measured in line
 
 
+GIVEN = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile('sgd', error, run_eagerly=True)\n" + FIT
+DECIDING = (
+    "def error(truth, guess):\n    if tf.reduce_max(guess) > 2:\n        return tf.reduce_mean(guess)\n"
+    "    return tf.reduce_mean(tf.abs(truth - guess))\n" + GIVEN
+)
 EFFECTS = {
     "a list": (
         "kept = []\nclass Net(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
@@ -252,6 +257,11 @@ EFFECTS = {
         "    return tf.reduce_sum(rows)\nfor _ in range(99):\n    step(tf.constant(x))\n",
         "`print`",
     ),
+    "a print in a loss": (
+        "def error(truth, guess):\n    print('a batch')\n    return tf.reduce_mean(tf.abs(truth - guess))\n" + GIVEN,
+        "`print`",
+    ),
+    "a decision by a tensor in a loss": (DECIDING, "`tf.reduce_max(guess) > 2`"),
 }
 
 
@@ -262,3 +272,26 @@ def test_no_fix_of_what_would_happen_once(case: tuple[str, str], tmp_path: Path)
     (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG205"]
     assert finding.fix is None
     assert named in (finding.help or "")
+
+
+def test_autograph_converts_the_losses_of_keras_2(tmp_path: Path) -> None:
+    """Protects fixes for Keras 2, which has AutoGraph convert what Keras 3 calls as it is."""
+    keras_2 = Target(tensorflow=(2, 15), keras=2, source="older")
+    (finding,) = [f for rule, f in findings(HEAD + DECIDING, tmp_path, target=keras_2) if rule.code == "TFG205"]
+    assert finding.fix is not None
+
+
+def test_the_truth_keras_3_calls_losses_as_they_are(tmp_path: Path) -> None:
+    """Protects what the help says: AutoGraph finds the code of the loss, and does not convert it."""
+    tf = pytest.importorskip("tensorflow")
+    if not tf.keras.__version__.startswith("3"):
+        pytest.skip("Keras 2")
+    for eager in (True, False):
+        scope: dict[str, object] = {}
+        path = tmp_path / f"eagerly_{eager}.py"
+        path.write_text(HEAD + DECIDING.replace("run_eagerly=True", f"run_eagerly={eager}"))
+        try:
+            exec(compile(path.read_text(), str(path), "exec"), scope)
+            assert eager
+        except tf.errors.OperatorNotAllowedInGraphError:
+            assert not eager

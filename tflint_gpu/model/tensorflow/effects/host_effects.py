@@ -70,9 +70,14 @@ class HostEffects(Analysis):
         self.converts_layers = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
         self.reached = model.once(ReachedFunctions)
 
-    def of(self, function: Function, execution: TracedFunctions) -> Iterator[Blocker]:
-        """What a function does, or may do, other than compute with tensors."""
-        queue, seen = [(function, True)], {function.node}
+    def of(self, function: Function, execution: TracedFunctions, *, by_keras: bool = False) -> Iterator[Blocker]:
+        """What a function does, or may do, other than compute with tensors.
+
+        Arguments:
+            by_keras: Keras calls the function, as a loss.
+        """
+        converts = self.converts_layers or not (by_keras or self._is_layer(function))
+        queue, seen = [(function, converts)], {function.node}
         for reached, converts in queue:  # grows meanwhile
             trace = execution.of(reached)
             yield from self._in_function(reached, trace, is_first=reached is function)

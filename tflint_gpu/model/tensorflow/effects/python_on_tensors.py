@@ -41,6 +41,10 @@ class PythonOnTensors(Analysis):
                 is_unpacked = isinstance(node.target, cst.Tuple | cst.List)
                 if is_unpacked or not converts:
                     yield from self._iterated(trace, node.iter, "`for` in it", is_unpacked=is_unpacked)
+            elif isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
+                if not converts and trace.is_one(node.test):
+                    text = f"`{trace.file.code(node.test)}` in it decides by a tensor, {_RAISES} where Keras calls it"
+                    yield Blocker(trace.file, node.test, text)
             elif isinstance(node, cst.Assign):
                 for target in node.targets:
                     yield from self._unpacked(trace, target.target, node.value)

@@ -87,15 +87,18 @@ class Traceability(Analysis):
         named = [blocker for blocker in blockers if blocker.text]
         return next(iter([*named, *blockers]), None)
 
-    def effect_of(self, function: Function, sites: Sites | None = None, *, is_run_once: bool = False) -> Blocker | None:
+    def effect_of(
+        self, function: Function, sites: Sites | None = None, *, is_run_once: bool = False, by_keras: bool = False
+    ) -> Blocker | None:
         """What in a function, or in what it calls, would certainly be another thing if it were traced.
 
         Arguments:
             sites: the calls of the function, where they are not those of its name.
             is_run_once: the module is run from its beginning to one loop that calls the function: what its own
                 statements give a new value outside of loops does not change there.
+            by_keras: Keras calls the function and has it traced.
         """
-        effects = self._effects(self.model.assuming(function), function, sites)
+        effects = self._effects(self.model.assuming(function), function, sites, by_keras=by_keras)
         return next((e for e in effects if e.text and not (is_run_once and self._is_set_in_between(e))), None)
 
     def options(self, function: Function) -> str:
@@ -121,10 +124,12 @@ class Traceability(Analysis):
         is_changed = isinstance(name, cst.Name) and name.value in file.changed
         return bool(bindings) and not is_changed and all(_is_top_level(file, binding.node) for binding in bindings)
 
-    def _effects(self, assumed: Model, function: Function, sites: Sites | None = None) -> Iterator[Blocker]:
+    def _effects(
+        self, assumed: Model, function: Function, sites: Sites | None = None, *, by_keras: bool = False
+    ) -> Iterator[Blocker]:
         execution = assumed.once(TracedFunctions)
         yield from self._told(assumed, function)
-        yield from self.effects.of(function, execution)
+        yield from self.effects.of(function, execution, by_keras=by_keras)
         called = self.inference.call_sites(function) if sites is None else sites
         yield from self.returned.of(execution.of(function), called)
         yield from self.kept.of([function], sites or ())
