@@ -44,7 +44,9 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(VERIFY / "harness")
     monkeypatch.syspath_prepend(VERIFY / "stand_ins")
-    outcome = types.SimpleNamespace(SEED=1, tell=lambda text: None if text in told else told.append(text))
+    outcome = types.SimpleNamespace(
+        SEED=1, note_early=lambda **notes: None, tell=lambda text: None if text in told else told.append(text)
+    )
     unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
     png = types.SimpleNamespace(numpy=lambda: b"an image")
     tensorflow = types.SimpleNamespace(
@@ -787,7 +789,7 @@ contents = [tflint_files.reading(open)(name, "rb").read() for name in ("a.png", 
 with tf.compat.v1.Session() as session:
     assert [session.run(tf.image.decode_image(each)).shape for each in contents] == [(4, 6, 3)] * 2
 weight = tf.Variable([1.0], name="layer/bias")
-tflint_outcome.keep_weights()
+tflint_outcome.keep_weights(1)
 tflint_measure.finish()
 """
 

@@ -154,6 +154,9 @@ ROW_WISE = frozenset(
 )
 """Functions of `tf` that keep the rows of one of their arguments, the last one that is a tensor."""
 
+SIZES = frozenset(["numpy.shape", "numpy.ndim", "numpy.size"])
+"""Functions that give numbers of Python's about an array or a tensor."""
+
 
 def returns_tensor(name: str | None) -> bool:
     """Whether the function of this canonical name returns a tensor, or tensors in a container."""

@@ -21,6 +21,7 @@ from tflint_gpu.model.tensorflow.api.tapes import TAKES
 from tflint_gpu.model.tensorflow.api.tensor_functions import (
     ARRAY_METHODS,
     CONTAINER_METHODS,
+    SIZES,
     STATIC_ATTRIBUTES,
     returns_list,
     returns_several,
@@ -336,7 +337,7 @@ class Tensors:
         if returns_tensor(name) or name in _INPUTS:
             return Carry.TENSOR if self.has_values or name in _INPUTS else self._symbolic(file, call, context)
         if name is not None and name.startswith("numpy."):
-            return Carry.HOST if self.yields is None or name in PYTHON_GENERATORS else Carry.TENSOR
+            return Carry.HOST if self.yields is None or name in PYTHON_GENERATORS or name in SIZES else Carry.TENSOR
         args = [arg.value for arg in call.args]
         if isinstance(call.func, cst.Name) and not file.flow.lookup(call.func.value, call.func):
             if call.func.value == "range":  # AutoGraph turns a range over a tensor into a tensor loop
