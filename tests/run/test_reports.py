@@ -10,8 +10,6 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import click
 import pytest
@@ -28,6 +26,7 @@ from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.reports import FORMATS, renderer
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Memory, Place, Sample, Waits
+from tflint_gpu.verify.experiments.verification import Case
 
 PROGRAM = """\
 import tensorflow as tf
@@ -224,18 +223,23 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
     assert done.returncode == 2 and "--measured" in done.stderr
 
 
+def verified_order(project: Path, measured: str | None, order: str | None) -> list[int]:
+    """The rows of findings in the order in which `verify` takes them."""
+    verify = Verify((), {"measured": measured, "order": order}, project)
+    cases = [Case(finding(row), Prediction("slowdown", basis="a test")) for row in (1, 10, 12)]
+    return [case.diagnostic.location.row for case in verify._ordered(verify._with_shares(cases))]
+
+
 def test_verify_starts_with_the_most_expensive(project: Path) -> None:
     (project / "run.json").write_text(renderer("json")(report(project), View(project)))
-    cases: list[Any] = [SimpleNamespace(diagnostic=finding(row)) for row in (1, 10, 12)]
-    ordered = Verify((), {"measured": "run.json", "order": None}, project)._ordered(cases)
-    assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
-    assert Verify((), {"measured": None, "order": None}, project)._ordered(cases) == cases
+    assert verified_order(project, "run.json", None) == [12, 10, 1]
+    assert verified_order(project, None, None) == [1, 10, 12]
+    assert verified_order(project, "run.json", "file") == [1, 10, 12]
     (project / "run.json").rename(project / "tflint-gpu-run.json")
-    ordered = Verify((), {"measured": None, "order": "cost"}, project)._ordered(cases)
-    assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
+    assert verified_order(project, None, "cost") == [12, 10, 1]
     (project / "tflint-gpu-run.json").unlink()
     with pytest.raises(click.ClickException, match=r"--order cost: .*tflint-gpu-run.json: cannot be read"):
-        Verify((), {"measured": None, "order": "cost"}, project)._ordered(cases)
+        verified_order(project, None, "cost")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": [], "device": {}}', '{"findings": [], "device": {}}'])
