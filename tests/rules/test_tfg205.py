@@ -161,6 +161,15 @@ def test_a_setting_in_another_file(tmp_path: Path) -> None:
     assert rows("from settings import COMPILE\nmodel.compile(**COMPILE)\n" + FIT, tmp_path) == [2]
 
 
+def test_a_loss_in_another_file(tmp_path: Path) -> None:
+    """Protects from a trace of what Keras 3 passes to a loss, wherever that is defined."""
+    body = COUNTING.partition("model = ")
+    (tmp_path / "losses.py").write_text("import tensorflow as tf\n" + body[0])
+    code = "from losses import error\n" + HEAD + body[1] + body[2]
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG205"]
+    assert finding.fix is None and "`len`" in (finding.help or "")
+
+
 def test_what_is_traced_is_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text("import tensorflow as tf\n@tf.function\ndef step(x):\n    return x\n")
     assert rows("from steps import step\ntf.config.run_functions_eagerly(True)\nstep(x)\n", tmp_path) == [2]
@@ -245,6 +254,7 @@ DECIDING = (
     "def error(truth, guess):\n    if tf.reduce_max(guess) > 2:\n        return tf.reduce_mean(guess)\n"
     "    return tf.reduce_mean(tf.abs(truth - guess))\n" + GIVEN
 )
+COUNTING = "def error(truth, guess):\n    return tf.reduce_sum(tf.abs(truth - guess)) / len(guess)\n" + GIVEN
 EFFECTS = {
     "a list": (
         "kept = []\nclass Net(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
@@ -262,6 +272,17 @@ EFFECTS = {
         "`print`",
     ),
     "a decision by a tensor in a loss": (DECIDING, "`tf.reduce_max(guess) > 2`"),
+    "the number of rows in a loss": (COUNTING, "`len`"),
+    "a loop over rows in a metric": (
+        "def spread(truth, guess):\n    return sum([tf.reduce_max(row) for row in guess])\n"
+        + GIVEN.replace("'sgd', error", "'sgd', 'mse', metrics=[spread]"),
+        "`guess`",
+    ),
+    "a part of a list in a loss": (
+        "seen = []\ndef error(truth, guess):\n    seen[:1] = [len(seen)]\n    return tf.reduce_mean(truth - guess)\n"
+        + GIVEN,
+        "`seen`",
+    ),
 }
 
 
@@ -281,7 +302,8 @@ def test_autograph_converts_the_losses_of_keras_2(tmp_path: Path) -> None:
     assert finding.fix is not None
 
 
-def test_the_truth_keras_3_calls_losses_as_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("loss", "raised"), [(DECIDING, "OperatorNotAllowedInGraphError"), (COUNTING, "TypeError")])
+def test_the_truth_keras_3_calls_losses_as_they_are(loss: str, raised: str, tmp_path: Path) -> None:
     """Protects what the help says: AutoGraph finds the code of the loss, and does not convert it."""
     tf = pytest.importorskip("tensorflow")
     if not tf.keras.__version__.startswith("3"):
@@ -289,9 +311,9 @@ def test_the_truth_keras_3_calls_losses_as_they_are(tmp_path: Path) -> None:
     for eager in (True, False):
         scope: dict[str, object] = {}
         path = tmp_path / f"eagerly_{eager}.py"
-        path.write_text(HEAD + DECIDING.replace("run_eagerly=True", f"run_eagerly={eager}"))
+        path.write_text(HEAD + loss.replace("run_eagerly=True", f"run_eagerly={eager}"))
         try:
             exec(compile(path.read_text(), str(path), "exec"), scope)
             assert eager
-        except tf.errors.OperatorNotAllowedInGraphError:
-            assert not eager
+        except (tf.errors.OperatorNotAllowedInGraphError, TypeError) as error:
+            assert not eager and type(error).__name__ == raised

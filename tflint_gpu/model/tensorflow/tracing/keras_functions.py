@@ -16,7 +16,7 @@ from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
-_COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile"])
+_COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile", "run_eagerly"])
 # Keras 2 has the metrics where Keras 3 has the weights of the losses.
 _METRICS = (("metrics", 2), ("metrics", 3), ("weighted_metrics", 4))
 # What of a model's own may keep Keras from its losses and metrics.
@@ -63,15 +63,21 @@ class KerasFunctions(Analysis):
     @property
     def losses(self) -> Iterator[GivenFunction]:
         """The functions that models are compiled with as losses."""
-        for call in self._compilations():
+        for call in self._tracing_compilations():
             yield from self._given(call, "loss", 1, "the loss", 2)
 
     @property
     def metrics(self) -> Iterator[GivenFunction]:
         """The functions that models are compiled with as metrics."""
-        for call in self._compilations():
+        for call in self._tracing_compilations():
             for keyword, position in _METRICS:
                 yield from self._given(call, keyword, position, "the metric", 2)
+
+    @cached_property
+    def filled(self) -> frozenset[cst.Param]:
+        """The parameters for which Keras passes one tensor: of losses and metrics, also of models that run eagerly."""
+        given = (given for call in self._compilations() for given in self.given_to(call))
+        return frozenset(parameter for function in given for parameter in function.filled)
 
     def given_to(self, compilation: cst.Call) -> Iterator[GivenFunction]:
         """The losses and metrics that a call of `compile` is given, traced or not."""
@@ -89,7 +95,7 @@ class KerasFunctions(Analysis):
             if origin.call is not None and not self._has_own_ways(origin)
         }
         evaluated: set[Node] = set()
-        for call in self._compilations():
+        for call in self._tracing_compilations():
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else call
             if not any((origin.file, origin.node) in models for origin in self.inference.of(self.file, receiver)):
                 continue
@@ -106,16 +112,20 @@ class KerasFunctions(Analysis):
         cls = self.inference.instance_class(origin)
         return cls is not None and any(self.inference.definitions.method(cls, name) for name in _OWN_WAYS)
 
-    def _compilations(self) -> Iterator[cst.Call]:
+    def _tracing_compilations(self) -> Iterator[cst.Call]:
         """The calls of `compile` of Keras whose functions must be traced."""
+        for call in self._compilations():
+            if all(self.constants.of(self.file, value) in (False, None) for value in self._eagerly(call)):
+                yield call
+
+    def _compilations(self) -> Iterator[cst.Call]:
+        """The calls of `compile` of Keras."""
         for call in self.file.method_calls("compile"):
             if not any(a.keyword is not None and a.keyword.value in _COMPILING for a in call.args) and not any(
                 a.star == "**" for a in call.args
             ):
                 continue
-            if self.inference.callees(self.file, call):  # a method of the project: what it hands on is seen there
-                continue
-            if all(self.constants.of(self.file, value) in (False, None) for value in self._eagerly(call)):
+            if not self.inference.callees(self.file, call):  # what a method of the project hands on is seen there
                 yield call
 
     def _eagerly(self, call: cst.Call) -> Iterator[Expression]:

@@ -192,7 +192,8 @@ class TracedFunctions(Analysis):
     def of(self, function: Function) -> Trace:
         """What is known of the tensors in a function, were it traced."""
         seen = (trace for trace in self.traces if trace.function.node is function.node)
-        return next(seen, None) or self._trace(function, {}, Entry(f"`{function.name}`"))
+        filled = dict.fromkeys(self.keras_functions.filled.intersection(function.parameters), Carry.TENSOR)
+        return next(seen, None) or self._trace(function, filled, Entry(f"`{function.name}`"))
 
     @cached_property
     def symbolic(self) -> Tensors:
@@ -210,8 +211,12 @@ class TracedFunctions(Analysis):
         return frozenset(functions)
 
     def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
-        tensors = Tensors(self.inference, self.kinds, function, seeds, partial(_is_one, self.handed, function.file))
+        tensors = Tensors(self.inference, self.kinds, function, seeds, partial(self._is_one, function.file))
         return Trace(function, tensors.context, tensors, entry)
+
+    def _is_one(self, file: File, parameter: cst.Param) -> bool:
+        """Whether a parameter that holds a tensor is one itself."""
+        return parameter in self.keras_functions.filled or _is_one(self.handed, file, parameter)
 
     def _entries(self) -> Iterator[Trace]:
         yield from self._keras_methods()
@@ -295,6 +300,8 @@ class TracedFunctions(Analysis):
         """Whether a tf.function's parameter is certainly a tensor: Python values stay Python there."""
         if parameter.annotation is not None:
             return self._is_annotated(function.file, parameter)
+        if parameter in self.keras_functions.filled:
+            return True
         if parameter.default is not None:
             return False
         decorator = wrapper.decorator if isinstance(wrapper, cst.Decorator) else wrapper
