@@ -62,7 +62,7 @@ CHANGES: dict[str, frozenset[str]] = {
     "TFG501": _RAISED,
     "TFG505": _NUMBERS | {"raised"},
     "TFG506": _RAISED,
-    "TFG601": _NUMBERS,  # another model
+    "TFG601": _NUMBERS | {"shapes"},  # another model: a GRU with `reset_after` has two biases
     "TFG602": _NUMBERS | {"printed"},  # weights are drawn in another dtype, which may be shown
     "TFG604": _NUMBERS,
     **{f"TFG7{number:02}": _RAISED for number in range(1, 16)},

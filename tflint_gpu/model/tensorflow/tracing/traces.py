@@ -192,7 +192,9 @@ class TracedFunctions(Analysis):
     def of(self, function: Function) -> Trace:
         """What is known of the tensors in a function, were it traced."""
         seen = (trace for trace in self.traces if trace.function.node is function.node)
-        filled = dict.fromkeys(self.keras_functions.filled.intersection(function.parameters), Carry.TENSOR)
+        filled: dict[Node, Carry] = {
+            parameter: Carry.TENSOR for parameter in function.parameters if parameter in self.keras_functions.filled
+        }
         return next(seen, None) or self._trace(function, filled, Entry(f"`{function.name}`"))
 
     @cached_property
