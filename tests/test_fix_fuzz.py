@@ -71,6 +71,20 @@ def real():
     return {"told": told, "fixes": one.tally.fixes}
 
 
+def interrupted():
+    """How many programs a campaign counts that ends before its time."""
+    one = Campaign("2.21", fixing=lambda *_: [], timed=False)
+    tried = one.one
+
+    def until_third(choices):
+        if choices.seed.endswith("-3"):
+            raise KeyboardInterrupt
+        tried(choices)
+
+    one.one = until_third
+    return one.run(60, "seed").programs
+
+
 TRACED = ("def advance(rows, rate)", "@tf.function\\ndef advance(rows, rate)")
 
 
@@ -107,6 +121,8 @@ answers = {
     "files again": forks.run({"train.py": "from part import number", "part.py": "number = 9"}).left,
     "printed": kinds(Run(printed="loss 1.00001"), Run(printed="loss 1.00002")) + kinds(Run(printed="a 1"), Run(printed="b 1")) + kinds(Run(printed="a 1"), Run(printed="")) + kinds(Run(printed="1"), Run(), "printed"),
     "raises": kinds(Run(raised="ValueError: x"), Run()) + kinds(Run(raised="ValueError: x"), Run(), "raised") + kinds(Run(), Run(raised="ValueError: x"), "raised"),
+    "mended": kinds(Run(raised="TypeError: x"), Run(raised="NameError: y"), "raised") + kinds(Run(raised="TypeError: x"), Run(raised="TypeError: x"), "raised") + kinds(Run(raised="ImportError: x"), Run(raised="AttributeError: y"), "raised") + kinds(Run(raised="TypeError: x"), Run(raised="ValueError: y")),
+    "interrupted": interrupted(),
     "values": kinds(Run(left={"a": [1.0, 2.0], "b": {"c": "x"}}), Run(left={"a": [1.0, 3.0], "b": {"c": "y"}})),
     "shapes": kinds(Run(left={"a": [1.0, 2.0]}), Run(left={"a": [1.0, 2.0, 3.0]}), "numbers") + kinds(Run(left={"a": 1.0}), Run(left={"a": 2.0}), "numbers"),
     "slow": [looks_slower(Run(seconds=1, processor=1), Run(seconds=clock, processor=work)) for clock, work in ((1.5, 1.5), (1.5, 1.0), (1.05, 1.05), (1.0, 1.5))],
@@ -178,10 +194,16 @@ def test_programs_that_do_not_end_well_are_told(answers: dict[str, Any]) -> None
     assert answers["dies"].startswith("SystemError")
 
 
+def test_an_interrupted_campaign_tells_what_it_did(answers: dict[str, Any]) -> None:
+    """Protects the table of a campaign that is stopped."""
+    assert answers["interrupted"] == 2
+
+
 def test_kinds_of_differences(answers: dict[str, Any]) -> None:
     """Protects the comparison: digits may differ a little, and a rule may change what it says, only that."""
     assert answers["printed"] == ["printed text", "printed text"]
     assert answers["raises"] == ["raises nothing instead of ValueError", "raises ValueError instead of nothing"]
+    assert answers["mended"] == ["raises NameError instead of TypeError"]
     assert sorted(answers["values"]) == ["a[]", "b.c"]
     assert answers["shapes"] == ["a"]
 

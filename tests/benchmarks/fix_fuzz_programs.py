@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from fix_fuzz_fitted import fitted
+from fix_fuzz_old_names import old_names
 from fix_fuzz_pipelines import pipeline
 from fix_fuzz_single import single
 
@@ -44,19 +46,14 @@ class Choices:
         """The same choices, but for one label the plainest."""
         return Choices(self.seed, self.version, self._plainest | {label})
 
-    @property
-    def is_keras_2(self) -> bool:
-        """Whether `tf.keras` is Keras 2."""
-        return int(self.version.split(".")[1]) < 16
 
-
-HEAD = """\
+_HEAD = """\
 import numpy as np
 import tensorflow as tf
 
-tf.keras.utils.set_random_seed(7)
-rng = np.random.default_rng(3)
 """
+_SEED = "tf.keras.utils.set_random_seed(7)\n"
+_DRAWS = "rng = np.random.default_rng(3)\n"
 
 
 def generated(choices: Choices) -> dict[str, str]:
@@ -69,13 +66,19 @@ def generated(choices: Choices) -> dict[str, str]:
         _inference,
         pipeline,
         pipeline,
+        fitted,
+        fitted,
         single,
         single,
         single,
+        old_names,
+        old_names,
     )
     number = random.Random(f"{choices.seed}-family").randrange(len(families))  # no choice: all labels depend on it
     files = families[number](choices)
-    return {name: HEAD + text for name, text in files.items()}
+    seed = _SEED if choices.one("seeded", True, True, False) else ""  # rules on randomness ask for it
+    head = f"{_HEAD}{seed}{_DRAWS}"
+    return {name: head + text for name, text in files.items()}
 
 
 def indented(text: str, depth: int = 1) -> str:

@@ -138,6 +138,11 @@ def _serve(connection: Connection, warm: bool) -> None:
         connection.send(Run(run.raised, printed, run.left, Counter(traces), run.seconds, run.processor))
 
 
+def is_keras_2() -> bool:
+    """Whether `tf.keras` is Keras 2."""
+    return int(tf.__version__.split(".")[1]) < 16
+
+
 def _count_traces(traces: Counter[str]) -> None:
     create = tracing_compilation._create_concrete_function
 
@@ -260,15 +265,18 @@ def differences(before: Run, after: Run, allowed: frozenset[str], tolerance: flo
     """What a fix changed that it may not change.
 
     Arguments:
-        allowed: of "raised" (a program that raised may go on), "numbers", "shapes" and "printed".
+        allowed: of "raised" (a program that raised may go on, but not raise something else), "numbers", "shapes" and
+            "printed".
         tolerance: relative, of numbers.
     """
     if before.raised.startswith("TimeoutError"):
         return
     if before.raised or after.raised:
-        if bool(before.raised) != bool(after.raised) and not (before.raised and "raised" in allowed):
+        old, new = _kind(before.raised), _kind(after.raised)
+        is_mended = before.raised and "raised" in allowed
+        if (new not in (_NOTHING, old, *_GONE)) if is_mended else (old == _NOTHING) != (new == _NOTHING):
             yield Difference(
-                f"raises {_kind(after.raised)} instead of {_kind(before.raised)}",
+                f"raises {new} instead of {old}",
                 f"{before.raised!r} -> {after.raised!r}",
             )
         return
@@ -283,12 +291,15 @@ def differences(before: Run, after: Run, allowed: frozenset[str], tolerance: flo
             yield Difference("traces", f"{name}: {before.traces[name]} -> {count}")
 
 
+_NOTHING = "nothing"
+_GONE = ("AttributeError", "ImportError", "ModuleNotFoundError")
+"""What the next old name of a program raises, when one has been replaced."""
 _TRACES = 5
 """Traces that are no mistake: training and validation, each with a smaller last batch, and one for new variables."""
 
 
 def _kind(raised: str) -> str:
-    return raised.partition(":")[0] or "nothing"
+    return raised.partition(":")[0] or _NOTHING
 
 
 def _different_text(before: str, after: str, allowed: frozenset[str], tolerance: float) -> str:

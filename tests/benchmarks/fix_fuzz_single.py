@@ -1,4 +1,4 @@
-"""Programs of the fuzzer of fixes around one thing each: compiled functions, weights, layers, precision, devices, old names."""
+"""Programs of the fuzzer of fixes around one thing each: compiled functions, weights, layers, precision, devices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def single(c: Choices) -> dict[str, str]:
         "predict": _predict,
         "map_fn": _map_fn,
         "placement": _placement,
-        "old names": _old_names,
         "fit": _fit,
         "synced": _synced,
     }
@@ -453,36 +452,6 @@ def _placement(c: Choices) -> str:
     if kind == "partial":
         return f"gpus = tf.config.list_physical_devices('GPU')\nif gpus:\n    tf.config.experimental.set_memory_growth(gpus[0], True)\n{_ROWS}{_MODEL}{compile_}{fit}"
     return f"{_ROWS}{_MODEL}{compile_}{fit}"
-
-
-def _old_names(c: Choices) -> str:
-    """Names that are gone, or going."""
-    sequence = "\n\nclass Rows(tf.keras.utils.Sequence):\n    def __len__(self):\n        return 6\n\n    def __getitem__(self, index):\n        return inputs[index * 8 : index * 8 + 8], targets[index * 8 : index * 8 + 8]\n\n\nrows = Rows()\n"
-    endless = "\n\ndef stream():\n    while True:\n        for start in range(0, 48, 8):\n            yield inputs[start : start + 8], targets[start : start + 8]\n\n\n"
-    line = c.one(
-        "line",
-        "has_gpu = tf.test.is_gpu_available()\n",
-        "model.fit_generator(rows, epochs=2, verbose=0)\n",
-        "model.fit_generator(stream(), steps_per_epoch=3, epochs=2, verbose=0)\n",
-        "model.fit_generator(rows, epochs=1, workers=2, use_multiprocessing=False, verbose=0)\n",
-        "model.fit(rows, epochs=1, workers=2, verbose=0)\n",
-        "model.fit(rows, epochs=2, workers=1, use_multiprocessing=False, max_queue_size=4, verbose=0)\n",
-        "found = model.predict_generator(rows, verbose=0)\n",
-        "score = model.evaluate_generator(rows, verbose=0)\n",
-        "found = model.predict(rows, workers=2, verbose=0)\n",
-        "found = list(tf.data.Dataset.range(6).map(lambda n: n + 1, num_parallel_calls=tf.data.experimental.AUTOTUNE))\n",
-        "found = list(tf.data.Dataset.range(12).apply(tf.data.experimental.map_and_batch(lambda n: n * 2, 4)))\n",
-        "found = list(tf.data.Dataset.range(12).apply(tf.data.experimental.map_and_batch(lambda n: n * 2, 5, drop_remainder=True, num_parallel_calls=2)))\n",
-        "found = list(tf.data.Dataset.range(12).apply(tf.data.experimental.shuffle_and_repeat(5, 2, seed=1)))\n",
-        "found = list(tf.data.Dataset.range(4).apply(tf.data.experimental.parallel_interleave(lambda n: tf.data.Dataset.range(n + 1), cycle_length=2)))\n",
-        "gpus = tf.config.experimental.list_physical_devices('GPU')\nprint(len(gpus))\n",
-        "tf.keras.mixed_precision.experimental.set_policy('float32')\n",
-        "tf.config.experimental_run_functions_eagerly(False)\n",
-        "penalty = tf.contrib.layers.l2_regularizer(0.01)(tf.ones((2, 2)))\n",
-        "layer = tf.compat.v1.keras.layers.CuDNNLSTM(4)\nfound = layer(tf.ones((2, 3, 4)))\n",
-        "model = tf.keras.utils.multi_gpu_model(model, gpus=2)\n",
-    )
-    return f"{_ROWS}{sequence}{endless}{_MODEL}model.compile('sgd', 'mse')\n{line}"
 
 
 def _fit(c: Choices) -> str:
