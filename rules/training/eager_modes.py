@@ -137,6 +137,9 @@ class EagerModes(Analysis):
 
     def _is_needed(self, mode: EagerMode) -> bool:
         """Whether something that would be traced without the mode cannot be: it reads a tensor on the host."""
+        cls = self.inference.definitions.enclosing(mode.file, mode.node)
+        if mode.what == "functions" and cls is not None and self._reads_values(cls):  # it switches for its own methods
+            return True
         return any(self._reads_tensor(trace) for trace in self._traces(mode))
 
     def _traces(self, mode: EagerMode) -> Iterator[Trace]:

@@ -2,11 +2,12 @@
 
     python tests/benchmarks/fix_all.py FOLDER [FOLDER ...] [--python PATH] [--limit SECONDS] [--keep FOLDER]
 
-Each folder is a checkout of a project. It is copied, and `check --fix --unsafe-fixes` with all default rules runs on the
+Each folder is a checkout of a project. It is copied, and `check --fix --unsafe-fixes` with all rules runs on the
 copy, twice. A line a project, and the sum of all, says how many files changed, which rules' fixes were applied, how many
 files are no Python any longer (`compile`; a notebook's code cells together), how many a second run changes
-(both must be 0), and how many of the changed files can be imported before and after, each in a process of its own
-with a time limit, by a Python that has TensorFlow. Most programs cannot: they lack modules, data or arguments. Importing
+(both must be 0), how many of the changed files can be imported before, and of how many the import comes to something
+else afterwards: another exception, another place, other public names. Each is imported in a process of its own
+with a limit of processor time, by a Python that has TensorFlow; a notebook as the program of its code cells, copies of a file once. Importing
 runs them, so that this is for projects whose code may run on this machine.
 """
 
@@ -33,10 +34,9 @@ from tflint_gpu.text.source import UnreadableSource
 
 __all__: list[str] = []
 
-_COMMAND = (
-    "check --fix --unsafe-fixes --isolated --no-cache --no-progress --exit-zero --fix-only --show-fixes .".split()
-)
+_COMMAND = "check --select ALL --fix --unsafe-fixes --isolated --no-cache --no-progress --exit-zero --fix-only --show-fixes .".split()
 _FIXED = re.compile(r"^ +(\d+) \S (TFG\d+) ")
+_TOLD = ("broken", "unsettled", "refused", "differ")
 _LARGEST = 2_000_000  # bytes; data and weights are not needed to import
 _IMPORTS = Path(__file__).with_name("import_files.py")
 
@@ -51,16 +51,18 @@ class Result:
     broken: list[str] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    compared: int = 0
     imported: int = 0
-    no_longer: list[str] = field(default_factory=list)
+    differ: list[str] = field(default_factory=list)
 
     def add(self, other: Result) -> None:
         """Add another project's result to this one."""
         self.files += other.files
         self.changed += other.changed
         self.rules.update(other.rules)
+        self.compared += other.compared
         self.imported += other.imported
-        for name in ("broken", "unsettled", "refused", "no_longer"):
+        for name in _TOLD:
             getattr(self, name).extend(getattr(other, name))
 
 
@@ -69,12 +71,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="has TensorFlow")
-    parser.add_argument("--limit", type=float, default=20, help="seconds an import may take")
+    parser.add_argument("--limit", type=int, default=20, help="seconds of processor time an import may take")
     parser.add_argument("--keep", type=Path, help="a folder for the copies, which are kept then")
     arguments = parser.parse_args()
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}")
-    print("| project | files | changed | fixes | no Python | changed again | importable before | of them after |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| project | files | changed | fixes | no Python | changed again | imports compared | importable before | differ |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     whole = Result()
     with tempfile.TemporaryDirectory() as temporary:
         for folder in arguments.folders:
@@ -82,24 +86,23 @@ def main() -> None:
             result = _mended(folder.resolve(), home, arguments.python, arguments.limit)
             whole.add(result)
             print(_row(folder.resolve().name, result), flush=True)
-            for name in ("broken", "unsettled", "refused", "no_longer"):
+            for name in _TOLD:
                 for line in getattr(result, name):
                     print(f"  {name}: {line}", file=sys.stderr, flush=True)
     print(_row("all", whole))
     print("fixes by rule: " + ", ".join(f"{code} {count}" for code, count in sorted(whole.rules.items())))
-    sys.exit(bool(whole.broken or whole.unsettled or whole.no_longer))
+    sys.exit(bool(whole.broken or whole.unsettled or whole.differ))
 
 
 def _row(name: str, result: Result) -> str:
-    after = result.imported - len(result.no_longer)
     numbers = (
         *(result.files, result.changed, result.rules.total(), len(result.broken), len(result.unsettled)),
-        *(result.imported, after),
+        *(result.compared, result.imported, len(result.differ)),
     )
     return f"| {name} | " + " | ".join(map(str, numbers)) + " |"
 
 
-def _mended(folder: Path, home: Path, python: Path, limit: float) -> Result:
+def _mended(folder: Path, home: Path, python: Path, limit: int) -> Result:
     before, after = home / "before", home / "after"
     for copy in (before, after):
         shutil.copytree(folder, copy, ignore=_left_out)
@@ -116,12 +119,26 @@ def _mended(folder: Path, home: Path, python: Path, limit: float) -> Result:
         reason = _broken(before / path, after / path)
         if reason:
             result.broken.append(f"{folder.name}/{path}: {reason}")
-    programs = [path for path in changed if path.suffix == ".py"]
-    could = [path for path, error in _imports(before, programs, python, limit) if not error]
-    result.imported = len(could)
-    failed = [(path, error) for path, error in _imports(after, could, python, limit) if error]
-    result.no_longer = [f"{folder.name}/{path}: {error}" for path, error in failed]
+    unlike = {((before / path).read_bytes(), (after / path).read_bytes()): path for path in changed}
+    programs = [_program(path, before, after) for path in unlike.values()]
+    old, new = (_imports(copy, programs, python, limit) for copy in (before, after))
+    result.compared = len(programs)
+    result.imported = sum(not came["error"] for came in old.values())
+    (home / "imports.json").write_text(json.dumps({"before": old, "after": new}, indent=1))
+    result.differ = [f"{folder.name}/{name}: {old[name]} -> {new[name]}" for name in old if old[name] != new[name]]
     return result
+
+
+def _program(path: Path, *homes: Path) -> Path:
+    """A file to import: that of a notebook is written, into each of the copies."""
+    if path.suffix == ".py":
+        return path
+    program = path.with_name(path.stem.replace(".", "_") + "_as_program.py")
+    for home in homes:
+        notebook = home / path
+        code = decode_source(notebook.read_bytes(), notebook, notebook.name).code
+        (home / program).write_text(code, "utf-8")
+    return program
 
 
 def _fix(folder: Path, result: Result) -> list[str]:
@@ -180,18 +197,17 @@ def _frame(path: Path) -> object:
     return content
 
 
-def _imports(folder: Path, files: list[Path], python: Path, limit: float) -> list[tuple[Path, str]]:
-    """Each file with the error of its import; "" where it went well."""
+def _imports(folder: Path, files: list[Path], python: Path, limit: int) -> dict[str, dict[str, object]]:
+    """What the import of each file came to."""
     if not files:
-        return []
+        return {}
     command = [str(python), str(_IMPORTS), str(limit), *map(str, files)]
     with tempfile.TemporaryDirectory() as home:
         quiet = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3", "MPLBACKEND": "Agg", "HOME": home}
         environment = {**os.environ, **quiet, "PYTHONDONTWRITEBYTECODE": "1"}
         environment.pop("PYTHONPATH", None)
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, env=environment)
-    errors = json.loads(done.stdout.splitlines()[-1])
-    return [(path, errors[str(path)]) for path in files]
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 if __name__ == "__main__":

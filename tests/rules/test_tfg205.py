@@ -118,6 +118,15 @@ FINE = {
         "net = tf.keras.Sequential([Wrapped(), tf.keras.layers.Dense(1)])\n"
         "net.compile('sgd', 'mse', run_eagerly=True)\nnet.fit(x, x)\n"
     ),
+    "a switch of a layer around another framework with gradients of its own": (
+        "class Foreign(tf.keras.layers.Layer):\n    def __init__(self, inner):\n        super().__init__()\n"
+        "        import torch\n        self.library = torch\n        self.inner = inner\n"
+        "        tf.config.run_functions_eagerly(True)\n    @tf.custom_gradient\n    def call(self, rows):\n"
+        "        given = self.library.tensor(memoryview(rows))\n        result = self.inner(given)\n"
+        "        def backwards(upstream):\n            return tf.constant(self.library.backwards(result, upstream.numpy()))\n"
+        "        return tf.constant(result.detach()), backwards\n"
+        "@tf.function\ndef explain(net, rows):\n    return net(rows)\n"
+    ),
     "not Keras": "agent.run_eagerly = True\nagent.start()\n",
     "off by the model": "model.run_eagerly = False\n" + FIT,
     "two modes are compared": (
