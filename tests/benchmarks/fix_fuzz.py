@@ -90,10 +90,16 @@ _EACH = 2  # differences of a kind that are made small
 
 @dataclass(frozen=True)
 class Fixed:
-    """A program with fixes: the rules that have one in it, and how often."""
+    """A program with fixes.
+
+    Arguments:
+        codes: the rules that have one in it, as often as they have.
+        is_whole: whether it has all of them, so that nothing is left that raises as before.
+    """
 
     program: Program
     codes: tuple[str, ...]
+    is_whole: bool = False
 
     @property
     def rules(self) -> str:
@@ -169,7 +175,7 @@ def _all_fixed(
         file.path.write_text(outcome.source.text, "utf-8")
         after[name] = outcome.source.text
         codes += [one.code for one in outcome.fixed]
-    return Fixed(after, tuple(codes))
+    return Fixed(after, tuple(codes), is_whole=True)
 
 
 def _source(file: FileToCheck) -> SourceFile:
@@ -200,6 +206,8 @@ def compared(forks: Forks, before: Program, old: Run, fixed: Fixed, *, sure: boo
 def _allowed(before: Program, fixed: Fixed) -> frozenset[str]:
     """What the fixes of a program may change."""
     allowed = frozenset[str]().union(*(CHANGES.get(code, frozenset()) for code in fixed.codes))
+    if "raised" in allowed and not fixed.is_whole:
+        allowed |= {"raised otherwise"}
     draws_otherwise = is_keras_2() and any(map(_DRAWS.search, before.values()))
     return allowed | {"numbers", "shapes"} if draws_otherwise else allowed
 
@@ -275,7 +283,8 @@ class Campaign:
     def _distinct(self, program: Program) -> list[Fixed]:
         found: dict[tuple[str, ...], Fixed] = {}
         for fixed in self.fixing(program, self.version, self.rules):
-            found.setdefault(tuple(fixed.program.values()), fixed)
+            text = tuple(fixed.program.values())
+            found[text] = replace(found.get(text, fixed), is_whole=fixed.is_whole)
         found.pop(tuple(program.values()), None)
         return list(found.values())
 
@@ -286,15 +295,15 @@ class Campaign:
             self._tell(choices, program, fixed, difference, _shown(program, fixed.program))
             return
         end = time.monotonic() + self.shrinking
-        plain = self._plainest(choices, kind, end)
+        plain = self._plainest(choices, kind, difference.cause, end)
         key = (*kind, tuple(sorted(plain.special().items())))
         if key in self._known:
             self._tell(choices, program, fixed, difference, "as one before")
             return
         self._known.add(key)
         self._made_small[kind] += 1
-        small = self._smallest(generated(plain), kind, end)
-        again = self._still(small, kind)
+        small = self._smallest(generated(plain), kind, difference.cause, end)
+        again = self._still(small, kind, difference.cause)
         if again is None:
             again = fixed, difference
             small = program
@@ -306,8 +315,8 @@ class Campaign:
         self.tally.reports.append(report)
         self.tell(report)
 
-    def _still(self, program: Program, kind: tuple[str, str]) -> tuple[Fixed, Difference] | None:
-        """The fix and the difference of a kind that a program still has."""
+    def _still(self, program: Program, kind: tuple[str, str], cause: str) -> tuple[Fixed, Difference] | None:
+        """The fix and the difference of a kind and cause that a program still has."""
         try:
             variants = [fixed for fixed in self._distinct(program) if fixed.rules == kind[0]]
         except FixError:
@@ -316,19 +325,19 @@ class Campaign:
         for fixed in variants:
             old = old or self.forks.run(program)
             for difference in compared(self.forks, program, old, fixed, sure=False, timed=kind[1] == _SLOWER):
-                if difference.what == kind[1]:
+                if difference.what == kind[1] and difference.cause == cause:
                     return fixed, difference
         return None
 
-    def _plainest(self, choices: Choices, kind: tuple[str, str], end: float) -> Choices:
+    def _plainest(self, choices: Choices, kind: tuple[str, str], cause: str, end: float) -> Choices:
         """The choices with as many as possible at their plainest."""
         for label in list(choices.special()):
             plainer = choices.plain(label)
-            if time.monotonic() < end and self._still(generated(plainer), kind):
+            if time.monotonic() < end and self._still(generated(plainer), kind, cause):
                 choices = plainer
         return choices
 
-    def _smallest(self, program: Program, kind: tuple[str, str], end: float) -> Program:
+    def _smallest(self, program: Program, kind: tuple[str, str], cause: str, end: float) -> Program:
         """The program with fewer and fewer statements."""
         changed = True
         while changed:
@@ -338,7 +347,7 @@ class Campaign:
                     if time.monotonic() > end:
                         return program
                     candidate = {**program, name: less.decode()}
-                    if self._still(candidate, kind):
+                    if self._still(candidate, kind, cause):
                         program, changed = candidate, True
                         break
                 if changed:

@@ -222,7 +222,7 @@ def _precision(c: Choices) -> str:
     module = "tensorflow.keras.mixed_precision.experimental"
     imports, name = _spelled(c, "spelling", module, "set_policy")
     more, policy = ("", name.replace("set_policy", "Policy"))
-    if "Policy" not in policy:
+    if "." not in name:
         more, policy = f"from {module} import Policy\n", "Policy"
     kind = c.one("policy", "'float32'", "'mixed_bfloat16'", "'mixed_float16'", "'float64'")
     use = c.one(

@@ -255,18 +255,20 @@ class Difference:
     Arguments:
         what: the kind of thing, without numbers, e.g. `weights of model`.
         text: what each run has.
+        cause: the beginning of what is raised, by which one reason is known from another.
     """
 
     what: str
     text: str
+    cause: str = ""
 
 
 def differences(before: Run, after: Run, allowed: frozenset[str], tolerance: float = 1e-3) -> Iterator[Difference]:
     """What a fix changed that it may not change.
 
     Arguments:
-        allowed: of "raised" (a program that raised may go on, but not raise something else), "numbers", "shapes" and
-            "printed".
+        allowed: of "raised" (a program that raised may go on, but not raise something else), "raised otherwise" (it
+            may do that, too), "numbers", "shapes" and "printed".
         tolerance: relative, of numbers.
     """
     if before.raised.startswith("TimeoutError"):
@@ -274,10 +276,12 @@ def differences(before: Run, after: Run, allowed: frozenset[str], tolerance: flo
     if before.raised or after.raised:
         old, new = _kind(before.raised), _kind(after.raised)
         is_mended = before.raised and "raised" in allowed
-        if (new not in (_NOTHING, old, *_GONE)) if is_mended else (old == _NOTHING) != (new == _NOTHING):
+        is_right = new in (_NOTHING, old, *_GONE) or "raised otherwise" in allowed
+        if not (is_right if is_mended else (old == _NOTHING) == (new == _NOTHING)):
             yield Difference(
                 f"raises {new} instead of {old}",
                 f"{before.raised!r} -> {after.raised!r}",
+                after.raised.partition("(")[0][:60],
             )
         return
     if "printed" not in allowed and (text := _different_text(before.printed, after.printed, allowed, tolerance)):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from checks import codes
+from checks import codes, fixed
 
 HEAD = """
 import tensorflow as tf
@@ -87,5 +87,16 @@ def test_tensorflow_tears_and_keeps_what_the_rule_says() -> None:
     assert together(rows.shuffle(60), rows.shuffle(60)) < 20, "a global seed does not keep them together"
     shuffled = rows.shuffle(60)
     assert together(shuffled.map(lambda x: x), shuffled.map(lambda x: x)) < 20
-    fixed = rows.shuffle(60, reshuffle_each_iteration=False)
-    assert together(fixed.map(lambda x: x), fixed.map(lambda x: x)) == 60
+    once = rows.shuffle(60, reshuffle_each_iteration=False)
+    assert together(once.map(lambda x: x), once.map(lambda x: x)) == 60
+
+
+def test_two_branches_of_one_shuffled_dataset(tmp_path: Path) -> None:
+    """Protects the statement with the one shuffle that both branches have: it is taken out once."""
+    code = (
+        "samples = Dataset.from_tensor_slices((pictures, masks)).shuffle(80).map(read)\n"
+        "net.fit(Dataset.zip((samples.map(left), samples.map(right))).batch(8))\n"
+    )
+    assert fixed(HEAD + code, tmp_path, only="TFG319") == HEAD + code.replace(".shuffle(80)", "").replace(
+        "right)))", "right))).shuffle(80)"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,27 @@ def assert_left_with_a_reason(code: str, reason: str, folder: Path) -> None:
 def test_what_autograph_does_not_convert_prevents_the_fix(loss: str, reason: str, tmp_path: Path) -> None:
     """Protects programs that run from steps that raise: AutoGraph leaves this to Python, which needs values."""
     assert_left_with_a_reason(step(loss) + over(), reason, tmp_path)
+
+
+DRAWN = {
+    "parts": ("for start in (0, 6):\n    fit_one(points[start : start + 6], heights[start : start + 6])", "p"),
+    "a list of parts": (
+        "parts = [(points[at : at + 4], heights[at : at + 4]) for at in range(0, 12, 4)]\nfor a, b in parts:\n    fit_one(a, b)",
+        "p",
+    ),
+    "drawn in the loop": (
+        "for turn in range(99):\n    fit_one(draws.uniform(size=(6, 4)).astype('float32'), heights[:6].reshape(6, 1))",
+        "h",
+    ),
+}
+
+
+@pytest.mark.parametrize(("loop", "given"), DRAWN.values(), ids=DRAWN)
+def test_it_prevents_the_fix_of_what_gets_drawn_arrays(loop: str, given: str, tmp_path: Path) -> None:
+    """Protects programs whose arrays a generator of NumPy draws: traced, they are tensors like all others."""
+    loss = f"kept = [tf.reduce_sum(row) for row in {given}]\ndistance(h, net(p)) + 0.1 * tf.add_n(kept)"
+    code = f"{step(loss)}\nfor epoch in range(40):\n{textwrap.indent(loop, '    ')}\n"
+    assert_left_with_a_reason(code, f"a comprehension in it iterates over `{given}`", tmp_path)
 
 
 @pytest.mark.parametrize("helper", HELPERS.values(), ids=HELPERS)

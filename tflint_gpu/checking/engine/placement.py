@@ -33,9 +33,9 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
 
 
 def merged(source: SourceFile, edits: Iterable[Edit]) -> tuple[Edit, ...]:
-    """Edits by their places, with one for two that take out the same gap between two statements."""
+    """Edits by their places, each once, with one for two that take out the same gap between two statements."""
     result: list[Edit] = []
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+    for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
         if result and not edit.content and not result[-1].content and edit.start < result[-1].end:
             last = max(result[-1].end, edit.end) - 1
             result[-1] = placed_edit(source, (result[-1].start, last), "", "lines")

@@ -175,8 +175,10 @@ class Tensors:
             return "several" if returns_several(name) else "one"
         if self._is_gradient(file, call, context) or method_name(call) in CONTAINER_METHODS:
             return "several"
-        if name is not None and name.startswith("numpy."):
+        if (name is not None and name.startswith("numpy.")) or self._draws(file, call, context):
             return "one"
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in ARRAY_METHODS:
+            return self._form_of(file, call.func.value, context)
         if isinstance(call.func, cst.Name) and file.names.is_builtin(call.func, call.func.value):
             return "several" if call.func.value in _COMBINING_BUILTINS else "unknown"
         if self.gives_one(file, call, context):
@@ -406,7 +408,7 @@ class Tensors:
         """Whether a call draws an array from a generator of NumPy."""
         if method_name(call) not in DRAWING or not isinstance(call.func, cst.Attribute):
             return False
-        return self.inference.must_be(file, call.func.value, lambda o: o.made_by in PYTHON_GENERATORS, context)
+        return self.inference.must_be(file, call.func.value, _is_generator, context)
 
     def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
         """Outside of traced code a layer's result is symbolic where what it gets is."""
@@ -453,6 +455,11 @@ def _agreed(forms: Iterable[Form | None]) -> Form | None:
 
 def _is_super(file: File, expr: Expression) -> bool:
     return isinstance(expr, cst.Call) and file.names.is_builtin(expr.func, "super")
+
+
+def _is_generator(origin: Origin) -> bool:
+    """Whether a value is a generator of NumPy: those of Python draw numbers."""
+    return origin.made_by in PYTHON_GENERATORS and (origin.made_by or "").startswith("numpy.")
 
 
 def _is_name(expr: Node, name: str) -> bool:
