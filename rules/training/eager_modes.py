@@ -158,8 +158,8 @@ class EagerModes(Analysis):
         """What would happen otherwise, or once for many steps, without a mode; empty where nothing is known."""
         from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few files
 
-        traced = {trace.function.node: trace.function for trace in self._traces(mode) if not trace.path}
-        traced |= {function.node: function for function in self._given(mode)}
+        traced = {function.node: function for function in self._given(mode)}
+        traced |= {trace.function.node: trace.function for trace in self._traces(mode) if not trace.path}
         traceability, by_keras = self.model.once(Traceability), mode.what == "model"
         effects = (traceability.effect_of(function, by_keras=by_keras) for function in traced.values())
         return next((effect.text for effect in effects if effect is not None), "")

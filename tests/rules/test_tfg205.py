@@ -304,6 +304,20 @@ def test_no_fix_of_what_would_happen_once(case: tuple[str, str], tmp_path: Path)
     assert named in (finding.help or "")
 
 
+REDEFINED = (
+    "class Share(tf.keras.metrics.Mean):\n    def update_state(self, truth, guess, sample_weight=None):\n"
+    "        super(Share, self).update_state(tf.cast(guess > truth, tf.float32))\n"
+    "model.compile('sgd', 'mse', metrics=[Share()])\n" + FIT + "class Share(tf.keras.metrics.Sum):\n    pass\n"
+    "model.compile('sgd', 'mse', metrics=[Share()], run_eagerly=True)\n" + FIT
+)
+
+
+def test_a_class_that_is_written_again_changes_nothing_of_the_first(tmp_path: Path) -> None:
+    """Protects fixes in notebooks: methods of the first class call their base by the name that both have."""
+    (finding,) = [f for rule, f in findings(HEAD + REDEFINED, tmp_path) if rule.code == "TFG205"]
+    assert finding.fix is not None
+
+
 def test_autograph_converts_the_losses_of_keras_2(tmp_path: Path) -> None:
     """Protects fixes for Keras 2, which has AutoGraph convert what Keras 3 calls as it is."""
     keras_2 = Target(tensorflow=(2, 15), keras=2, source="older")
