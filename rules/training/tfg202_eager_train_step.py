@@ -32,6 +32,7 @@ from tflint_gpu.rule import (
     notes_on,
 )
 
+from .few_runs import notes_on_few_runs
 from .moved_steps import are_traceable, moved_block, moved_from_loop, moved_step, run_on_replicas
 from .step_sizes import of_training_step
 
@@ -121,8 +122,9 @@ class EagerTrainStep(Rule):
             if not loops.pays(step.file, step.tape):
                 continue
             repair = _found_repair(model, step)
-            fix = repair if isinstance(repair, Fix) else None
-            if fix is None:
+            few = notes_on_few_runs(model, step.file, step.tape)
+            fix = repair if isinstance(repair, Fix) and not few else None
+            if fix is None and not few:
                 fix = model.costly_fix(partial(moved_step, model, step))
             yield Finding(
                 step.file,
@@ -136,6 +138,7 @@ class EagerTrainStep(Rule):
                     *notes_on(step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
                     *_blocker_note(step, repair),
+                    *few,
                 ),
                 fix=fix,
                 subject=step,

@@ -24,6 +24,7 @@ from tflint_gpu.rule import (
     notes_on,
 )
 
+from .few_runs import notes_on_few_runs
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class EagerValidationLoop(Rule):
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in forward.others]
             if forward.usage is not None:
                 notes.append(Note(forward.file, forward.usage, "this shows that it is a Keras model"))
+            notes += notes_on_few_runs(model, forward.file, forward.call)
             yield Finding(
                 forward.file,
                 forward.call.func,

@@ -18,6 +18,7 @@ from tflint_gpu.rule import (
     notes_on,
 )
 
+from .few_runs import notes_on_few_runs
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class EagerInferenceLoop(Rule):
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:
                 notes.append(Note(step.file, step.usage, "this shows that it is a Keras model"))
+            notes += notes_on_few_runs(model, step.file, step.call)
             yield Finding(
                 step.file,
                 step.call.func,

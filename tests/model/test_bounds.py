@@ -32,6 +32,7 @@ from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
 from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.iterations import Iterations
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
@@ -609,7 +610,7 @@ def test_each_bound_in_the_table_bounds_something() -> None:
             "".join(f"v{i + 1} = h(v{i})\n" for i in range(12)) + "v12\n",
             lambda m, expr: NumpyArrays(m.inference, m.constants).is_loaded(m.file, expr),
         ),
-        ("ARRAY_STEPS", nested(12, "(", ",)", "x") + "\n", lambda m, expr: m.once(LoopData)._rows(m.file, expr, None)),
+        ("ARRAY_STEPS", nested(12, "(", ",)", "x") + "\n", lambda m, expr: m.once(Iterations).rows(m.file, expr, None)),
         (
             "PIPELINE_STEPS",
             f"tf.data.Dataset.zip({nested(70, '(', ',)', 'x')})\n",

@@ -16,7 +16,7 @@ from tensorflow import keras
 
 net = keras.Sequential([keras.layers.Dense(1)])
 optimizer = keras.optimizers.SGD()
-data = tf.data.Dataset.from_tensor_slices((np.zeros((8, 2)), np.zeros((8, 1)))).batch(4)
+data = tf.data.Dataset.from_tensor_slices((np.zeros((200, 2)), np.zeros((200, 1)))).batch(4)
 """
 TAPE = """    with tf.GradientTape() as tape:
         loss = tf.reduce_mean(net(x) - y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import codes
+from checks import codes, findings
 
 HEAD = """\
 import numpy as np
@@ -75,3 +75,32 @@ def test_a_trace_of_few_steps_is_not_advised(code: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("rule", "code"), MANY.values(), ids=MANY)
 def test_a_trace_of_many_steps_is(rule: str, code: str, tmp_path: Path) -> None:
     assert rule in codes(HEAD + code, tmp_path)
+
+
+MADE_UP = {  # what makes so many rows, the loop over them, and how many of them one iteration takes
+    "a dataset of zeros": (
+        "data = tf.data.Dataset.from_tensor_slices(np.zeros(({}, 4))).batch(8)\n",
+        "part in data",
+        8,
+    ),
+    "rows and goals": (
+        "inputs = rng.normal(size=({}, 4)).astype('float32')\n"
+        "data = tf.data.Dataset.from_tensor_slices((inputs, inputs[:, :1])).shuffle(9).batch(8).prefetch(1)\n",
+        "part, goal in data",
+        8,
+    ),
+    "repeated": ("data = tf.data.Dataset.from_tensor_slices(np.eye({})).batch(8).repeat(4)\n", "part in data", 2),
+    "slices": ("inputs = rng.random(({}, 4))\n", "part in [inputs[i : i + 8] for i in range(0, len(inputs), 8)]", 8),
+    "joined": ("inputs = np.ones(({}, 8, 4))\nindexes = list(range(900))\n", "part, i in zip(inputs, indexes)", 1),
+}
+
+
+@pytest.mark.parametrize(("made", "head", "size"), MADE_UP.values(), ids=MADE_UP)
+@pytest.mark.parametrize(("rule", "call"), [("TFG202", "learn(part)"), ("TFG207", "shown(part)")])
+def test_few_made_up_batches_have_no_fix(rule: str, call: str, made: str, head: str, size: int, tmp_path: Path) -> None:
+    """Made-up arrays stand for more, so the finding stays; but the program as it stands would be slower."""
+    for runs in (12, 400):
+        rows = HEAD + "rng = np.random.default_rng(1)\n" + made.format(runs * size)
+        (found,) = (one for each, one in findings(f"{rows}for {head}:\n    {call}\n", tmp_path) if each.code in TRACING)
+        is_few = [f"it runs {runs} times" in note.message for note in found.notes]
+        assert any(is_few) == (runs == 12) and (found.fix is None) == (runs == 12)

@@ -10,7 +10,7 @@ from fixed_programs import HEAD, assert_same_results, results, stable
 
 MODEL = """\
 model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh"), tf.keras.layers.Dropout(0.5)])
-dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5)
+dataset = tf.data.Dataset.from_tensor_slices((data, data[:, :3])).batch(5).repeat(5)
 """
 
 SHUFFLED = """

@@ -47,7 +47,7 @@ def step(loss: str, *, takes: str = "p, h", after: str = "", gives: str = "error
 def over(use: str = "history.append(float(out))", call: str = "fit_one(p, h)") -> str:
     """A loop over the dataset, in epochs."""
     uses = "".join(f"        {line}\n" for line in use.splitlines())
-    return f"for epoch in range(6):\n    for p, h in pairs:\n        out = {call}\n{uses}" + END
+    return f"for epoch in range(12):\n    for p, h in pairs:\n        out = {call}\n{uses}" + END
 
 
 def again(call: str, before: str = "") -> str:

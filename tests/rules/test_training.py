@@ -15,7 +15,7 @@ from tensorflow import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
 optimizer = keras.optimizers.SGD()
-dataset = tf.data.Dataset.from_tensor_slices((np.zeros((8, 2)), np.zeros(8)))
+dataset = tf.data.Dataset.from_tensor_slices((np.zeros((200, 2)), np.zeros(200)))
 """
 STEP = """
     with tf.GradientTape() as tape:

@@ -28,7 +28,12 @@ def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, 
         traced_definitions,
     )
 
-    own = [call for where, call in calls if where is file and model.once(ExecutionContexts).pays(file, call)]
+    contexts = model.once(ExecutionContexts)
+    own = [
+        call
+        for where, call in calls
+        if where is file and contexts.pays(file, call) and contexts.few_runs(file, call) is None
+    ]
     made = model.once(TracedCalls).outlines(file, own)
     if not made:
         return None

@@ -19,6 +19,7 @@ from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.iterations import CountedIterations, Iterations
 from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration, names_of
 from tflint_gpu.model.tensorflow.loops.yielded_numbers import counts
 from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
@@ -96,6 +97,7 @@ class ExecutionContexts(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.data = model.once(LoopData)
+        self.counted = model.once(CountedIterations)
         self.construction = model.once(Construction)
         self.repetitions = model.once(Repetitions)
         self.tracing = model.once(Tracing)
@@ -110,16 +112,21 @@ class ExecutionContexts(Analysis):
 
     def pays(self, file: File, node: Node) -> bool:
         """Whether a trace of a step may save more than it takes: not where a program runs that only a few times."""
-        runs = self._most_runs(file, node)
+        runs = self._most_runs(self.data.iterations, file, node)
         return runs is None or runs >= _PAYS_FROM
 
-    def _most_runs(self, file: File, node: Node) -> int | None:
+    def few_runs(self, file: File, node: Node) -> int | None:
+        """How often the program as it stands runs a step, over arrays that it makes up; None where a trace may pay."""
+        runs = self._most_runs(self.counted, file, node)
+        return runs if runs is not None and runs < _PAYS_FROM else None
+
+    def _most_runs(self, iterations: Iterations, file: File, node: Node) -> int | None:
         """How often a program runs a place at most, all its loops and callers together; None where that is open."""
         runs = 0
         for way in self.of(file, node):
             places = [*((frame.file, frame.node) for frame in way.path), (file, node)]
             loops = [(where, loop) for where, place in places for loop in _loops_around(where, place)]
-            counts = [self.data.most(where, loop) for where, loop in loops]
+            counts = [iterations.most(where, loop) for where, loop in loops]
             if None in counts or places[0][0].tree.function(places[0][1]) is not None:
                 return None
             if not all(starmap(self._calls_itself, pairwise(places))):

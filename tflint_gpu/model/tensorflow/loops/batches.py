@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import libcst as cst
 
-from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in
 from tflint_gpu.model.python.syntax.syntax import (
@@ -25,8 +22,8 @@ from tflint_gpu.model.python.syntax.syntax import (
     method_name,
 )
 from tflint_gpu.model.python.value_flow import results
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.loops.iterations import Iterations
 from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, subscripts_of, target_names
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -37,13 +34,8 @@ FEW = 10
 _GIVES_BATCH = regex(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
-_COPIES = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor"])
-_OF_ROWS = _COPIES | frozenset(["tf.cast", "tf.expand_dims", "tf.one_hot", "keras.utils.to_categorical"])
-_SEQUENCES = ("list", "tuple", "sorted", "reversed")
 # Of these nobody makes many batches: `crops + flips` joins lists.
 _NO_DATA = (cst.SimpleString, cst.Integer, cst.Dict, cst.BinaryOperation)
-_BELOW = (cst.LessThan, cst.LessThanEqual)
-_VIEWS = frozenset(["keys", "values", "items"])
 _SINGLE_ROW = frozenset(["tf.expand_dims", "numpy.expand_dims", "keras.ops.expand_dims"])
 
 
@@ -69,8 +61,7 @@ class LoopData(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.pipelines = model.once(Pipelines)
-        self.arrays = NumpyArrays(self.inference, self.constants)
-        self._lengths: dict[Node, int | None] = {}
+        self.iterations = model.once(Iterations)
         self._batches: dict[Node, Batches | None] = {}
 
     def batches(self, file: File, loop: LoopNode) -> Batches | None:
@@ -86,7 +77,7 @@ class LoopData(Analysis):
         certain = False
         data, target = iterable(loop), loop_target(loop)
         if data is not None and target is not None:
-            length = self._length(file, data)
+            length = self.iterations.of(file, data)
             if length is not None and length <= FEW:
                 return None
             index = self._index(file, data, target)
@@ -116,14 +107,12 @@ class LoopData(Analysis):
         data = iterable(loop)
         if data is None or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
             return False
-        length = self._length(file, data)
+        length = self.iterations.of(file, data)
         return length is not None and length <= FEW and file.tree.function(loop) is None
 
     def length(self, file: File, loop: LoopNode) -> int | None:
         """How many iterations a `for` makes; None where that is not known."""
-        data = iterable(loop)
-        is_nested = isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None
-        return self._length(file, data) if data is not None and not is_nested else None
+        return self.iterations.of_loop(file, loop)
 
     def is_at_most(self, file: File, loop: LoopNode, limit: int) -> bool:
         """Whether a loop is known to make no more than some iterations."""
@@ -131,16 +120,6 @@ class LoopData(Analysis):
             return self._counts_few(file, loop, limit)
         length = self.length(file, loop)
         return length is not None and length <= limit
-
-    def most(self, file: File, loop: LoopNode) -> int | None:
-        """How many iterations a loop makes at most, where the code says it."""
-        if not isinstance(loop, cst.While):
-            return self.length(file, loop)
-        test = loop.test
-        if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, _BELOW):
-            return None
-        bound = self.constants.of(file, test.comparisons[0].comparator)
-        return bound if type(bound) is int else None
 
     def counts(self, file: File, data: Expression) -> bool:
         """Whether what a `for` runs over is a `range`."""
@@ -175,67 +154,6 @@ class LoopData(Analysis):
                 expr = expr.args[0].value
             else:
                 return False
-
-    def _length(self, file: File, expr: Expression) -> int | None:
-        """How many iterations a `for` makes, where that is known."""
-        if expr not in self._lengths:
-            self._lengths[expr] = None  # in work
-            lengths = [self._length_of(origin) for origin in self.inference.of(file, expr)]
-            self._lengths[expr] = lengths[0] if lengths and None not in lengths and len(set(lengths)) == 1 else None
-        return self._lengths[expr]
-
-    def _length_of(self, origin: Origin) -> int | None:
-        node, file = origin.node, origin.file
-        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.access_path:
-            name = file.bound_to(node)
-            starred = any(isinstance(e, cst.StarredElement | cst.StarredDictElement) for e in node.elements)
-            return None if starred or name in file.changed else len(node.elements)
-        if isinstance(node, cst.Subscript) and not origin.access_path:
-            return self._slice_length(origin, node.slice[0].slice)
-        call = origin.call
-        if call is None:
-            return None
-        args = [arg.value for arg in call.args if arg.keyword is None]
-        if file.names.is_builtin(call.func, "range"):
-            values = [self._bound(origin, arg) for arg in args]
-            if all(isinstance(value, int) for value in values) and 1 <= len(values) <= 3:
-                try:
-                    return len(range(*values))
-                except ValueError:
-                    return None
-        is_copy = file.name(call.func) in _COPIES or any(file.names.is_builtin(call.func, name) for name in _SEQUENCES)
-        if is_copy and args:
-            return self._length(file, args[0])
-        if method_name(call) in TRANSFORMATIONS | {"as_numpy_iterator"}:
-            return self._taken(origin, call)
-        if method_name(call) in _VIEWS and isinstance(call.func, cst.Attribute) and not call.args:
-            return self._length(file, call.func.value)
-        joined = [name for name in ("enumerate", "zip") if file.names.is_builtin(call.func, name)]
-        lengths = [
-            n for arg in (args[:1] if joined == ["enumerate"] else args) if (n := self._length(file, arg)) is not None
-        ]
-        return min(lengths) if joined and lengths else None
-
-    def _taken(self, origin: Origin, call: cst.Call) -> int | None:
-        """How many elements `dataset.take(2)` has at the most."""
-        chains = self.pipelines.chains(origin.file, call, origin.context)
-        counts = [chain.most if chain.certain else None for chain in chains]
-        return max((count for count in counts if count is not None), default=None) if None not in counts else None
-
-    def _bound(self, origin: Origin, expr: Expression) -> Any:
-        """The constant that limits a `range`, also the `len` of something whose length is known."""
-        if isinstance(expr, cst.Call) and expr.args and origin.file.names.is_builtin(expr.func, "len"):
-            return self._length(origin.file, expr.args[0].value)
-        return self.constants.of(origin.file, expr, origin.context)
-
-    def _slice_length(self, origin: Origin, index: cst.BaseSlice) -> int | None:
-        """How many elements `x[:5]` has at most."""
-        if not isinstance(index, cst.Slice) or index.upper is None:
-            return None
-        lower = 0 if index.lower is None else self.constants.of(origin.file, index.lower, origin.context)
-        upper = self.constants.of(origin.file, index.upper, origin.context)
-        counts = type(lower) is int and type(upper) is int and 0 <= lower <= upper
-        return upper - lower if counts else None
 
     def _index(self, file: File, data: Expression, target: Node) -> str | None:
         """The variable of a loop over `range(...)`."""
@@ -300,7 +218,7 @@ class LoopData(Analysis):
         if batching is not None and self._counts_rows(made.file, batching.given_batch_size, data):
             return True
         size = batching.batch_size if batching is not None else 1
-        rows = self._rows(made.file, data, made.context) if isinstance(size, int) else None
+        rows = self.iterations.rows(made.file, data, made.context) if isinstance(size, int) else None
         return (rows is not None and rows <= FEW * size) or self._written_out(made.file, data)
 
     def _counts_rows(self, file: File, size: Expression | None, data: Expression) -> bool:
@@ -310,25 +228,6 @@ class LoopData(Analysis):
         counted = self.inference.of(file, size.args[0].value)
         parts = [element.value for element in data.elements] if isinstance(data, cst.Tuple) else [data]
         return bool(counted) and any(self.inference.of(file, part) == counted for part in parts)
-
-    def _rows(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> int | None:
-        """How many rows an array of one of Keras's data sets has, or one in a display; others stand for more."""
-        array = self.arrays.of(file, expr, context)
-        if array is not None:
-            return array.shape[0] if array.shape and self.arrays.is_loaded(file, expr, context) else None
-        if depth >= ARRAY_STEPS.limit:
-            self.inference.meet(ARRAY_STEPS)
-            return None
-        origins = self.inference.of(file, expr, context)
-        if len(origins) != 1 or origins[0].access_path:
-            return None
-        node, inner = origins[0].node, list[Expression]()
-        if isinstance(node, cst.Tuple | cst.Dict):
-            inner = [element.value for element in node.elements]
-        elif isinstance(node, cst.Call) and origins[0].made_by in _OF_ROWS and node.args:
-            inner = [node.args[0].value]
-        rows = (self._rows(origins[0].file, part, origins[0].context, depth + 1) for part in inner)
-        return next((count for count in rows if count is not None), None)
 
     def _written_out(self, file: File, expr: Expression) -> bool:
         def is_few(origin: Origin) -> bool:

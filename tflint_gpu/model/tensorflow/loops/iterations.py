@@ -1,0 +1,176 @@
+"""How many iterations a loop makes, where the source says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.bounds import ARRAY_STEPS
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.datasets import BATCHING, NEVER_MORE, TRANSFORMATIONS
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+
+_COPIES = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor"])
+_OF_ROWS = _COPIES | frozenset(["tf.cast", "tf.expand_dims", "tf.one_hot", "keras.utils.to_categorical"])
+_SEQUENCES = ("list", "tuple", "sorted", "reversed")
+_VIEWS = frozenset(["keys", "values", "items"])
+_BELOW = (cst.LessThan, cst.LessThanEqual)
+_DATASET_METHODS = TRANSFORMATIONS | {"as_numpy_iterator", "from_tensor_slices"}
+
+
+class Iterations(Analysis):
+    """Analysis of the lengths of loops.
+
+    Arrays that a program makes up (`np.zeros((48, 6))`) stand for data that somebody else has: they have no length, but
+    for `CountedIterations`.
+    """
+
+    counts_made_up = False
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.pipelines = model.once(Pipelines)
+        self.arrays = NumpyArrays(self.inference, self.constants)
+        self._known: dict[Node, int | None] = {}
+
+    def of_loop(self, file: File, loop: LoopNode) -> int | None:
+        """How many iterations a `for` makes; None where that is not known."""
+        data = iterable(loop)
+        is_nested = isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None
+        return self.of(file, data) if data is not None and not is_nested else None
+
+    def most(self, file: File, loop: LoopNode) -> int | None:
+        """How many iterations a `for` or `while` makes at most, where the code says it."""
+        if not isinstance(loop, cst.While):
+            return self.of_loop(file, loop)
+        test = loop.test
+        if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, _BELOW):
+            return None
+        bound = self.constants.of(file, test.comparisons[0].comparator)
+        return bound if type(bound) is int else None
+
+    def of(self, file: File, data: Expression) -> int | None:
+        """How many elements `data` gives to a `for`."""
+        if data not in self._known:
+            self._known[data] = None  # in work
+            lengths = [self._of_origin(origin) for origin in self.inference.of(file, data)]
+            self._known[data] = lengths[0] if lengths and None not in lengths and len(set(lengths)) == 1 else None
+        return self._known[data]
+
+    def rows(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> int | None:
+        """How many rows an array has, or the first one in a display."""
+        array = self.arrays.of(file, expr, context)
+        if array is not None:
+            counts = self.counts_made_up or self.arrays.is_loaded(file, expr, context)
+            return array.shape[0] if array.shape and counts else None
+        if depth >= ARRAY_STEPS.limit:
+            self.inference.meet(ARRAY_STEPS)
+            return None
+        origins = self.inference.of(file, expr, context)
+        if len(origins) != 1 or origins[0].access_path:
+            return None
+        node, inner = origins[0].node, list[Expression]()
+        if isinstance(node, cst.Tuple | cst.Dict):
+            inner = [element.value for element in node.elements]
+        elif isinstance(node, cst.Call) and origins[0].made_by in _OF_ROWS and node.args:
+            inner = [node.args[0].value]
+        rows = (self.rows(origins[0].file, part, origins[0].context, depth + 1) for part in inner)
+        return next((count for count in rows if count is not None), None)
+
+    def _of_origin(self, origin: Origin) -> int | None:
+        node, file = origin.node, origin.file
+        if self.counts_made_up and isinstance(node, cst.BaseExpression) and not origin.access_path:
+            array = self.arrays.of(file, node, origin.context)
+            if array is not None:
+                return array.shape[0] if array.shape else None
+        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.access_path:
+            name = file.bound_to(node)
+            starred = any(isinstance(e, cst.StarredElement | cst.StarredDictElement) for e in node.elements)
+            return None if starred or name in file.changed else len(node.elements)
+        if isinstance(node, cst.ListComp) and not origin.access_path:
+            return None if node.for_in.ifs or file.bound_to(node) in file.changed else self.of_loop(file, node)
+        if isinstance(node, cst.Subscript) and not origin.access_path:
+            return self._of_slice(origin, node.slice[0].slice)
+        return self._of_call(origin, origin.call) if origin.call is not None else None
+
+    def _of_call(self, origin: Origin, call: cst.Call) -> int | None:
+        file = origin.file
+        args = [arg.value for arg in call.args if arg.keyword is None]
+        if file.names.is_builtin(call.func, "range"):
+            values = [self._bound(origin, arg) for arg in args]
+            if all(isinstance(value, int) for value in values) and 1 <= len(values) <= 3:
+                try:
+                    return len(range(*values))
+                except ValueError:
+                    return None
+        is_copy = file.name(call.func) in _COPIES or any(file.names.is_builtin(call.func, name) for name in _SEQUENCES)
+        if is_copy and args:
+            return self.of(file, args[0])
+        if method_name(call) in _DATASET_METHODS:
+            return self._of_dataset(origin, call)
+        if method_name(call) in _VIEWS and isinstance(call.func, cst.Attribute) and not call.args:
+            return self.of(file, call.func.value)
+        joined = [name for name in ("enumerate", "zip") if file.names.is_builtin(call.func, name)]
+        lengths = [
+            n for arg in (args[:1] if joined == ["enumerate"] else args) if (n := self.of(file, arg)) is not None
+        ]
+        return min(lengths) if joined and lengths else None
+
+    def _of_dataset(self, origin: Origin, call: cst.Call) -> int | None:
+        """How many elements a dataset has at most: `dataset.take(2)`."""
+        chains = self.pipelines.chains(origin.file, call, origin.context)
+        counts = [self._elements(chain) if chain.certain else None for chain in chains]
+        return max((count for count in counts if count is not None), default=None) if None not in counts else None
+
+    def _elements(self, chain: Chain) -> int | None:
+        """How many elements a chain has at most."""
+        joined = [count for each in chain.inputs if (count := self._elements(each)) is not None]
+        made, count = chain.made, min(joined, default=None)
+        if made is not None and made.name == "from_tensor_slices" and made.call.args and self.counts_made_up:
+            count = self.rows(made.file, made.call.args[0].value, made.context)
+        for operation in chain.operations:
+            count = _after(count, operation)
+        return count
+
+    def _bound(self, origin: Origin, expr: Expression) -> Any:
+        """The constant that limits a `range`, also the `len` of something whose length is known."""
+        if isinstance(expr, cst.Call) and expr.args and origin.file.names.is_builtin(expr.func, "len"):
+            return self.of(origin.file, expr.args[0].value)
+        return self.constants.of(origin.file, expr, origin.context)
+
+    def _of_slice(self, origin: Origin, index: cst.BaseSlice) -> int | None:
+        """How many elements `x[:5]` has at most."""
+        if not isinstance(index, cst.Slice) or index.upper is None:
+            return None
+        lower = 0 if index.lower is None else self.constants.of(origin.file, index.lower, origin.context)
+        upper = self.constants.of(origin.file, index.upper, origin.context)
+        counts = type(lower) is int and type(upper) is int and 0 <= lower <= upper
+        return upper - lower if counts else None
+
+
+class CountedIterations(Iterations):
+    """The lengths of loops in the program as it stands, with those over arrays that it makes up."""
+
+    counts_made_up = True
+
+
+def _after(count: int | None, operation: Operation) -> int | None:
+    """How many elements an operation leaves of so many, at most; None where that is not known."""
+    if operation.name == "take":
+        taken = operation.argument(0, "count")
+        limits = [limit for limit in (count, taken) if type(limit) is int and limit >= 0]
+        return min(limits, default=None)
+    if count is None or operation.name in NEVER_MORE - BATCHING:
+        return count
+    given = operation.argument(0, "batch_size" if operation.name in BATCHING else "count")
+    if type(given) is not int or given <= 0:
+        return None
+    if operation.name in BATCHING:
+        return -(-count // given)
+    return count * given if operation.name == "repeat" else None
