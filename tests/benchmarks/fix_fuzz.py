@@ -1,12 +1,12 @@
 """Looks for fixes that break programs: generates programs, applies every fix, runs both with TensorFlow, and compares.
 
-    python tests/benchmarks/fix_fuzz.py --minutes 60 --seed 1 [--workers 2] [--rules TFG202 TFG207] [--found FOLDER]
+    python tests/benchmarks/fix_fuzz.py --minutes 60 --seed 1 [--workers 2] [--rules TFG202 TFG207] [--found FILE]
 
 `fix_fuzz_programs.py` has the grammar, `fix_fuzz_runs.py` runs. Each fix that `check` offers is applied alone, and all of
 them together. From the same seeds, both runs must leave the same weights, outputs, batches and texts, raise the
 same, and trace about as often; the fixed run, tracing included, takes at most 1.1 times as long. A rule that is to change something
 has it in `CHANGES`. What differs is made small, first by plainer choices of the grammar, then by leaving out statements, and
-printed with both texts. The end, or Ctrl-C, is a table of the rules. Exits with 1 if something differed.
+printed with both texts. The end, or a signal to stop, is a table of the rules. Exits with 1 if something differed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import difflib
 import multiprocessing
 import platform
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -245,7 +246,7 @@ class Campaign:
         self._known: set[tuple[str, str, tuple[tuple[str, str], ...]]] = set()
 
     def run(self, minutes: float, seed: str) -> Tally:
-        """Try programs for some time, or until Ctrl-C."""
+        """Try programs for some time, or until a signal."""
         end, number = time.monotonic() + 60 * minutes, 0
         with contextlib.suppress(KeyboardInterrupt):
             while time.monotonic() < end:
@@ -386,6 +387,8 @@ def main() -> int:
     parser.add_argument("--found", type=Path, help="a file to which the reports are appended")
     parser.add_argument("--show", metavar="SEED", help="print one program, as `1.0-20`, try it, and end")
     given = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell has what it runs in the background ignore Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     import tensorflow as tf
 
     version = ".".join(tf.__version__.split(".")[:2])

@@ -325,5 +325,5 @@ def _switches(c: Choices) -> str:
     asked = name.replace("experimental_run_functions_eagerly", "experimental_functions_run_eagerly")
     asked = "tf.config.experimental_functions_run_eagerly" if asked == name or "." not in asked else asked
     value = c.one("value", "False", "True", "run_eagerly=False", "bool(0)")
-    use = f"{name}({value})\nprint({asked}())\n"
+    use = f"{name}({value})\n" + ("" if "True" in value else f"print({asked}())\n")  # TFG205 switches it off
     return f"{imports}{_placed(c, use)}calls = []\n\n\n@tf.function\ndef run(x):\n    calls.append(1)\n    return x * 2.0\n\n\nfound = [run(tf.ones(3)) for _ in range(4)]\n"

@@ -276,6 +276,17 @@ EFFECTS = {
         "    return tf.reduce_sum(rows)\nfor _ in range(99):\n    step(tf.constant(x))\n",
         "`print`",
     ),
+    "a list that all functions share": (
+        "tf.config.run_functions_eagerly(True)\nturns = []\ndef scaled(rows):\n    turns.append('one')\n    return rows * 2.0\n"
+        "@tf.function\ndef step(rows):\n    return tf.reduce_sum(scaled(rows))\n"
+        "for _ in range(99):\n    step(tf.constant(x))\nprint(len(turns))\n",
+        "`turns`",
+    ),
+    "a value in a compiled function": (
+        "tf.config.run_functions_eagerly(True)\n@tf.function\ndef step(rows):\n    low = int(tf.argmax(rows[:, 0]))\n"
+        "    return rows * low\nfor _ in range(99):\n    step(tf.constant(x))\n",
+        "`int",
+    ),
     "a print in a loss": (
         "def error(truth, guess):\n    print('a batch')\n    return tf.reduce_mean(tf.abs(truth - guess))\n" + GIVEN,
         "`print`",

@@ -93,6 +93,7 @@ LEFT_TO_PYTHON = {
     "sum": ("tf.reduce_sum(sum(tf.square(net(p) - h)))", "`sum` in it iterates over"),
     "max": ("tf.reduce_sum(max(tf.reshape(tf.square(net(p) - h), [-1])))", "`max` in it iterates over"),
     "max of two": ("max(distance(h, net(p)), 0.01)", "`max` in it compares tensors"),
+    "max of parts": ("max(tf.split(tf.reduce_sum(tf.square(net(p) - h), 0), 1))", "`max` in it compares tensors"),
     "map": ("tf.add_n(list(map(tf.reduce_sum, tf.square(net(p) - h))))", "`map` in it iterates over"),
     "reversed": ("tf.add_n(list(reversed(tf.square(net(p) - h))))[0]", "in it iterates over `reversed("),
     "in": ("error = distance(h, net(p))\nerror * (2.0 if error in [1.0, 2.0] else 1.0)", "`in` in it compares tensors"),

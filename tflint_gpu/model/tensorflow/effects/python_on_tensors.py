@@ -17,6 +17,7 @@ from tflint_gpu.model.tensorflow.api.tensor_functions import (
     ROW_WISE,
     has_dynamic_shape,
     names_second,
+    returns_list,
 )
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
@@ -106,10 +107,11 @@ class PythonOnTensors(Analysis):
                 yield from self._iterated(trace, value, f"`{name}` in it")
 
     def _holds_some(self, trace: Trace, given: list[Expression]) -> bool:
-        """Whether a function is given a container of tensors that is written there: `any([a > b, c > d])`."""
+        """Whether a function is given a container of tensors: `any([a > b, c > d])`, `max(tf.split(x, 2))`."""
         displays = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
         origins = [o for value in given for o in self.inference.of(trace.file, value, trace.context)]
-        return any(isinstance(origin.node, displays) and not origin.access_path for origin in origins)
+        whole = [origin for origin in origins if not origin.access_path]
+        return any(isinstance(o.node, displays) or (o.call is not None and returns_list(o.made_by)) for o in whole)
 
     def _searched(self, trace: Trace, node: cst.Comparison) -> Iterator[Blocker]:
         """`tensor in values`, which compares it with each."""

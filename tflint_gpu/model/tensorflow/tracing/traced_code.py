@@ -89,9 +89,13 @@ class TracedCode(Analysis):
         return [
             _started(trace)
             for trace in self.execution.traces
-            if not (self.functions_run_eagerly or (trace.keras and self.runs_eagerly))
-            and not any(self.runs_once(step.file, step.node) for step in trace.path)
+            if self._is_traced(trace) and not any(self.runs_once(step.file, step.node) for step in trace.path)
         ]
+
+    def _is_traced(self, trace: Trace) -> bool:
+        """Whether no eager mode keeps a function from being traced; what is assumed to be traced is, without one."""
+        is_eager = self.functions_run_eagerly or (trace.keras and self.runs_eagerly)
+        return not is_eager or entry(trace)[1] in self.execution.tracing.assumed
 
     def mapped(self, traces: Iterable[Trace]) -> list[Traced]:
         """Functions that a dataset is given, and all that they call, each function once."""
