@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.model import (
+    BATCHING,
+    MAPPING_METHODS,
     SHUFFLING_LOADERS,
     UNKNOWN,
     Consumers,
@@ -18,6 +21,7 @@ from tflint_gpu.model import (
     ways,
 )
 from tflint_gpu.rule import (
+    Edit,
     Experiment,
     Finding,
     Fix,
@@ -25,7 +29,10 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
+    method_text,
+    moved_after,
     moved_before,
+    removed,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +90,7 @@ class MisplacedCache(Rule):
                 if frozen is None or cache.place in reported or not _has_epochs(model, item, cache, after):
                     continue
                 reported.add(cache.place)
-                yield _finding(item, cache, *frozen)
+                yield _finding(item, cache, before, *frozen)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Two epochs of a dataset with random numbers drawn before the cache, and after it."""
@@ -104,7 +111,9 @@ _WORKLOAD = Workload(
 _SPLITTING = ("take", "skip", "shard")
 
 
-def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) -> Finding:
+def _finding(
+    item: Consumption, cache: Operation, before: tuple[Operation, ...], cause: Operation, note: Note
+) -> Finding:
     if cause.name == "shuffle" or cause.name in SHUFFLING_LOADERS:
         text = f"`cache` comes after `{cause.name}`: from the second epoch on every epoch has the order of the first"
         help_text = "shuffle after `cache`"
@@ -120,14 +129,30 @@ def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) 
         text,
         Prediction("wrong-result", ("training",), basis="two epochs are the same, TensorFlow 2.15 and 2.21"),
         help=help_text,
-        fix=_fix(cache, cause),
+        fix=_fix(cache, before, cause),
         notes=(note, Note(item.file, item.node, "this training consumes it")),
     )
 
 
-def _fix(cache: Operation, cause: Operation) -> Fix | None:
-    edits = moved_before(cache, cause) if cause.loader is None else ()
+def _fix(cache: Operation, before: tuple[Operation, ...], cause: Operation) -> Fix | None:
+    edits = _moved(cache, before[before.index(cause) + 1 :], cause) if cause.loader is None else ()
     return Fix(f"Cache before `{cause.name}`", "unsafe", edits) if edits else None
+
+
+def _moved(cache: Operation, between: tuple[Operation, ...], cause: Operation) -> tuple[Edit, ...]:
+    """The cache before a random map, or a shuffle after the cache, which goes on to keep what maps have made."""
+    mapped = [index for index, operation in enumerate(between) if operation.name in (*MAPPING_METHODS, "apply")]
+    if cause.name != "shuffle" or not mapped:
+        return moved_before(cache, cause)
+    batch = next((index for index, operation in enumerate(between) if operation.name in BATCHING), None)
+    if batch is None:
+        return moved_after(cause, cache)
+    if batch < mapped[-1] or not moved_after(cause, between[batch - 1]):
+        return ()
+    *gone, cached = moved_before(cache, between[batch]) or (None,)
+    if cached is None:
+        return ()
+    return (*removed(cause), *gone, replace(cached, text=f"{cached.text}{method_text(cause)}"))
 
 
 def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tuple[Operation, ...]]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found, notebook
+from checks import codes, findings, fixed, found, notebook
 
 HEAD = """
 import tensorflow as tf
@@ -226,3 +227,37 @@ def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
     unshuffled = tf.keras.utils.text_dataset_from_directory(tmp_path, batch_size=4, labels=None, shuffle=False)
     assert is_frozen(unshuffled)
     assert is_frozen(numbers.map(lambda x: tf.random.uniform((), seed=1)))
+
+
+MOVED = {
+    "a shuffle right before the batch": (
+        "source.map(big).shuffle(99).batch(8).cache()",
+        "source.map(big).cache().shuffle(99).batch(8)",
+    ),
+    "maps after the shuffle": (
+        "source.shuffle(99).map(big).cache().batch(8)",
+        "source.map(big).cache().shuffle(99).batch(8)",
+    ),
+    "maps and a batch after the shuffle": (
+        "source.shuffle(99).map(big).map(flat).batch(8).cache().prefetch(2)",
+        "source.map(big).map(flat).cache().shuffle(99).batch(8).prefetch(2)",
+    ),
+    "a map of batches after the shuffle": ("source.shuffle(99).batch(8).map(big).cache()", None),
+    "a random map": ("source.map(augment).map(big).cache().batch(8)", "source.cache().map(augment).map(big).batch(8)"),
+}
+_METHODS = re.compile(r"(?:map|cache|shuffle|batch|prefetch)\(\w*\)")
+PURE = "def big(a, b):\n    return tf.image.resize(a, (9, 9)), b\ndef flat(a, b):\n    return tf.reshape(a, [-1]), b\n"
+
+
+@pytest.mark.parametrize(("before", "after"), MOVED.values(), ids=MOVED.keys())
+@pytest.mark.parametrize("by_statements", [False, True])
+def test_what_maps_made_stays_cached(before: str, after: str | None, by_statements: bool, tmp_path: Path) -> None:
+    """Protects the time of each epoch: a cache above the maps that it was below would have them run again in all."""
+
+    def program(chain: str) -> str:
+        calls = _METHODS.findall(chain)
+        lines = ["ds = source", *(f"ds = ds.{call}" for call in calls)] if by_statements else [f"ds = {chain}"]
+        return "\n".join([HEAD, PURE, *lines, "model.fit(ds, epochs=5)\n"])
+
+    text = fixed(program(before), tmp_path, only="TFG306")
+    assert ".".join(["source", *_METHODS.findall(text.partition("ds = ")[2])]) == (after or before)
