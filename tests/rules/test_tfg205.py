@@ -170,6 +170,16 @@ def test_a_setting_in_another_file(tmp_path: Path) -> None:
     assert rows("from settings import COMPILE\nmodel.compile(**COMPILE)\n" + FIT, tmp_path) == [2]
 
 
+def test_a_loss_by_position_that_needs_values(tmp_path: Path) -> None:
+    """Protects a loss that is no keyword: Keras would trace it, and NumPy cannot read what it is given then."""
+    code = (
+        "def error(truth, guess):\n    return tf.reduce_mean(truth - guess) + np.float32(np.median(guess))\n"
+        "tf.config.run_functions_eagerly(True)\nmodel.compile('sgd', error)\n" + FIT
+    )
+    assert rows(code, tmp_path) == []
+    assert rows(code.replace("np.median(guess)", "np.median([1.0, 2.0])"), tmp_path) == [3]
+
+
 def test_a_loss_in_another_file(tmp_path: Path) -> None:
     """Protects from a trace of what Keras 3 passes to a loss, wherever that is defined."""
     body = COUNTING.partition("model = ")

@@ -15,6 +15,7 @@ from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile", "run_eagerly"])
 # Keras 2 has the metrics where Keras 3 has the weights of the losses.
@@ -53,6 +54,7 @@ class KerasFunctions(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.tracing = model.once(Tracing)
+        self.kinds = model.once(Kinds)
 
     @property
     def of_lambda_layers(self) -> Iterator[GivenFunction]:
@@ -121,9 +123,8 @@ class KerasFunctions(Analysis):
     def _compilations(self) -> Iterator[cst.Call]:
         """The calls of `compile` of Keras."""
         for call in self.file.method_calls("compile"):
-            if not any(a.keyword is not None and a.keyword.value in _COMPILING for a in call.args) and not any(
-                a.star == "**" for a in call.args
-            ):
+            is_one = any(arg.star == "**" or _keyword(arg) in _COMPILING for arg in call.args)
+            if not is_one and (len(call.args) < 2 or self.kinds.receiver(self.file, call, "compile") is None):
                 continue
             if not self.inference.callees(self.file, call):  # what a method of the project hands on is seen there
                 yield call
@@ -174,3 +175,7 @@ class KerasFunctions(Analysis):
                 yield from self._single(self.inference.item(origin, None), depth + 1)
             elif origin.node.elements:
                 self.inference.meet(LISTED_FUNCTIONS)
+
+
+def _keyword(arg: cst.Arg) -> str:
+    return arg.keyword.value if arg.keyword is not None else ""
