@@ -14,6 +14,7 @@ from tflint_gpu.model import (
     SHUFFLING_LOADERS,
     UNKNOWN,
     Consumers,
+    MappedFunctions,
     Operation,
     argument,
     has_datasets,
@@ -90,7 +91,7 @@ class MisplacedCache(Rule):
                 if frozen is None or cache.place in reported or not _has_epochs(model, item, cache, after):
                     continue
                 reported.add(cache.place)
-                yield _finding(item, cache, before, *frozen)
+                yield _finding(model, item, cache, before, *frozen)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Two epochs of a dataset with random numbers drawn before the cache, and after it."""
@@ -112,7 +113,12 @@ _SPLITTING = ("take", "skip", "shard")
 
 
 def _finding(
-    item: Consumption, cache: Operation, before: tuple[Operation, ...], cause: Operation, note: Note
+    model: Model,
+    item: Consumption,
+    cache: Operation,
+    before: tuple[Operation, ...],
+    cause: Operation,
+    note: Note,
 ) -> Finding:
     if cause.name == "shuffle" or cause.name in SHUFFLING_LOADERS:
         text = f"`cache` comes after `{cause.name}`: from the second epoch on every epoch has the order of the first"
@@ -129,19 +135,19 @@ def _finding(
         text,
         Prediction("wrong-result", ("training",), basis="two epochs are the same, TensorFlow 2.15 and 2.21"),
         help=help_text,
-        fix=_fix(cache, before, cause),
+        fix=_fix(model, cache, before, cause),
         notes=(note, Note(item.file, item.node, "this training consumes it")),
     )
 
 
-def _fix(cache: Operation, before: tuple[Operation, ...], cause: Operation) -> Fix | None:
-    edits = _moved(cache, before[before.index(cause) + 1 :], cause) if cause.loader is None else ()
+def _fix(model: Model, cache: Operation, before: tuple[Operation, ...], cause: Operation) -> Fix | None:
+    edits = _moved(model, cache, before[before.index(cause) + 1 :], cause) if cause.loader is None else ()
     return Fix(f"Cache before `{cause.name}`", "unsafe", edits) if edits else None
 
 
-def _moved(cache: Operation, between: tuple[Operation, ...], cause: Operation) -> tuple[Edit, ...]:
-    """The cache before a random map, or a shuffle after the cache, which goes on to keep what maps have made."""
-    mapped = [index for index, operation in enumerate(between) if operation.name in (*MAPPING_METHODS, "apply")]
+def _moved(model: Model, cache: Operation, between: tuple[Operation, ...], cause: Operation) -> tuple[Edit, ...]:
+    """The cache before a random map, or a shuffle after the cache, which goes on to keep what maps worked on."""
+    mapped = [index for index, operation in enumerate(between) if _does_work(model, operation)]
     if cause.name != "shuffle" or not mapped:
         return moved_before(cache, cause)
     batch = next((index for index, operation in enumerate(between) if operation.name in BATCHING), None)
@@ -153,6 +159,12 @@ def _moved(cache: Operation, between: tuple[Operation, ...], cause: Operation) -
     if cached is None:
         return ()
     return (*removed(cause), *gone, replace(cached, text=f"{cached.text}{method_text(cause)}"))
+
+
+def _does_work(model: Model, operation: Operation) -> bool:
+    """Whether an operation takes more time than to read what it made."""
+    is_mapping = operation.name in MAPPING_METHODS or operation.name == "apply"
+    return is_mapping and not model.once(MappedFunctions).is_element_wise(operation)
 
 
 def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tuple[Operation, ...]]]:

@@ -243,10 +243,21 @@ MOVED = {
         "source.map(big).map(flat).cache().shuffle(99).batch(8).prefetch(2)",
     ),
     "a map of batches after the shuffle": ("source.shuffle(99).batch(8).map(big).cache()", None),
+    "a map of batches that costs little": (
+        "source.shuffle(99).batch(8).map(half).cache()",
+        "source.cache().shuffle(99).batch(8).map(half)",
+    ),
     "a random map": ("source.map(augment).map(big).cache().batch(8)", "source.cache().map(augment).map(big).batch(8)"),
 }
 _METHODS = re.compile(r"(?:map|cache|shuffle|batch|prefetch)\(\w*\)")
-PURE = "def big(a, b):\n    return tf.image.resize(a, (9, 9)), b\ndef flat(a, b):\n    return tf.reshape(a, [-1]), b\n"
+PURE = """
+def big(a, b):
+    return tf.image.resize(a, (9, 9)), b
+def flat(a, b):
+    return tf.reshape(a, [-1]), b
+def half(a, b):
+    return a / 2, b
+"""
 
 
 @pytest.mark.parametrize(("before", "after"), MOVED.values(), ids=MOVED.keys())
