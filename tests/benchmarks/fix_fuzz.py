@@ -85,6 +85,8 @@ CHANGES: dict[str, frozenset[str]] = {
 """What fixes are to change. All others leave everything as it is."""
 _DRAWS = re.compile(r"Dropout|GaussianNoise|Random[A-Z]\w*\(|tf\.random\.(?:normal|uniform)")
 """What draws other numbers when it is traced than eagerly, with Keras 2: from the graph's seed, not from a variable."""
+_GPU_ONLY = frozenset(["TFG601"])
+"""What pays on a GPU only: a CPU shows what it costs to trace cuDNN's function beside the other."""
 _SLOWER = "slower"
 _EACH = 2  # differences of a kind that are made small
 
@@ -198,7 +200,14 @@ def compared(forks: Forks, before: Program, old: Run, fixed: Fixed, *, sure: boo
         again, new = forks.run(before), forks.run(fixed.program)
         found = list(differences(again, new, allowed, _tolerance(before)))
     yield from found
-    if timed and not found and not old.raised and not new.raised and looks_slower(old, new):
+    if (
+        timed
+        and not _GPU_ONLY & {*fixed.codes}
+        and not found
+        and not old.raised
+        and not new.raised
+        and looks_slower(old, new)
+    ):
         ratio = slower(forks, before, fixed.program, 5 if sure else 2)
         if ratio > 1.1:
             yield Difference(_SLOWER, f"{ratio:.2f} times as long")

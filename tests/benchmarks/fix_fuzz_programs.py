@@ -392,7 +392,7 @@ def _training(c: Choices) -> dict[str, str]:
     result = f"return {_RETURNS[returns]}\n" if _RETURNS[returns] and form not in ("inline", "main") else ""
     head, call = _form(c, form, body + result, net)
     run = (f"{call}\nresult = loss\n" if form in ("inline", "main") else f"result = {call}\n") + use
-    epochs = c.one("epochs", 3, 1, 2, 8)
+    epochs = c.one("epochs", 8, 3, 2, 30)
     between, state = _between(c, net, form)
     loop = f"for epoch in range({epochs}):\n" + indented(
         f"{data.head}\n{indented(data.take + run)}{_validation(c, data, net)}{between}"
@@ -695,7 +695,7 @@ def _inference(c: Choices) -> dict[str, str]:
         return {
             "train.py": f"{data.setup}{net.setup}\n\ndef scores(net):\n{inside}\n\nfound = scores(model)\nmore = scores(model)\n"
         }
-    repeat = c.one("epochs", 1, 3)
+    repeat = c.one("epochs", 6, 1, 20)
     whole = f"{data.head}\n{indented(body)}"
     whole = f"for epoch in range({repeat}):\n{indented(whole)}" if repeat > 1 else whole
     return {"train.py": f"{data.setup}{net.setup}{start}\n{whole}"}
