@@ -6,7 +6,7 @@ Each folder is a checkout of a project. It is copied, and `check --fix --unsafe-
 copy, twice. A line a project, and the sum of all, says how many files changed, which rules' fixes were applied, how many
 files are no Python any longer (`compile`; a notebook's code cells together), how many a second run changes
 (both must be 0), how many of the changed files can be imported before, and of how many the import comes to something
-else afterwards: another exception, another place, other public names. Each is imported in a process of its own
+else afterwards: another exception, another place, a public name less. Each is imported in a process of its own
 with a limit of processor time, by a Python that has TensorFlow; a notebook as the program of its code cells, copies of a file once. Importing
 runs them, so that this is for projects whose code may run on this machine.
 """
@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import libcst
 
@@ -125,8 +126,15 @@ def _mended(folder: Path, home: Path, python: Path, limit: int) -> Result:
     result.compared = len(programs)
     result.imported = sum(not came["error"] for came in old.values())
     (home / "imports.json").write_text(json.dumps({"before": old, "after": new}, indent=1))
-    result.differ = [f"{folder.name}/{name}: {old[name]} -> {new[name]}" for name in old if old[name] != new[name]]
+    result.differ = [
+        f"{folder.name}/{name}: {old[name]} -> {new[name]}" for name in old if _differs(old[name], new[name])
+    ]
     return result
+
+
+def _differs(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Whether an import comes to something else; a function that a fix adds to a module is nothing else."""
+    return {**before, "names": []} != {**after, "names": []} or not {*before["names"]} <= {*after["names"]}
 
 
 def _program(path: Path, *homes: Path) -> Path:
@@ -197,7 +205,7 @@ def _frame(path: Path) -> object:
     return content
 
 
-def _imports(folder: Path, files: list[Path], python: Path, limit: int) -> dict[str, dict[str, object]]:
+def _imports(folder: Path, files: list[Path], python: Path, limit: int) -> dict[str, dict[str, Any]]:
     """What the import of each file came to."""
     if not files:
         return {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import findings, fixed
+from checks import findings, fixed, notebook
 from fixed_programs import HEAD, assert_same_results, results, stable
+
+from tflint_gpu.checking.engine.placement import placed
 
 MODEL = """\
 model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh"), tf.keras.layers.Dropout(0.5)])
@@ -1119,6 +1121,37 @@ def test_another_program_of_the_project_makes_a_model_for_itself(tmp_path: Path)
     assert "def traced_model(" in fixed(code, tmp_path, "TFG207")
     (tmp_path / "other.py").write_text(f"{other}main()\n")
     assert fixed(code, tmp_path, "TFG207") == code
+
+
+def test_a_loop_is_fixed_that_calls_models_in_other_cells_too(tmp_path: Path) -> None:
+    """Protects fixes in notebooks: one changes the cell of the loop, where a function in another cell calls a model."""
+    made = "import numpy as np\nimport tensorflow as tf\nvalue = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+    chosen = (
+        "policy = tf.keras.Sequential([tf.keras.layers.Dense(2)])\ndef act(state):\n    return policy(state[None])\n"
+    )
+    loop = (
+        "for game in range(99):\n    state = world.reset()\n    for move in range(200):\n        choice = act(state)\n"
+        "        worth = value(state[None]).numpy()\n        state = world.step(choice, worth)\n"
+    )
+    text = notebook(made, chosen, loop)
+    (finding,) = [f for rule, f in findings(text, tmp_path, "game.ipynb") if rule.code == "TFG214"]
+    fix = finding.fix and placed(finding.fix, finding.file)
+    assert fix is not None and "traced_value(value, " in "".join(edit.content for edit in fix.edits)
+
+
+@pytest.mark.parametrize(("method", "is_fixed"), [("build(self, shape)", False), ("rebuild(self)", True)])
+def test_a_function_gets_what_each_layer_of_another_file_makes(method: str, is_fixed: bool, tmp_path: Path) -> None:
+    """Protects layers of which there are several: a `tf.function` creates the variables of the first one only."""
+    (tmp_path / "layers.py").write_text(
+        "import tensorflow as tf\nfrom train import rolled\n\n\nclass Rolled(tf.keras.Model):\n"
+        f"    def {method}:\n        self.part = tf.keras.layers.GRU(4, return_sequences=True)\n\n"
+        "    def call(self, rows):\n        return rows + rolled(self.part, 50)\n"
+    )
+    code = (
+        "import tensorflow as tf\n\n\ndef rolled(part, count):\n    rows = tf.zeros([9, 5, 4])\n    for _ in range(count):\n"
+        "        rows = part(rows, training=False)\n    return rows\n"
+    )
+    assert ("@tf.function" in fixed(code, tmp_path, "TFG214")) is is_fixed
 
 
 @pytest.mark.parametrize(("rule", "program"), UNFIXED.values(), ids=UNFIXED.keys())

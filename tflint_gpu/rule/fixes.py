@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, Call]]) -> Fix | None:
     """Make a loop's calls of models in functions of their own under `tf.function`; None where that may change results.
 
-    Of several calls those are left as they are of which it may, that are in other files, or run too seldom for a trace
-    to pay. It is unsafe: what only runs while a function is traced (a model's `print`) runs once.
+    Of several calls those are left as they are of which it may, that are in other files or another cell of a notebook
+    than the first, or run too seldom for a trace to pay. It is unsafe: what only runs while a function is traced (a
+    model's `print`) runs once.
     """
     from tflint_gpu.model import (  # late, as libcst: listing the rules should not wait for it
         ExecutionContexts,
@@ -34,6 +35,7 @@ def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, 
         for where, call in calls
         if where is file and contexts.pays(file, call) and contexts.few_runs(file, call) is None
     ]
+    own = [call for call in own if _are_in_one_cell(file, own[0], call)]
     made = model.once(TracedCalls).outlines(file, own)
     if not made:
         return None
@@ -49,6 +51,12 @@ def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, 
         ),
         defines=tuple(outline.name for outline in made if outline.definition),
     )
+
+
+def _are_in_one_cell(file: File, *calls: Call) -> bool:
+    """Whether one fix may change all of these: a notebook's cells are written one by one."""
+    starts, ends = zip(*map(file.span, calls), strict=True)
+    return file.source.is_writable(min(starts), max(ends))
 
 
 def _traced(made: Sequence[CallOutline], calls: int) -> str:

@@ -13,6 +13,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, asks_for_main
 from tflint_gpu.model.python.value_flow.inference import Inference
 
+CONSTRUCTORS = frozenset(["__init__", "__new__", "__post_init__", "build"])
+"""Methods that prepare a new object: they run once for each."""
 _RUN_BY_LOOPS = frozenset(["__getitem__", "__next__", "__iter__"])
 
 
@@ -102,7 +104,7 @@ def runs_once(inference: Inference, site: RunSite) -> bool:
         if len(sites) > 1:
             sites = [caller for caller in sites if _is_of_program(inference, caller, set())]
         if len(sites) != 1:
-            is_of_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+            is_of_object = isinstance(function, cst.FunctionDef) and function.name.value in CONSTRUCTORS
             return not sites and not is_of_object
         (site,) = sites
     return False

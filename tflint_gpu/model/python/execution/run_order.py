@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
+from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite, loops_around, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
 from tflint_gpu.model.python.value_flow.inference import Inference
@@ -81,10 +81,6 @@ class RunOrder:
         if isinstance(function, cst.Lambda):
             return True
         return not self._inference.call_sites(self._inference.definitions.function(file, function))
-
-
-CONSTRUCTORS = frozenset(["__init__", "__new__", "__post_init__", "build"])
-"""Methods that prepare a new object."""
 
 
 def _comes_after(file: File, later: Node, earlier: Node) -> bool:

@@ -11,8 +11,8 @@ import libcst as cst
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite
-from tflint_gpu.model.python.execution.run_order import CONSTRUCTORS, RunOrder
+from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
+from tflint_gpu.model.python.execution.run_order import RunOrder
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk

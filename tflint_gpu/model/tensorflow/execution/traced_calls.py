@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -11,7 +12,7 @@ from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, CallOutlines
-from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -55,6 +56,8 @@ class TracedCalls(Analysis):
         unbuilt = {origin.node: origin for origin in origins if self.traceability.creates_variables(origin)}
         if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
+        if any(True for _ in self._given_by_importers(file, called, origins)):
+            return None
         options, sites = self.options(file, call), [(file, call)]
         if options is None or any(self.traceability.effect_of(m, sites) is not None for m in self._forward_of(origins)):
             return None
@@ -78,6 +81,22 @@ class TracedCalls(Analysis):
         is_needed = any(any(self.traceability.lengths_needed(method)) for method in methods)
         return None if is_needed else self.traceability.options_for(shapes_change=True)
 
+    def _given_by_importers(self, file: File, called: Expression, origins: Iterable[Origin]) -> Iterator[Origin]:
+        """What files that import this one give as a model, in places that may run again, with no variables yet."""
+        project = self.inference.project
+        names = {name for origin in origins if (name := _function_of_parameter(origin))} if file is self.file else ()
+        if not names or not project.is_open(file):
+            return
+        calling = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\(".encode())
+        for importing in list(project.importing(file, calling)):
+            model = Model(importing, project)
+            for origin in model.inference.of(file, called):
+                if model.once(Traceability).creates_variables(origin) and not runs_once(
+                    model.inference, RunSite(origin.file, origin.node)
+                ):
+                    yield origin
+            model.close()
+
     def _forward_of(self, models: Iterable[Origin]) -> list[Function]:
         """What of the project's code runs when some models are called."""
         classes = [cls for origin in models if (cls := self.inference.instance_class(origin)) is not None]
@@ -91,3 +110,15 @@ class TracedCalls(Analysis):
                 if {origin.node for origin in origins if self.traceability.creates_variables(origin)} != unbuilt:
                     return False
         return True
+
+
+def _function_of_parameter(origin: Origin) -> str:
+    """The name by which the function is called of which a value is a parameter; empty for other values."""
+    if not isinstance(origin.node, cst.Param):
+        return ""
+    parents = origin.file.tree.ancestors(origin.node)
+    function = next((node for node in parents if isinstance(node, cst.FunctionDef | cst.Lambda)), None)
+    if not isinstance(function, cst.FunctionDef):
+        return ""
+    owner = origin.file.tree.class_of(function) if function.name.value == "__init__" else None
+    return (owner or function).name.value
