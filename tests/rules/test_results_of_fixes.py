@@ -493,6 +493,30 @@ result = sums(dataset) + peaks(dataset)
             "reduce_max(traced_model(model, x, training=False))",
         ],
     ),
+    "a model that unrolls a cell, which gives its output and its states": (
+        "TFG207",
+        """
+
+class Reader(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.memory = tf.keras.layers.GRUCell(3)
+        self.head = tf.keras.layers.Dense(2)
+
+    def call(self, texts):
+        states = [tf.zeros([8, 3])]
+        for place in range(4):
+            seen, states = self.memory(texts[:, place, None], states)
+        return self.head(seen)
+
+
+reader = Reader()
+result = []
+for texts in tf.data.Dataset.from_tensor_slices(data).batch(8).repeat(9):
+    result.append(reader(texts))
+""",
+        ["traced_reader(reader, texts)"],
+    ),
     "models of two functions that get their variables when they run": (
         "TFG207",
         MODEL.replace("model", "first")
@@ -1125,18 +1149,21 @@ def test_another_program_of_the_project_makes_a_model_for_itself(tmp_path: Path)
 
 def test_a_loop_is_fixed_that_calls_models_in_other_cells_too(tmp_path: Path) -> None:
     """Protects fixes in notebooks: one changes the cell of the loop, where a function in another cell calls a model."""
-    made = "import numpy as np\nimport tensorflow as tf\nvalue = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
-    chosen = (
-        "policy = tf.keras.Sequential([tf.keras.layers.Dense(2)])\ndef act(state):\n    return policy(state[None])\n"
+    made = (
+        "import numpy as np\nimport tensorflow as tf\nclass Player:\n    def __init__(self):\n"
+        "        self.policy = tf.keras.Sequential([tf.keras.layers.Dense(2)])\n"
+        "        self.value = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n    def act(self, state):\n"
+        "        return int(np.argmax(self.policy(np.array([state])).numpy()))\n"
     )
     loop = (
-        "for game in range(99):\n    state = world.reset()\n    for move in range(200):\n        choice = act(state)\n"
-        "        worth = value(state[None]).numpy()\n        state = world.step(choice, worth)\n"
+        "player = Player()\nfor game in range(99):\n    state = world.reset()\n    for move in range(200):\n"
+        "        choice = player.act(state)\n        worth = player.value(np.array([state])).numpy()\n"
+        "        state = world.step(choice, worth)\n"
     )
-    text = notebook(made, chosen, loop)
+    text = notebook(made, loop)
     (finding,) = [f for rule, f in findings(text, tmp_path, "game.ipynb") if rule.code == "TFG214"]
     fix = finding.fix and placed(finding.fix, finding.file)
-    assert fix is not None and "traced_value(value, " in "".join(edit.content for edit in fix.edits)
+    assert fix is not None and {edit.location.cell for edit in fix.edits} == {2}
 
 
 @pytest.mark.parametrize(("method", "is_fixed"), [("build(self, shape)", False), ("rebuild(self)", True)])

@@ -60,6 +60,8 @@ _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _SOME = Content("item")  # some item, or several: `first, *others = parts`
+# Layers that give their output and a list of states.
+_CELLS = frozenset(f"keras.layers.{cell}" for cell in ("LSTMCell", "GRUCell", "SimpleRNNCell", "StackedRNNCells"))
 _SEVERAL_RESULTS = frozenset(["return_state", "return_attention_scores"])
 _ONE_OUTPUT = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _GRAPH_OF_LAYERS = frozenset(["keras.Model", "keras.models.Model"])
@@ -200,6 +202,8 @@ class Tensors:
         name = layer.made_by
         if made is None or name is None:
             return "unknown"
+        if name in _CELLS:
+            return "several"
         if name in _GRAPH_OF_LAYERS:
             outputs = argument(made, 1, "outputs")
             return "unknown" if outputs is None else self._form_of_outputs(layer.file, outputs, layer.context)
