@@ -39,8 +39,8 @@ class NeedlessMapFn(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: sums may be taken in another order. What needs axes of its own becomes a `tf.vectorized_map`, and only
-    in code that is traced.
+    Fix: unsafe: sums may be taken in another order, and a tensor without rows keeps its other axes, of which a loop
+    knows nothing. What needs axes of its own becomes a `tf.vectorized_map`, and only in code that is traced.
 
     Example:
         import tensorflow as tf
