@@ -1147,6 +1147,23 @@ def test_another_program_of_the_project_makes_a_model_for_itself(tmp_path: Path)
     assert fixed(code, tmp_path, "TFG207") == code
 
 
+@pytest.mark.parametrize(
+    "declared",
+    ["tf.keras.Model", "Union[tf.keras.Model, Callable]", "Callable[[tf.Tensor], tf.Tensor] | tf.keras.Model"],
+)
+def test_what_may_be_a_function_is_not_traced(declared: str, tmp_path: Path) -> None:
+    """Protects callers that give a function of NumPy's where a model would do."""
+    code = (
+        "from typing import Callable, Union\nimport tensorflow as tf\n\n\n"
+        f"def scores(predictor: {declared}, images):\n    parts = []\n"
+        "    for batch in tf.data.Dataset.from_tensor_slices(images).batch(32):\n"
+        "        parts.append(predictor(batch, training=False))\n    return tf.concat(parts, 0)\n"
+    )
+    rule = "TFG207"
+    assert [f for own, f in findings(code, tmp_path) if own.code == rule]
+    assert ("@tf.function" in fixed(code, tmp_path, rule)) is ("Callable" not in declared)
+
+
 def test_a_loop_is_fixed_that_calls_models_in_other_cells_too(tmp_path: Path) -> None:
     """Protects fixes in notebooks: one changes the cell of the loop, where a function in another cell calls a model."""
     made = (

@@ -19,6 +19,9 @@ from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
+from tflint_gpu.model.tensorflow.types.annotations import declared_classes
+
+_CALLABLES = frozenset(["typing.Callable", "collections.abc.Callable"])
 
 
 class TracedCalls(Analysis):
@@ -56,7 +59,7 @@ class TracedCalls(Analysis):
         unbuilt = {origin.node: origin for origin in origins if self.traceability.creates_variables(origin)}
         if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
             return None  # a `tf.function` creates variables in its first call only
-        if any(True for _ in self._given_by_importers(file, called, origins)):
+        if any(map(_is_any_callable, origins)) or any(True for _ in self._given_by_importers(file, called, origins)):
             return None
         options, sites = self.options(file, call), [(file, call)]
         if options is None or any(self.traceability.effect_of(m, sites) is not None for m in self._forward_of(origins)):
@@ -110,6 +113,13 @@ class TracedCalls(Analysis):
                 if {origin.node for origin in origins if self.traceability.creates_variables(origin)} != unbuilt:
                     return False
         return True
+
+
+def _is_any_callable(origin: Origin) -> bool:
+    """Whether a value is a parameter that takes functions, too, which may do what no graph can."""
+    node, file = origin.node, origin.file
+    declared = declared_classes(file, node) if isinstance(node, cst.Param) else ()
+    return any(file.name(c.value if isinstance(c, cst.Subscript) else c) in _CALLABLES for c in declared)
 
 
 def _function_of_parameter(origin: Origin) -> str:
