@@ -60,6 +60,7 @@ CHANGES: dict[str, frozenset[str]] = {
     "TFG102": _NUMBERS | {"raised"},  # drawn in every step, not once
     "TFG106": _ANYTHING,  # a layer keeps its weights, which it did not
     "TFG201": _NUMBERS | {"shapes"},  # other batches, and fewer
+    "TFG203": frozenset(["printed"]),  # a print in what is traced runs once, as the rule says
     "TFG209": frozenset(["printed"]),  # every hundredth step
     "TFG303": _NUMBERS,  # drawn in another order
     "TFG304": _RAISED,
@@ -408,11 +409,12 @@ def main() -> int:
         campaign.one(Choices(given.show, version))
         campaign.forks.close()
         return 0
+    began = time.monotonic()
     with multiprocessing.get_context("fork").Pool(given.workers) if given.workers > 1 else _Here() as pool:
         tally = Tally()
         for one in pool.starmap(_work, [(given, version, number) for number in range(given.workers)]):
             tally.add(one)
-    _print(tally, version, given)
+    _print(tally, version, f"seed {given.seed}, {(time.monotonic() - began) / 60:.0f} minutes")
     return 1 if tally.differences else 0
 
 
@@ -428,8 +430,8 @@ class _Here:
         pass
 
 
-def _print(tally: Tally, version: str, given: argparse.Namespace) -> None:
-    print(f"\nTensorFlow {version}, Python {platform.python_version()}, seed {given.seed}, {given.minutes:g} minutes")
+def _print(tally: Tally, version: str, run: str) -> None:
+    print(f"\nTensorFlow {version}, Python {platform.python_version()}, {run}")
     print(
         f"{tally.programs} programs, {tally.fixed} with fixes, {tally.raised.total()} of them raise before; "
         f"{tally.fixes.total()} fixes, {tally.differences.total()} differences"

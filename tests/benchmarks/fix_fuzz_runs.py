@@ -238,7 +238,7 @@ def plain_of(value: Any, depth: int = 5) -> Any:
 def _plain_object(value: Any, depth: int) -> Any:
     found: dict[str, Any] = {}
     if isinstance(value, tf.Module | tf.keras.layers.Layer):
-        weights = getattr(value, "weights", None) or value.variables
+        weights = _weights(value)
         found["weights"] = [np.asarray(weight) for weight in weights]
         found["trainable"] = [bool(weight.trainable) for weight in weights]
     if not type(value).__module__.startswith(_MODULES):
@@ -246,6 +246,14 @@ def _plain_object(value: Any, depth: int) -> Any:
             if not name.startswith("_") and (plain := plain_of(item, depth - 1)) is not None:
                 found[name] = plain
     return found or None
+
+
+def _weights(value: Any) -> Any:
+    """The variables of a module, layer or model; none before it is built, for which Keras 2 raises."""
+    try:
+        return getattr(value, "weights", None) or value.variables
+    except ValueError:
+        return ()
 
 
 @dataclass(frozen=True)
