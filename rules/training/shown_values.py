@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import File, StepReads, counter_of, method_name, names_in
+from tflint_gpu.model import File, Iterations, StepReads, counter_of, method_name, names_in
 from tflint_gpu.rule import Edit, Fix
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 _SHOWING = frozenset("print set_postfix set_postfix_str set_description set_description_str info debug".split())
 _EVERY = 100
 
 
-def shown_at_times(file: File, reads: StepReads) -> Fix | None:
-    """Show what is read every hundred steps; None where something else needs it, or nothing counts the steps."""
-    loop = reads.loop
+def shown_at_times(model: Model, reads: StepReads) -> Fix | None:
+    """Show what is read every hundred steps; None where something else needs it, nothing counts the steps, or the loop
+    makes no more of them."""
+    file, loop = model.file, reads.loop
+    steps = model.once(Iterations).most(file, loop)
+    if steps is not None and steps <= _EVERY:
+        return None
     lines: set[cst.SimpleStatementLine] = set()
     for read in reads.reads:
         line = read.file.tree.statement(read.value)

@@ -98,7 +98,7 @@ class SyncEveryStep(Rule):
                     basis="small dense networks on an H200; less the longer a step is, and nothing on a CPU",
                 ),
                 help="read it every hundred steps, or collect it in a `tf.keras.metrics.Mean` and read that at the end",
-                fix=shown_at_times(model.file, reads),
+                fix=shown_at_times(model, reads),
                 notes=(
                     Note(model.file, reads.loop, "the loop of the steps"),
                     *notes_on(first.path),

@@ -134,6 +134,8 @@ def _mended(folder: Path, home: Path, python: Path, limit: int) -> Result:
 
 def _differs(before: dict[str, Any], after: dict[str, Any]) -> bool:
     """Whether an import comes to something else; a function that a fix adds to a module is nothing else."""
+    if before["error"] == after["error"] == "takes too long":
+        return False
     return {**before, "names": []} != {**after, "names": []} or not {*before["names"]} <= {*after["names"]}
 
 

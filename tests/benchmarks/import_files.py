@@ -31,7 +31,7 @@ from unittest.mock import MagicMock
 
 __all__: list[str] = []
 
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+_PLACES = re.compile(r"0x[0-9a-f]{6,}|(?<=, line )\d+")
 _LOADED = "matplotlib.pyplot pandas scipy.stats sklearn skimage.transform cv2 PIL.Image tf_keras tensorflow_probability".split()
 _IMAGES = {"mnist": (28, 28), "fashion_mnist": (28, 28), "cifar10": (32, 32, 3), "cifar100": (32, 32, 3)}
 
@@ -41,12 +41,16 @@ class _TooLong(BaseException):
 
 
 class _StandInType(ABCMeta):
-    """Every attribute of a class that stands in for another is a mock."""
+    """Every attribute of a class that stands in for another is one, too: `nn` and `Module` of `torch.nn.Module`."""
 
     def __getattr__(cls, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
-        return MagicMock()
+        return _stand_in(name, cls.__module__)
+
+
+def _stand_in(name: str, module: str) -> _StandInType:
+    return _StandInType(name, (MagicMock,), {"__module__": module})
 
 
 class _StandInModule(ModuleType):
@@ -57,7 +61,7 @@ class _StandInModule(ModuleType):
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = _StandInType(name, (MagicMock,), {"__module__": self.__name__})
+        made = _stand_in(name, self.__name__)
         setattr(self, name, made)
         return made
 
@@ -147,7 +151,7 @@ def _imported(path: Path, limit: int) -> dict[str, object]:
             os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
             os.close(reading)
-            return {"error": "waits too long", "at": "", "names": []}
+            return {"error": "takes too long", "at": "", "names": []}
         time.sleep(0.02)
     with os.fdopen(reading) as answers:
         answer = answers.read()
@@ -180,7 +184,7 @@ def _import(path: Path, writing: int, limit: int) -> None:
     except BaseException as raised:  # also SystemExit
         at = _at(Path(path.name), raised.__traceback__)
         error = f"{type(raised).__name__}: {raised}" if not isinstance(raised, _TooLong) else "takes too long"
-        error = _ADDRESS.sub("0x", error).replace(str(home), ".").replace(os.environ["HOME"], "~")
+        error = _PLACES.sub("#", error).replace(str(home), ".").replace(os.environ["HOME"], "~")
     with os.fdopen(writing, "w") as answers:
         json.dump({"error": error[:2000], "at": at, "names": names}, answers)
     os._exit(0)

@@ -227,6 +227,16 @@ def test_one_finding_a_loop(tmp_path: Path) -> None:
     assert [n.file.code(n.node) for n in finding.notes][1:] == ["float(loss)"]
 
 
+@pytest.mark.parametrize(("steps", "is_fixed"), [("range(1, 101)", False), ("range(5000)", True)])
+def test_a_short_loop_goes_on_showing_its_values(steps: str, is_fixed: bool, tmp_path: Path) -> None:
+    """Protects programs of which nothing but the first step would be seen any more."""
+    code = (
+        HEAD + LOOP.replace(LOOP[: LOOP.index(":")], f"for number in {steps}", 1) + "    print(number, loss.numpy())\n"
+    )
+    ((_, finding),) = [(r, f) for r, f in findings(code, tmp_path) if r.code == "TFG209"]
+    assert (finding.fix is not None) is is_fixed
+
+
 def test_only_by_its_code() -> None:
     """Protects users from a claim about GPUs that was not measured."""
     from checks import ALL_RULES

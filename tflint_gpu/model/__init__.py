@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.traced_calls import TracedCalls
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+    from tflint_gpu.model.tensorflow.loops.iterations import Iterations
     from tflint_gpu.model.tensorflow.loops.loop_flow import (
         FEW,
         IterationFlow,
@@ -267,6 +268,7 @@ _NAMES = {
     "tensorflow.execution.traced_calls": "TracedCalls",
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
     "tensorflow.loops.batches": "Batches LoopData",
+    "tensorflow.loops.iterations": "Iterations",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.loops.shape_changes": "ShapeChanges",
