@@ -230,9 +230,7 @@ def test_one_finding_a_loop(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("steps", "is_fixed"), [("range(1, 101)", False), ("range(5000)", True)])
 def test_a_short_loop_goes_on_showing_its_values(steps: str, is_fixed: bool, tmp_path: Path) -> None:
     """Protects programs of which nothing but the first step would be seen any more."""
-    code = (
-        HEAD + LOOP.replace(LOOP[: LOOP.index(":")], f"for number in {steps}", 1) + "    print(number, loss.numpy())\n"
-    )
+    code = f"{HEAD}for number in {steps}:\n    loss = step(features, labels)\n    print(number, loss.numpy())\n"
     ((_, finding),) = [(r, f) for r, f in findings(code, tmp_path) if r.code == "TFG209"]
     assert (finding.fix is not None) is is_fixed
 
