@@ -3,7 +3,7 @@
     python tests/benchmarks/numpy_on_tensors.py [--raising] [NAME ...]
 
 prints one line a call, for the installed versions. `--raising` prints the names of which every call raises in
-every traced mode: `tflint_gpu.model.tensorflow.api.counterparts.RAISES` is made of them. `NAME` (a part of a name) restricts
+every traced mode: `tflint_gpu.model.library.counterparts.RAISES` is made of them. `NAME` (a part of a name) restricts
 the table. Each call is first made with NumPy arrays, where it must work: what a tensor then raises is the
 tensor's doing. The modes:
 

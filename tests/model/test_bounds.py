@@ -26,7 +26,6 @@ from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inheritance import constructor_call, overrides
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.versions import value_of_test
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
 from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
 from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
@@ -49,6 +48,7 @@ from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
+from tflint_gpu.model.tensorflow.types.versions import value_of_test
 from tflint_gpu.rules.input_pipeline.decoded_images import DecodedImages, _Values
 from tflint_gpu.rules.input_pipeline.element_loops import ElementLoops
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.model.tensorflow.api.counterparts import COUNTERPARTS, RAISES, Counterpart
+from tflint_gpu.model.library.counterparts import COUNTERPARTS, RAISES, Counterpart
 
 np = pytest.importorskip("numpy")
 tf = pytest.importorskip("tensorflow")

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from tflint_gpu.model.tensorflow.api.datasets import LOADERS, Parameter
+from tflint_gpu.model.library.datasets import LOADERS, Parameter
 
 
 @pytest.mark.parametrize("name", sorted(LOADERS.keys() - {"load"}))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.model.tensorflow.api.tensor_functions import COMPARING, DYNAMIC, ITERATING, NAMED_SECOND, ROW_WISE
+from tflint_gpu.model.library.tensor_functions import COMPARING, DYNAMIC, ITERATING, NAMED_SECOND, ROW_WISE
 
 ROWS = {
     "dict": "dict(rows)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflint_gpu.model.tensorflow.api.substrings import gives_a_function, may_grow, shuffles
+from tflint_gpu.model.library.substrings import gives_a_function, may_grow, shuffles
 
 _GROWING = [
     "x = tf.concat([x, y], 0)",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import codes, findings, fixed
 
-from tflint_gpu.model.tensorflow.api.devices import parse_device
+from tflint_gpu.model.library.devices import parse_device
 
 HEAD = "import os\nimport tensorflow as tf\nfrom tensorflow import keras\n"
 WITH = "with tf.device({}):\n    y = tf.square(2.0)\n"

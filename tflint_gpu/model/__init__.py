@@ -10,6 +10,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tflint_gpu.model.library.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
+    from tflint_gpu.model.library.datasets import (
+        BATCH_NEUTRAL,
+        BATCHING,
+        DATASET_SUBSTRINGS,
+        MAPPING_METHODS,
+        SHUFFLING_LOADERS,
+        TRANSFORMATIONS,
+    )
+    from tflint_gpu.model.library.devices import device_problem, parse_device
+    from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, WEIGHTED
+    from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
+    from tflint_gpu.model.library.passing import TF_FUNCTIONS
+    from tflint_gpu.model.library.precision import (
+        CASTS,
+        DOUBLE_SPELLINGS,
+        DOUBLES,
+        FLOATX_SETTERS,
+        POLICIES,
+        POLICY_SETTERS,
+    )
+    from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
+    from tflint_gpu.model.library.tensor_functions import (
+        ELEMENT_WORK,
+        REDUCING,
+        STATIC_ATTRIBUTES,
+        TENSOR_WORK,
+        returns_tensor,
+    )
     from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.networks.construction.steps import StepWorks
@@ -64,36 +93,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
     from tflint_gpu.model.python.value_flow.inference import Inference
     from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
-    from tflint_gpu.model.tensorflow.api.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
-    from tflint_gpu.model.tensorflow.api.datasets import (
-        BATCH_NEUTRAL,
-        BATCHING,
-        DATASET_SUBSTRINGS,
-        MAPPING_METHODS,
-        SHUFFLING_LOADERS,
-        TRANSFORMATIONS,
-    )
-    from tflint_gpu.model.tensorflow.api.devices import device_problem, parse_device
-    from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS, WEIGHTED
-    from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
-    from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
-    from tflint_gpu.model.tensorflow.api.precision import (
-        CASTS,
-        DOUBLE_SPELLINGS,
-        DOUBLES,
-        FLOATX_SETTERS,
-        POLICIES,
-        POLICY_SETTERS,
-    )
-    from tflint_gpu.model.tensorflow.api.substrings import CONCATENATIONS, may_grow, shuffles
-    from tflint_gpu.model.tensorflow.api.tapes import WEIGHT_ATTRIBUTES, taken
-    from tflint_gpu.model.tensorflow.api.tensor_functions import (
-        ELEMENT_WORK,
-        REDUCING,
-        STATIC_ATTRIBUTES,
-        TENSOR_WORK,
-        returns_tensor,
-    )
     from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
     from tflint_gpu.model.tensorflow.effects.blockers import Blocker
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
@@ -197,6 +196,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
     from tflint_gpu.model.tensorflow.types.rows import Rows
+    from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES, taken
 
 _NAMES = {
     "model": "Analysis Model",
@@ -230,18 +230,16 @@ _NAMES = {
     "python.value_flow.constants": "Constants UNKNOWN",
     "python.value_flow.inference": "Inference",
     "python.value_flow.origins": "Context ELEMENT Origin Origins",
-    "tensorflow.api.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
-    "tensorflow.api.datasets": (
-        "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS"
-    ),
-    "tensorflow.api.devices": "device_problem parse_device",
-    "tensorflow.api.keras_methods": "FORWARD_METHODS WEIGHTED",
-    "tensorflow.api.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
-    "tensorflow.api.passing": "TF_FUNCTIONS",
-    "tensorflow.api.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
-    "tensorflow.api.substrings": "CONCATENATIONS may_grow shuffles",
-    "tensorflow.api.tapes": "WEIGHT_ATTRIBUTES taken",
-    "tensorflow.api.tensor_functions": "ELEMENT_WORK REDUCING STATIC_ATTRIBUTES TENSOR_WORK returns_tensor",
+    "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
+    "library.datasets": ("BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS"),
+    "library.devices": "device_problem parse_device",
+    "library.keras_methods": "FORWARD_METHODS WEIGHTED",
+    "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
+    "library.passing": "TF_FUNCTIONS",
+    "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
+    "library.substrings": "CONCATENATIONS may_grow shuffles",
+    "tensorflow.types.tapes": "WEIGHT_ATTRIBUTES taken",
+    "library.tensor_functions": "ELEMENT_WORK REDUCING STATIC_ATTRIBUTES TENSOR_WORK returns_tensor",
     "tensorflow.training.mixed_precision": "MixedPrecision",
     "tensorflow.effects.array_arguments": "ArrayArguments",
     "tensorflow.effects.created_state": "Created CreatedState",

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 
+from tflint_gpu.model.library.keras_methods import FITTING_METHODS, FORWARD_METHODS
 from tflint_gpu.model.python.refactoring.free_names import Function, bound, free, parameters, roots, stored
-from tflint_gpu.model.tensorflow.api.keras_methods import FITTING_METHODS, FORWARD_METHODS
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Weights do not change how long a step takes.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
+from tflint_gpu.model.library.keras_methods import LABELLED_METHODS
 from tflint_gpu.verify.stubs.readers import VALUES
 
 

@@ -19,6 +19,7 @@ from tflint_gpu.model.interpreter.values import (
     Site,
     plain,
 )
+from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICIES, POLICY_SETTERS
 from tflint_gpu.model.networks.construction import arrays, operations
 from tflint_gpu.model.networks.construction.arrays import Array
 from tflint_gpu.model.networks.construction.building import MODELS, Building
@@ -34,7 +35,6 @@ from tflint_gpu.model.networks.shapes.sizes import Sizes, sizes_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.tensorflow.api.precision import FLOATX_SETTERS, POLICIES, POLICY_SETTERS
 
 _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])

@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.interpreter.values import Arguments, Method, Site
+from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction import arrays
 from tflint_gpu.model.networks.construction.keras import Keras
@@ -19,7 +20,6 @@ from tflint_gpu.model.networks.shapes.work import Work, forward_work
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 
 _TAPE = "tf.GradientTape"

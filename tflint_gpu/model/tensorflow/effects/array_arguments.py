@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.library.nondeterminism import DRAWING, PYTHON_GENERATORS
+from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, STATIC_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.nondeterminism import DRAWING, PYTHON_GENERATORS
-from tflint_gpu.model.tensorflow.api.tensor_functions import ARRAY_METHODS, STATIC_ATTRIBUTES
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _NUMBERS = ("float", "int", "len", "bool", "round", "str")

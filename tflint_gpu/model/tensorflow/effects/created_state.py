@@ -10,12 +10,12 @@ import libcst as cst
 
 from tflint_gpu.bounds import WEIGHT_LAYERS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import VARIABLE_GENERATORS, WEIGHTED
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.keras_methods import VARIABLE_GENERATORS, WEIGHTED
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target

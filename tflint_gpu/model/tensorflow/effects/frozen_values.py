@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.model.model import Analysis
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Node
-from tflint_gpu.model.tensorflow.api.nondeterminism import (
+from tflint_gpu.model.library.nondeterminism import (
     CLOCKS,
     DRAWS,
     NUMPY_DRAWS,
@@ -15,6 +12,9 @@ from tflint_gpu.model.tensorflow.api.nondeterminism import (
     PYTHON_GENERATORS,
     UNIQUE,
 )
+from tflint_gpu.model.model import Analysis
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
 _SEEDING = ("numpy.random.seed", "random.seed")

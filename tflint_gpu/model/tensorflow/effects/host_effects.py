@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -15,7 +16,6 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.effects.python_on_tensors import PythonOnTensors
 from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions

@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.passing import TF_FUNCTIONS
+from tflint_gpu.model.library.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
-from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.traces import Reached
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing

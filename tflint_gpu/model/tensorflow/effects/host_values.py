@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import OVERRIDDEN_METHODS, RUNNING_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, iterable, method_name
-from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS, RUNNING_METHODS
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing

@@ -9,14 +9,14 @@ from typing import Literal
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.counterparts import RAISES
+from tflint_gpu.model.library.datasets import MAPPING_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
-from tflint_gpu.model.tensorflow.api.counterparts import RAISES
-from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines

@@ -6,12 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.model import Analysis
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.python.value_flow.origins import Context
-from tflint_gpu.model.tensorflow.api.tensor_functions import (
+from tflint_gpu.model.library.tensor_functions import (
     COMPARING,
     ITERATING,
     ROW_WISE,
@@ -19,6 +14,11 @@ from tflint_gpu.model.tensorflow.api.tensor_functions import (
     names_second,
     returns_list,
 )
+from tflint_gpu.model.model import Analysis
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import WEIGHTED
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node
-from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds

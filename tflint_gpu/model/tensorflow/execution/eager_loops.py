@@ -6,6 +6,8 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import RUNNING_METHODS
+from tflint_gpu.model.library.passing import PARTIAL
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.execution.walks import Invocation
@@ -13,8 +15,6 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
-from tflint_gpu.model.tensorflow.api.keras_methods import RUNNING_METHODS
-from tflint_gpu.model.tensorflow.api.passing import PARTIAL
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing

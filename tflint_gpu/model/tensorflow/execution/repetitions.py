@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.nondeterminism import TIMERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
@@ -17,7 +18,6 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
-from tflint_gpu.model.tensorflow.api.nondeterminism import TIMERS
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import (

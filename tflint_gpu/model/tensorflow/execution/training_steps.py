@@ -19,13 +19,13 @@ from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, st
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read, taken
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow, is_occasional
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+from tflint_gpu.model.tensorflow.types.tapes import TAKES, is_read, taken
 
 _GRADIENT = regex(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from tflint_gpu.model.library.nondeterminism import TIMERS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument
 from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.tensorflow.api.nondeterminism import TIMERS
 
 _NEW_EACH_TIME = TIMERS | frozenset(
     (

@@ -7,12 +7,12 @@ from typing import Any
 import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
+from tflint_gpu.model.library.datasets import BATCHING, NEVER_MORE, TRANSFORMATIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.datasets import BATCHING, NEVER_MORE, TRANSFORMATIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.tensorflow.api.datasets import Parameter
+from tflint_gpu.model.library.datasets import Parameter
 
 _SHAPE = Parameter("shape", 0)
 _SIZE = Parameter("size", 2)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tflint_gpu.model.library.datasets import SOURCES, SURE_SOURCES
+from tflint_gpu.model.library.devices import device_problem
+from tflint_gpu.model.library.keras_methods import BATCH_SIZE_POSITIONS, TRAINING_WORDS, WEIGHTED
+from tflint_gpu.model.library.precision import CASTS, DOUBLE_SPELLINGS, FLOATX_SETTERS, POLICY_SETTERS
 from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummary, FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
-from tflint_gpu.model.tensorflow.api.datasets import SOURCES, SURE_SOURCES
-from tflint_gpu.model.tensorflow.api.devices import device_problem
-from tflint_gpu.model.tensorflow.api.keras_methods import BATCH_SIZE_POSITIONS, TRAINING_WORDS, WEIGHTED
-from tflint_gpu.model.tensorflow.api.precision import CASTS, DOUBLE_SPELLINGS, FLOATX_SETTERS, POLICY_SETTERS
 
 _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
 _DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX_SETTERS | POLICY_SETTERS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 
+from tflint_gpu.model.library.tensor_functions import WORK
 from tflint_gpu.model.python.prefilter.file_summaries import ITEM, UNNAMED, CallSummary, FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import FileRegion, Lazy, PrefilterScope
-from tflint_gpu.model.tensorflow.api.tensor_functions import WORK
 from tflint_gpu.model.tensorflow.prefilter.tracing import BUILTIN, is_models, is_numpys, makes_function
 
 _MODEL_METHODS = frozenset(["call", "__call__", "build"])

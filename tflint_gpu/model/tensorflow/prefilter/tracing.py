@@ -6,12 +6,12 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 
+from tflint_gpu.model.library.counterparts import RAISES
+from tflint_gpu.model.library.keras_methods import CREATING_METHODS, OVERRIDDEN_METHODS
+from tflint_gpu.model.library.nondeterminism import DRAWING, GENERATOR_WORDS
 from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummary, FileSummary, Region
 from tflint_gpu.model.python.prefilter.prefilters import FileRegion, PrefilterScope
 from tflint_gpu.model.python.syntax.containers import CHANGES
-from tflint_gpu.model.tensorflow.api.counterparts import RAISES
-from tflint_gpu.model.tensorflow.api.keras_methods import CREATING_METHODS, OVERRIDDEN_METHODS
-from tflint_gpu.model.tensorflow.api.nondeterminism import DRAWING, GENERATOR_WORDS
 
 _KERAS_METHODS = OVERRIDDEN_METHODS | {"__call__"}
 _MAKERS = frozenset("function defun wrap_function Lambda".split())

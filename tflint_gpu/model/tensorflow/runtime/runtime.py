@@ -11,6 +11,9 @@ import libcst as cst
 from tflint_gpu.bounds import INITIALISER_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.datasets import is_source
+from tflint_gpu.model.library.devices import parse_device
+from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers, is_in_main_block
 from tflint_gpu.model.python.project.file import File
@@ -18,9 +21,6 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import is_library
-from tflint_gpu.model.tensorflow.api.datasets import is_source
-from tflint_gpu.model.tensorflow.api.devices import parse_device
-from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.runtime.graph_programs import GRAPH_FOLDERS, is_switch, runs_in_graphs, shows_graphs
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.text.lexical import without_comments

@@ -9,11 +9,11 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.devices import parse_device
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.tensorflow.api.devices import parse_device
 from tflint_gpu.model.tensorflow.runtime.runtime import DEVICES, GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
 from tflint_gpu.model.tensorflow.types.guards import Guards
 

@@ -8,11 +8,7 @@ from typing import Any
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_place
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.origins import Context
-from tflint_gpu.model.tensorflow.api.datasets import (
+from tflint_gpu.model.library.datasets import (
     BATCH_NEUTRAL,
     BATCH_SIZE,
     BATCHING,
@@ -24,6 +20,10 @@ from tflint_gpu.model.tensorflow.api.datasets import (
     Loader,
     Parameter,
 )
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_place
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.origins import Context
 
 _FEW = 10
 _PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])

@@ -11,11 +11,11 @@ import libcst as cst
 from tflint_gpu.bounds import ITERATOR_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.datasets import TRANSFORMATIONS, is_source
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
-from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import Training, iterator_of, takes_next

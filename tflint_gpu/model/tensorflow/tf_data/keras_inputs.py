@@ -8,11 +8,11 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import BATCH_SIZE_POSITIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.tensorflow.api.keras_methods import BATCH_SIZE_POSITIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines

@@ -8,11 +8,11 @@ from dataclasses import replace
 import libcst as cst
 
 from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
+from tflint_gpu.model.library.datasets import LOADERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
-from tflint_gpu.model.tensorflow.api.datasets import LOADERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_loaded
 

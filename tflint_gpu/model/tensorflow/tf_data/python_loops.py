@@ -8,13 +8,13 @@ import libcst as cst
 
 from tflint_gpu.bounds import LOCKED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
 

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.library.datasets import BATCHING
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.syntax.syntax import method_name
-from tflint_gpu.model.tensorflow.api.datasets import BATCHING
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
 from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths

@@ -9,11 +9,11 @@ import libcst as cst
 
 from tflint_gpu.bounds import LISTED_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import LABELLED_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 

@@ -11,6 +11,8 @@ import libcst as cst
 from tflint_gpu.bounds import TRACED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.datasets import MAPPING_METHODS
+from tflint_gpu.model.library.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -19,8 +21,6 @@ from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
-from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tracing.once import asks_if_done, is_mode
 from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Reached, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards

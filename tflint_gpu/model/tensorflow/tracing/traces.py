@@ -9,6 +9,8 @@ import libcst as cst
 
 from tflint_gpu.bounds import TENSOR_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.substrings import TRACED, gives_a_function
+from tflint_gpu.model.library.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -17,8 +19,6 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, me
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
-from tflint_gpu.model.tensorflow.api.substrings import TRACED, gives_a_function
-from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing

@@ -7,15 +7,15 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.library.datasets import MAPPING_METHODS
+from tflint_gpu.model.library.keras_methods import OVERRIDDEN_METHODS
+from tflint_gpu.model.library.passing import TF_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, dotted_name, parameters
 from tflint_gpu.model.python.value_flow.calls import is_library, wraps
-from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS
-from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _WORDS = frozenset(name.rpartition(".")[2] for name in TF_FUNCTIONS)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import FITTING_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.keras_methods import FITTING_METHODS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 

@@ -8,12 +8,12 @@ from functools import cached_property, partial
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.precision import POLICIES, POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.precision import POLICIES, POLICY_SETTERS
 from tflint_gpu.model.tensorflow.training.compilations import Compilations
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.guards import Guards

@@ -18,7 +18,7 @@ from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.versions import value_of_test
+from tflint_gpu.model.tensorflow.types.versions import value_of_test
 
 GPU_QUERIES = frozenset(
     (

@@ -9,14 +9,14 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.datasets import is_source
+from tflint_gpu.model.library.model_packages import OPTIMIZING_FUNCTIONS, is_model_of_package
+from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Attribute, Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
-from tflint_gpu.model.tensorflow.api.datasets import is_source
-from tflint_gpu.model.tensorflow.api.model_packages import OPTIMIZING_FUNCTIONS, is_model_of_package
-from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.types.annotations import declared_classes
 from tflint_gpu.model.tensorflow.types.receivers import lacks_method
 from tflint_gpu.model.tensorflow.types.usage import Usage, Usages

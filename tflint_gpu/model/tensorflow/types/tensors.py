@@ -8,17 +8,8 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
-from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
-from tflint_gpu.model.tensorflow.api.nondeterminism import DRAWING, PYTHON_GENERATORS
-from tflint_gpu.model.tensorflow.api.tapes import TAKES
-from tflint_gpu.model.tensorflow.api.tensor_functions import (
+from tflint_gpu.model.library.nondeterminism import DRAWING, PYTHON_GENERATORS
+from tflint_gpu.model.library.tensor_functions import (
     ARRAY_METHODS,
     CONTAINER_METHODS,
     SIZES,
@@ -27,7 +18,16 @@ from tflint_gpu.model.tensorflow.api.tensor_functions import (
     returns_several,
     returns_tensor,
 )
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kind, Kinds
+from tflint_gpu.model.tensorflow.types.tapes import TAKES
 
 
 class Carry(enum.Enum):

@@ -1,1 +1,0 @@
-"""Names and tables of TensorFlow's public API."""
