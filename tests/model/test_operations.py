@@ -1,0 +1,185 @@
+"""The rows of `library/operations.py` against the installed TensorFlow, Keras and NumPy."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tflint_gpu.model.library.operations import Operation, operation, operations
+
+np = pytest.importorskip("numpy")
+tf = pytest.importorskip("tensorflow")
+
+X = np.arange(1.0, 13.0, dtype="float32").reshape(3, 4) / 13
+IMAGES = np.linspace(0.0, 1.0, 2 * 8 * 8 * 3, dtype="float32").reshape(2, 8, 8, 3)
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "clip": lambda f: f(X, 0.2, 0.5),
+    "clip_by_value": lambda f: f(X, 0.2, 0.5),
+    "clip_by_norm": lambda f: f(X, 1.0),
+    "roll": lambda f: f(X, 1, 1),
+    "ensure_shape": lambda f: f(X, (None, 4)),
+    "dropout": lambda f: f(X, 0.5),
+    "full_like": lambda f: f(X, 2.0),
+    "leaky_relu": lambda f: f(X, 0.2),
+}
+"""How operations are called that need more than one tensor; by the last part of their names."""
+IMAGE_ARGUMENTS = {
+    "adjust_brightness": (0.1,),
+    "adjust_contrast": (0.5,),
+    "adjust_hue": (0.1,),
+    "adjust_saturation": (0.5,),
+    "random_brightness": (0.1,),
+    "random_contrast": (0.1, 0.5),
+    "random_hue": (0.1,),
+    "random_saturation": (0.1, 0.5),
+    "resize": ((4, 4),),
+    "resize_with_pad": (4, 4),
+    "resize_with_crop_or_pad": (4, 4),
+    "central_crop": (0.5,),
+}
+
+
+def found(name: str) -> Any:
+    """The object of a canonical name; None where the installed version has none."""
+    for start in (name, name.replace("tf.", "tf.compat.v1.", 1)):
+        base, *path = start.split(".")
+        value: Any = {"tf": tf, "keras": tf.keras}.get(base) or importlib.import_module(base)
+        for part in path:
+            value = getattr(value, part, None)
+        if value is not None:
+            return value
+    return None
+
+
+INSTALLED = {name: row for name, row in operations().items() if found(name) is not None}
+GONE = ["numpy.asfarray", "numpy.row_stack"]
+"""Names that newer versions of NumPy have no more."""
+
+
+def test_each_name_is_one_of_tensorflow_keras_or_numpy() -> None:
+    """Protects from a row for a name that nobody has. What Keras 2 or NumPy 1 have not is left out there."""
+    missing = sorted({*operations()} - {*INSTALLED} - {*GONE})
+    newer = ("keras.ops.", "keras.random.", "numpy.astype", "numpy.concat")
+    is_old = tf.__version__.startswith("2.15")
+    assert [name for name in missing if not (is_old and (name.startswith(newer) or name.startswith("keras.")))] == []
+
+
+def called(name: str, row: Operation) -> tuple[Any, tuple[int, ...]]:
+    """What an operation gives, and the shape that its row says."""
+    function, last = found(name), name.rpartition(".")[2]
+    tensor = tf.constant(X) if name.startswith("keras.backend.") else X
+    match row.shape:
+        case "same" | "rows" if name.startswith("tf.image."):
+            if last in ("random_jpeg_quality",):
+                return function(IMAGES[0], 50, 90), IMAGES[0].shape
+            images = tf.constant(IMAGES[..., :1] if last == "grayscale_to_rgb" else IMAGES)
+            given = (tf.float16,) if last == "convert_image_dtype" else IMAGE_ARGUMENTS.get(last, ())
+            return function(images, *given), images.shape
+        case "same" | "rows" if last in ("img_to_array",):
+            return function(IMAGES[0]), IMAGES[0].shape
+        case "rows" if name == "keras.ops.image.resize":
+            return function(IMAGES, (4, 4)), IMAGES.shape
+        case "rows" if last == "pad_sequences":
+            return function([[1], [2, 3]]), (2, 2)
+        case "rows":
+            return function(np.array([0, 2, 1]), 3), (3, 3)
+        case "same" if row.dtype == "given" and not row.is_array:
+            return function(X, "float16"), X.shape
+        case "same" if name == "tf.ragged.constant":
+            return function([[1.0], [2.0, 3.0]]).to_tensor(), (2, 2)
+        case "same" if last == "logical_not":
+            return function(X > 0.5), X.shape
+        case "same" if last == "reverse":
+            return (function(X, axis=[1]) if name == "tf.reverse" else function(X, 1)), X.shape
+        case "same" if name.startswith("keras.backend."):
+            return CALLS.get(last, lambda f: f(tensor))(function), X.shape
+        case "same":
+            return CALLS.get(last, lambda f: f(X))(function), X.shape
+        case "broadcast" if last.startswith("logical"):
+            return function(X > 0.5, X[:1] > 0.5), X.shape
+        case "broadcast" if name == "keras.backend.pow":
+            return function(X, 2), X.shape
+        case "broadcast":
+            return function(X, X[:1]), X.shape
+        case "chosen":
+            return function(X > 0.5, X, X[:1]), X.shape
+        case "expanded":
+            return function(X, 0), (1, 3, 4)
+        case "squeezed":
+            return function(X[:, None], 1), (3, 4)
+        case "reshaped":
+            return function(X, (2, 6)), (2, 6)
+        case "joined":
+            return function([X, X], *axis_of(row, name)), joined(row)
+        case "stacked":
+            return function([X, X], 1), (3, 2, 4)
+        case "appended":
+            return function(X, X, 1), (3, 8)
+        case "repeated":
+            return function(X, 2, 1), (3, 8)
+        case "reduced":
+            return function(tensor > 0.5 if last in ("all", "any", "reduce_all", "reduce_any") else tensor, 1), (3,)
+        case "filled":
+            return filled(function, row, name), (2, 3)
+        case "counted":
+            numbers = {"rand": (2, 3), "randn": (2, 3), "eye": (2, 3), "linspace": (0.0, 1.0, 6)}
+            return function(*numbers.get(last, (6,))), (2, 3) if len(numbers.get(last, ())) == 2 else (6,)
+    raise AssertionError(row.shape)
+
+
+def axis_of(row: Operation, name: str) -> tuple[int, ...]:
+    return (1,) if row.says is not None and row.says.keyword and name != "keras.layers.concatenate" else ()
+
+
+def joined(row: Operation) -> tuple[int, ...]:
+    axis = 1 if row.says is not None and row.says.keyword else row.says.default if row.says is not None else None
+    return {0: (6, 4), 1: (3, 8)}.get(axis, (3, 4, 2)) if isinstance(axis, int) else ()
+
+
+def filled(function: Any, row: Operation, name: str) -> Any:
+    assert row.says is not None
+    last, shape = name.rpartition(".")[2], (2, 3)
+    before: tuple[Any, ...] = {"randint": (0, 5), "binomial": (5, 0.5), "beta": (1.0, 2.0), "gamma": (1.0, 2.0)}.get(
+        last, (0.0, 1.0)[: row.says.position]
+    )
+    if last == "broadcast_to":
+        return function(X[:1, :3], shape)
+    if last == "choice":
+        return function(5, shape)
+    if last in ("fill", "full"):
+        return function(shape, 2.0)
+    if name == "keras.random.randint":
+        return function(shape, 0, 5)
+    return function(*before, shape) if row.says.position else function(shape)
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_an_operation_gives_the_shape_and_the_dtype_of_its_row(name: str) -> None:
+    """Protects from a row that is believed: each is run."""
+    row = INSTALLED[name]
+    result, shape = called(name, row)
+    given = tuple(result.shape)
+    if row.shape == "rows":
+        assert given[0] == shape[0]
+    else:
+        assert given == shape
+    dtype = str(result.dtype if isinstance(result.dtype, str) else getattr(result.dtype, "name", result.dtype))
+    expected = {"same": "float32", "float": "float32", "bool": "bool", "named": name.rpartition(".")[2]}.get(row.dtype)
+    if row.dtype == "given" and row.shape == "same" and not row.is_array:
+        expected = "float16"
+    assert expected in (None, dtype)
+
+
+@pytest.mark.parametrize("name", [name for name in INSTALLED if INSTALLED[name].dtype == "float"])
+def test_an_operation_of_numpy_makes_floats_of_integers(name: str) -> None:
+    if name.startswith("numpy.") and INSTALLED[name].shape == "same":
+        assert found(name)(np.array([1])).dtype.kind == "f"
+
+
+def test_names_of_the_old_interface_have_their_rows() -> None:
+    assert operation("tf.compat.v1.concat") == operation("tf.concat") is not None
+    assert operation("tf.experimental.numpy.abs") == operation("numpy.abs") is not None
+    assert operation("nothing.known") is None

@@ -1,0 +1,228 @@
+"""What operations on tensors and arrays give: its shape and dtype, for all the names that an operation has.
+
+A row is a behaviour and the names that have it; `{a,b}.c` stands for `a.c` and `b.c`. Names are canonical
+(`names.canonical`). `tests/model/test_operations.py` runs every name with the installed TensorFlow, Keras and NumPy,
+and holds the row against what it gave.
+
+>>> operation("numpy.abs").shape, operation("tf.concat").says
+('same', Parameter(keyword='axis', position=1, default=Ellipsis))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.datasets import Parameter
+
+ResultShape = Literal[
+    "same",  # that of the tensor
+    "broadcast",  # that of two tensors together
+    "chosen",  # that of a condition and two tensors together
+    "rows",  # the tensor's in the first dimension, another one in others
+    "filled",  # what an argument says, or no dimension without it
+    "counted",  # what numbers say that are given one by one
+    "reshaped",  # what an argument says, for the tensor's elements
+    "expanded",  # the tensor's with one more dimension, of 1
+    "squeezed",  # the tensor's without dimensions of 1
+    "joined",  # tensors of a list one after the other along an axis
+    "stacked",  # tensors of a list along a new axis
+    "appended",  # two tensors one after the other along an axis
+    "repeated",  # the tensor's, longer along an axis
+    "reduced",  # the tensor's without an axis
+]
+ResultDtype = Literal["same", "float", "bool", "given", "named", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an operation gives for its first argument, or for those that `shape` names.
+
+    Arguments:
+        dtype: "same" as the argument's; "float": the same, but that NumPy makes floats of integers; "given" by a
+            parameter `dtype`; "named" as the operation; "" where no row says it.
+        says: the parameter for the shape or the axis; its default is the axis without that argument, `...` where it
+            must be there.
+        is_array: lists become tensors or arrays, too.
+        draws: each call gives other values.
+    """
+
+    shape: ResultShape
+    dtype: ResultDtype = ""
+    says: Parameter | None = None
+    is_array: bool = False
+    draws: bool = False
+
+
+_AXIS = Parameter("axis", 1)
+_FIRST_AXIS = Parameter("axis", 1, 0)
+_ROWS: tuple[tuple[Operation, str], ...] = (
+    (
+        Operation("same", "same"),
+        """
+        {tf,tf.math,numpy,keras.ops,keras.backend}.{abs,sign,round,square} {tf,tf.math,numpy,keras.ops}.negative
+        {tf,tf.math,numpy,keras.ops}.{ceil,floor} numpy.{absolute,around,trunc,positive,conj,conjugate,copy,nan_to_num}
+        numpy.{flip,fliplr,flipud,roll,sort} keras.ops.{absolute,trunc,conj,copy,nan_to_num,flip,roll,sort}
+        {numpy,keras.ops}.clip tf.{clip_by_value,clip_by_norm,identity,reverse,roll,sort,stop_gradient,ensure_shape}
+        tf.math.{conj,rint} {numpy,keras.ops}.reciprocal keras.{ops,backend}.stop_gradient keras.backend.{clip,reverse}
+        tf.image.{adjust_brightness,adjust_contrast,adjust_gamma,adjust_hue,adjust_saturation,flip_left_right}
+        tf.image.{flip_up_down,rgb_to_hsv,hsv_to_rgb,rgb_to_yuv,yuv_to_rgb,rgb_to_yiq,yiq_to_rgb}
+        """,
+    ),
+    (
+        Operation("same", "same", draws=True),
+        """
+        tf.image.{random_brightness,random_contrast,random_hue,random_saturation,random_flip_left_right}
+        tf.image.{random_flip_up_down,random_jpeg_quality} tf.random.shuffle keras.random.{shuffle,dropout}
+        {tf.nn,keras.backend}.dropout numpy.random.permutation
+        """,
+    ),
+    (
+        Operation("same", "float"),
+        """
+        {tf,tf.math,numpy,keras.ops}.{exp,sqrt,sin,cos,tan,sinh,cosh,tanh} {tf.math,numpy,keras.ops}.{log,log1p,expm1}
+        {tf,tf.math}.{sigmoid,asin,acos,atan,asinh,acosh,atanh} {tf.math,tf.nn,keras.ops,keras.activations}.softplus
+        {numpy,keras.ops}.{arcsin,arccos,arctan,arcsinh,arccosh,arctanh,log2,log10}
+        tf.math.{rsqrt,reciprocal,reciprocal_no_nan,erf,erfc,lgamma,digamma,log_sigmoid,softsign,l2_normalize}
+        numpy.{fabs,rint,exp2,cbrt,deg2rad,rad2deg,radians,degrees,sinc}
+        tf.nn.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,tanh,softsign,softmax,log_softmax,l2_normalize}
+        keras.activations.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,hard_sigmoid,tanh,softsign,softmax}
+        keras.activations.{log_softmax,exponential,linear,mish,hard_silu}
+        keras.ops.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,hard_sigmoid,softsign,softmax,log_softmax}
+        keras.ops.{hard_silu,log_sigmoid,rsqrt,erf,normalize} keras.utils.normalize
+        keras.backend.{exp,log,sqrt,sin,cos,relu,elu,sigmoid,hard_sigmoid,tanh,softplus,softsign,softmax,l2_normalize}
+        tf.image.per_image_standardization
+        """,
+    ),
+    (
+        Operation("same", "bool"),
+        """
+        tf.math.{is_nan,is_inf,is_finite} {numpy,keras.ops}.{isnan,isinf,isfinite} numpy.signbit
+        {tf,tf.math,numpy,keras.ops}.logical_not
+        """,
+    ),
+    (
+        Operation("same", "given"),
+        """
+        {tf,tf.dtypes}.{cast,saturate_cast} keras.{ops,backend}.cast keras.ops.saturate_cast numpy.astype
+        tf.image.convert_image_dtype
+        """,
+    ),
+    (
+        Operation("same", "same"),
+        "{tf,numpy,keras.ops,keras.backend}.{zeros_like,ones_like} numpy.{empty_like,full_like} keras.ops.full_like",
+    ),
+    (
+        Operation("same", "given", is_array=True),
+        """
+        numpy.{array,asarray,asanyarray,ascontiguousarray,asfortranarray,require,asfarray}
+        tf.{constant,convert_to_tensor,ragged.constant} keras.ops.{array,convert_to_tensor}
+        keras.utils.img_to_array keras.preprocessing.image.img_to_array
+        """,
+    ),
+    (
+        Operation("same", "named", is_array=True),
+        "numpy.{float16,float32,float64,int8,int16,int32,int64,uint8,uint16,uint32,uint64}",
+    ),
+    (
+        Operation("rows"),
+        """
+        tf.image.{resize,resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}
+        {tf,keras.ops}.one_hot keras.utils.to_categorical keras.ops.image.resize
+        """,
+    ),
+    (
+        Operation("rows", is_array=True),
+        "keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences",
+    ),
+    (
+        Operation("broadcast", "same"),
+        """
+        {tf,tf.math,numpy,keras.ops}.{add,subtract,multiply,maximum,minimum} {tf,tf.math}.pow numpy.{power,fmax,fmin}
+        keras.ops.power keras.backend.{maximum,minimum,pow} {numpy,keras.ops}.{mod,floor_divide} numpy.remainder
+        tf.math.{floordiv,floormod,divide_no_nan,multiply_no_nan,squared_difference}
+        """,
+    ),
+    (
+        Operation("broadcast", "float"),
+        "{tf,tf.math,numpy,keras.ops}.divide {tf,tf.math}.truediv {numpy,keras.ops}.{true_divide,arctan2} tf.atan2 tf.math.atan2",
+    ),
+    (
+        Operation("broadcast", "bool"),
+        """
+        {tf,tf.math,numpy,keras.ops,keras.backend}.{equal,not_equal,greater,greater_equal,less,less_equal}
+        {tf,tf.math,numpy,keras.ops}.{logical_and,logical_or} {tf.math,numpy,keras.ops}.logical_xor
+        """,
+    ),
+    (Operation("chosen"), "{tf,numpy,keras.ops}.where"),
+    (Operation("expanded", "same", _AXIS), "{tf,numpy,keras.ops,keras.backend}.expand_dims"),
+    (Operation("squeezed", "same", _AXIS), "{tf,numpy,keras.ops,keras.backend}.squeeze"),
+    (Operation("reshaped", "same", Parameter("shape", 1)), "{tf,numpy,keras.ops,keras.backend}.reshape"),
+    (Operation("filled", "same", Parameter("shape", 1)), "{tf,numpy,keras.ops}.broadcast_to"),
+    (Operation("joined", "same", Parameter("axis", 1, ...)), "tf.concat"),
+    (Operation("joined", "same", _FIRST_AXIS), "numpy.{concatenate,concat}"),
+    (Operation("joined", "same", Parameter("axis", 1, -1)), "keras.{ops,backend,layers}.concatenate"),
+    (Operation("joined", "same", Parameter("", -1, 0)), "numpy.{vstack,row_stack} keras.ops.vstack"),
+    (Operation("joined", "same", Parameter("", -1, 1)), "numpy.{hstack,column_stack} keras.ops.hstack"),
+    (Operation("joined", "same", Parameter("", -1, 2)), "numpy.dstack"),
+    (Operation("stacked", "same", _FIRST_AXIS), "{tf,numpy,keras.ops,keras.backend}.stack"),
+    (Operation("appended", "same", Parameter("axis", 2)), "numpy.append keras.ops.append"),
+    (Operation("repeated", "same", Parameter("axis", 2)), "{tf,numpy,keras.ops}.repeat"),
+    (
+        Operation("reduced", says=_AXIS),
+        """
+        {tf,tf.math}.reduce_{sum,mean,max,min,prod,all,any,logsumexp} tf.math.reduce_{std,variance,euclidean_norm}
+        {tf,tf.math}.{argmax,argmin} {numpy,keras.ops}.{sum,mean,max,min,prod,all,any,std,var,argmax,argmin}
+        numpy.{median,average} {numpy,keras.ops}.{amax,amin} keras.ops.{median,average,logsumexp}
+        keras.backend.{sum,mean,max,min,prod,all,any,std,var,argmax,argmin}
+        """,
+    ),
+    (
+        Operation("filled", "given", Parameter("shape", 0)),
+        "{tf,numpy,keras.ops,keras.backend}.{zeros,ones} {numpy,keras.ops}.{empty,full}",
+    ),
+    (Operation("filled", says=Parameter("dims", 0)), "tf.fill"),
+    (
+        Operation("filled", "given", Parameter("shape", 0), draws=True),
+        "{tf.random,keras.random}.{normal,uniform,truncated_normal} keras.random.randint",
+    ),
+    (
+        Operation("filled", says=Parameter("size", 2), draws=True),
+        "numpy.random.{normal,uniform,randint,binomial,beta,gamma}",
+    ),
+    (
+        Operation("filled", says=Parameter("size", 0), draws=True),
+        "numpy.random.{random,random_sample,standard_normal}",
+    ),
+    (Operation("filled", says=Parameter("size", 1), draws=True), "numpy.random.{choice,poisson,exponential}"),
+    (Operation("counted", draws=True), "numpy.random.{rand,randn}"),
+    (Operation("counted"), "{numpy,keras.ops}.{arange,linspace} tf.{range,linspace} {tf,numpy,keras.ops}.eye"),
+)
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def operation(name: str | None) -> Operation | None:
+    """The row of a canonical name; None where there is none. TensorFlow 1's and `tf.experimental.numpy`'s count, too."""
+    if name is None:
+        return None
+    short = name.replace("tf.compat.v1.", "tf.", 1).replace("tf.experimental.numpy.", "numpy.", 1)
+    return operations().get(short)
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    """The rows by their names."""
+    return {name: row for row, names in _ROWS for pattern in names.split() for name in _spelled(pattern)}
+
+
+def _spelled(pattern: str) -> Iterator[str]:
+    """The names that a pattern stands for."""
+    braces = _BRACES.search(pattern)
+    if braces is None:
+        yield pattern
+        return
+    for part in braces[1].split(","):
+        yield from _spelled(f"{pattern[: braces.start()]}{part}{pattern[braces.end() :]}")
