@@ -341,6 +341,70 @@ def test_other_predictions_are_not_found(code: str, tmp_path: Path) -> None:
     assert _of_206(HEAD + code, tmp_path) == []
 
 
+ROWS = (
+    'ROW.astype("float32")',
+    "ROW / 255.0",
+    "np.array(ROW)",
+    'np.asarray(ROW, dtype="float32")',
+    "np.expand_dims(sample, 0)",
+    "sample[np.newaxis]",
+    "sample.reshape(1, -1)",
+    "tf.reshape(sample, (1, 2))",
+    "np.stack([sample])",
+    "np.vstack([ROW])",
+    'tf.cast(ROW, "float32")',
+    "tf.constant(ROW)",
+    "tf.expand_dims(sample, axis=0)",
+    "np.concatenate([ROW, ROW], axis=1)",
+    "np.clip(ROW, 0, 1)",
+    "np.abs(ROW)",
+    "tf.abs(ROW)",
+    "tf.math.abs(ROW)",
+    "np.negative(ROW)",
+    "tf.stop_gradient(ROW)",
+    "tf.math.divide(ROW, 255.0)",
+    "np.divide(ROW, 255.0)",
+    "tf.math.l2_normalize(ROW)",
+    "np.ascontiguousarray(ROW)",
+    'np.require(ROW, "float32")',
+    "tf.ensure_shape(ROW, (1, 2))",
+    'keras.ops.cast(ROW, "float32")',
+    "np.multiply(2.0, ROW)",
+    "tf.image.adjust_contrast(ROW, 0.5)",
+    "keras.ops.expand_dims(sample, 0)",
+    "tf.compat.v1.log(ROW)",
+    "np.log1p(ROW)",
+    "tf.nn.softmax(ROW, axis=-1)",
+    "np.float32(ROW)",
+    "tf.experimental.numpy.sqrt(ROW)",
+    "keras.activations.tanh(ROW)",
+)
+MANY_ROWS = (
+    "np.abs(x)",
+    "tf.add(ROW, x)",
+    "np.maximum(x, ROW)",
+    "np.concatenate([ROW, ROW])",
+    "np.vstack([ROW, ROW])",
+    "np.hstack([sample[:1], sample[1:]])",
+    "tf.reduce_mean(ROW, axis=0)",
+    "np.repeat(ROW, 4, axis=0)",
+    "np.where(ROW > 0, x, ROW)",
+    "tf.squeeze(ROW)",
+    "np.stack([ROW[0], ROW[0]])",
+    "tf.zeros_like(x)",
+    "tf.one_hot(labels, 10)",
+    "np.zeros((640, 2))",
+)
+
+
+@pytest.mark.parametrize(("form", "is_row"), [*((f, True) for f in ROWS), *((f, False) for f in MANY_ROWS)])
+def test_a_row_is_a_row_in_whatever_function(form: str, is_row: bool, tmp_path: Path) -> None:
+    """Protects from a function that one analysis knows and this one does not: its row of the library is enough."""
+    text = form.replace("ROW", "sample[None]")
+    code = HEAD + f"labels = np.zeros(640)\nfor sample in x:\n    print(model.predict({text}))\n"
+    assert ("TFG206" in codes(code, tmp_path)) == is_row
+
+
 def test_finding_is_at_the_keras_call(tmp_path: Path) -> None:
     """Protects the place: the wrapper's `predict` is not Keras's."""
     code = (

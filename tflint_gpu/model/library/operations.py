@@ -148,7 +148,9 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     ),
     (
         Operation("broadcast", "float"),
-        "{tf,tf.math,numpy,keras.ops}.divide {tf,tf.math}.truediv {numpy,keras.ops}.{true_divide,arctan2} tf.atan2 tf.math.atan2",
+        """
+        {tf,tf.math,numpy,keras.ops}.divide {tf,tf.math}.{truediv,atan2} {numpy,keras.ops}.{true_divide,arctan2}
+        """,
     ),
     (
         Operation("broadcast", "bool"),
@@ -205,11 +207,13 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def operation(name: str | None) -> Operation | None:
-    """The row of a canonical name; None where there is none. TensorFlow 1's and `tf.experimental.numpy`'s count, too."""
+    """The row of a canonical name, also of `tf.compat.v1` and `tf.experimental.numpy`; None where there is none."""
     if name is None:
         return None
-    short = name.replace("tf.compat.v1.", "tf.", 1).replace("tf.experimental.numpy.", "numpy.", 1)
-    return operations().get(short)
+    if name.startswith("tf.compat.v1."):  # where functions of `tf.math` are some of `tf`, too
+        last = name.removeprefix("tf.compat.v1.")
+        return operations().get(f"tf.{last}") or operations().get(f"tf.math.{last}")
+    return operations().get(name.replace("tf.experimental.numpy.", "numpy.", 1))
 
 
 @cache

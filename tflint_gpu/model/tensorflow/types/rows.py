@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.operations import Operation, operation
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -14,40 +15,10 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.types.images import Images
 from tflint_gpu.model.tensorflow.types.texts import Texts
 
-_EXPANDING = frozenset(["numpy.expand_dims", "tf.expand_dims", "keras.ops.expand_dims", "keras.backend.expand_dims"])
-_RESHAPING = frozenset(["numpy.reshape", "tf.reshape", "keras.ops.reshape"])
-_WRAPPING = frozenset(
-    (
-        "numpy.array numpy.asarray numpy.stack tf.constant tf.convert_to_tensor tf.stack tf.ragged.constant "
-        "pandas.DataFrame keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences"
-    ).split()
-)
-_JOINING = frozenset(
-    (
-        "numpy.vstack numpy.concatenate numpy.append tf.concat keras.ops.concatenate numpy.stack tf.stack "
-        "keras.ops.stack numpy.repeat tf.repeat"
-    ).split()
-)
-_PACKING = frozenset(["numpy.concatenate", "numpy.hstack", "tf.concat", "keras.ops.concatenate"])
-_AXIS_THIRD = frozenset(["numpy.append", "numpy.repeat", "tf.repeat"])
-_FILLING = frozenset(
-    (
-        "numpy.zeros numpy.ones numpy.empty numpy.full numpy.random.rand numpy.random.randn numpy.random.random "
-        "tf.zeros tf.ones tf.random.normal tf.random.uniform"
-    ).split()
-)
-_DRAWING = frozenset(["numpy.random.normal", "numpy.random.uniform", "numpy.random.randint"])
+_TABLES = frozenset(["pandas.DataFrame"])
+"""What makes rows of a list besides arrays and tensors."""
 _LOADERS = frozenset(["TimeseriesGenerator"])
 _FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
-_SAME_ROWS = frozenset(
-    (
-        "tf.cast tf.convert_to_tensor tf.constant tf.identity tf.image.convert_image_dtype tf.image.resize "
-        "tf.image.grayscale_to_rgb tf.clip_by_value numpy.array numpy.asarray numpy.float32 numpy.copy numpy.asfarray "
-        "numpy.flip numpy.clip numpy.nan_to_num "
-        "keras.utils.to_categorical keras.utils.normalize "
-        "keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences"
-    ).split()
-)
 _SAME_ROWS_METHODS = frozenset(["astype", "copy", "numpy", "to_numpy", "toarray", "todense"])
 # Methods of Keras's `Tokenizer` and of scikit-learn's transformers: a row for each sample that they get.
 _TOKENIZING = frozenset(["texts_to_sequences", "texts_to_matrix", "sequences_to_matrix"])
@@ -200,25 +171,39 @@ class Rows(Analysis):
             return is_preprocessed and self.is_single(file, first, origin.context)
         if name is None or first is None:
             return False
-        if name in _EXPANDING:
-            axis = self.constants.of(file, argument(call, 1, "axis"), origin.context)
-            if axis == 0:
-                return not self._packs(file, first, origin.context)
-            return type(axis) is int and (_lists_one(first) or self.is_single(file, first, origin.context))
-        if name in _RESHAPING:
-            shape = argument(call, 1, "shape") or argument(call, 1, "newshape")
-            if isinstance(shape, cst.Tuple | cst.List):
-                return self._is_reshaped(origin, first, shape.elements)
-            return self._starts_with_one(file, shape, origin)
-        if name in _FILLING or name in _DRAWING:
-            return self._starts_with_one(file, argument(call, 2, "size") if name in _DRAWING else first, origin)
-        if name in _WRAPPING and self._is_one_sample(file, first, origin.context):
-            axis = self.constants.of(file, argument(call, 1, "axis"), origin.context)
-            return name not in _JOINING or axis == 0 or argument(call, -1, "axis") is None
-        if name in _JOINING:
-            return self._joins_one(origin, call, name, first)
-        if name in _SAME_ROWS or _PREPROCESSING.fullmatch(name):
-            return self.is_single(file, first, origin.context)
+        row = operation(name)
+        if row is None:
+            samples_are_one = name in _TABLES and self._is_one_sample(file, first, origin.context)
+            is_preprocessed = _PREPROCESSING.fullmatch(name) is not None
+            return samples_are_one or (is_preprocessed and self.is_single(file, first, origin.context))
+        return self._operation_gives_one(origin, call, row, first)
+
+    def _operation_gives_one(self, origin: Origin, call: cst.Call, row: Operation, first: Expression) -> bool:
+        file, context = origin.file, origin.context
+        said = argument(call, row.says.position, row.says.keyword) if row.says is not None else None
+        match row.shape:
+            case "same" | "rows":
+                of_list = row.is_array and self._is_one_sample(file, first, context)
+                return of_list or self.is_single(file, first, context)
+            case "broadcast":
+                second = call.args[1].value if len(call.args) > 1 else first
+                return self._is_scaled(origin, first, second) or self._is_scaled(origin, second, first)
+            case "expanded":
+                axis = self.constants.of(file, said, context)
+                if axis == 0:
+                    return not self._packs(file, first, context)
+                return type(axis) is int and (_lists_one(first) or self.is_single(file, first, context))
+            case "reshaped":
+                shape = said or argument(call, 1, "newshape")
+                if isinstance(shape, cst.Tuple | cst.List):
+                    return self._is_reshaped(origin, first, shape.elements)
+                return self._starts_with_one(file, shape, origin)
+            case "filled" | "counted":
+                return self._starts_with_one(file, first if row.says is None else said, origin)
+            case "stacked" if self._is_one_sample(file, first, context):
+                return said is None or self.constants.of(file, said, context) == 0
+            case "joined" | "stacked" | "appended" | "repeated":
+                return self._joins_one(origin, row, said, first)
         return False
 
     def _transforms(self, origin: Origin, method: cst.Attribute) -> bool:
@@ -245,7 +230,7 @@ class Rows(Analysis):
             return _is_shape_of(origin.file, dimensions[1], array)
         return self._images.is_one(origin.file, array, dimensions, origin.context)
 
-    def _joins_one(self, origin: Origin, call: cst.Call, name: str, first: Expression) -> bool:
+    def _joins_one(self, origin: Origin, row: Operation, said: Expression | None, first: Expression) -> bool:
         """`np.vstack([x[None]])`, `np.append(x[:, 1:], y, axis=1)`: one array, or arrays that are joined elsewhere."""
         file, context = origin.file, origin.context
         is_repeated = False
@@ -254,15 +239,18 @@ class Rows(Analysis):
         elements = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
         if not elements:
             return False
-        axis = self.constants.of(file, argument(call, 2 if name in _AXIS_THIRD else 1, "axis"), context)
-        joined_elsewhere = name != "numpy.vstack" and type(axis) is int and axis != 0
+        axis = self.constants.of(file, said, context)
+        if said is None and row.says is not None and row.says.keyword:
+            axis = row.says.default
+        joined_elsewhere = type(axis) is int and axis != 0
         alone = len(elements) == 1 and isinstance(first, cst.List | cst.Tuple) and not is_repeated
         return (joined_elsewhere or alone) and self.is_single(file, elements[0], context)
 
     def _packs(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether several samples lie one after the other in a row: the atoms of all molecules of a batch."""
         return any(
-            origin.made_by in _PACKING
+            (row := operation(origin.made_by)) is not None
+            and row.shape == "joined"
             and isinstance(origin.node, cst.Call)
             and not isinstance(origin.node.args[0].value, cst.List | cst.Tuple)
             for origin in self.inference.of(file, expr, context)
@@ -318,7 +306,8 @@ def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
     if not isinstance(shape, cst.Attribute) or shape.attr.value != "shape":
         return False
     while not array.deep_equals(shape.value):
-        if isinstance(array, cst.Call) and file.name(array.func) in _SAME_ROWS and array.args:
+        row = operation(file.name(array.func)) if isinstance(array, cst.Call) else None
+        if isinstance(array, cst.Call) and row is not None and row.shape == "same" and array.args:
             array = array.args[0].value
         elif isinstance(array, cst.BinaryOperation) and isinstance(array.operator, cst.Divide):
             array = array.left
