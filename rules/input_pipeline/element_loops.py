@@ -29,6 +29,7 @@ from tflint_gpu.model import (
     iterable,
     method_name,
     names_of,
+    operation_named,
     spelling,
     walk,
 )
@@ -53,7 +54,6 @@ _METHODS = frozenset(
 )
 _BUILTINS = ("float", "int", "abs", "min", "max", "sum", "len", "range", "enumerate", "zip", "round", "tuple", "list")
 _MANY = 10**6
-_STACKING = frozenset("numpy.stack numpy.array numpy.asarray tf.stack tf.convert_to_tensor keras.ops.stack".split())
 _PARTS_OF_MODELS = regex(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
 _FLOW = (cst.Break, cst.Continue, cst.Return, cst.Raise, cst.Yield, cst.Await, cst.Del, cst.Global, cst.Nonlocal)
 _BLOCKS = (cst.With, cst.Try, cst.While, cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.IfExp, cst.NamedExpr)
@@ -227,14 +227,14 @@ class ElementLoops:
         parent = file.tree.parents.get(display)
         if isinstance(parent, cst.Arg):
             call = file.tree.parents.get(parent)
-            return isinstance(call, cst.Call) and file.name(call.func) in _STACKING
+            return isinstance(call, cst.Call) and operation_named(file.name(call.func)).makes_of_list
         name = file.bound_to(display)
         return name is not None and self._is_list_stacked(file, display, name)
 
     def _is_list_stacked(self, file: File, use: Node, name: str) -> bool:
         calls = file.calls_in.get(file.tree.function(use), ())
         return any(
-            file.name(call.func) in _STACKING
+            operation_named(file.name(call.func)).makes_of_list
             and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
             for call in calls
         )

@@ -30,14 +30,12 @@ from tflint_gpu.model import (
     is_occasional,
     iterable,
     loops_around,
+    operation_named,
     walk,
 )
 from tflint_gpu.rule import Edit, Fix
 
 from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
-
-_OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
-_OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +102,9 @@ class Growths(Analysis):
         files = dict.fromkeys((self.file, *(file for file, _ in elsewhere)))
         for file in files:
             for call in file.tree.calls:
-                if file is self.file or file.tree.function(call) in functions:
-                    name = file.name(call.func)
-                    if name in _OF_TENSORS or name in _OF_ARRAYS:
-                        yield from self._candidate(file, call)
+                is_here = file is self.file or file.tree.function(call) in functions
+                if is_here and operation_named(file.name(call.func)).joins:
+                    yield from self._candidate(file, call)
 
     def _candidate(self, file: File, call: cst.Call) -> Iterator[_Candidate]:
         stored = _target(file, call)
@@ -142,7 +139,7 @@ class Growths(Analysis):
 
     def _is_tensor(self, file: File, call: cst.Call, operand: Expression) -> bool:
         """Whether what is added is a tensor with a value: of NumPy's functions that must be known."""
-        if file.name(call.func) in _OF_TENSORS:
+        if not _is_numpy(file, call):
             return not self.execution.symbolic.holds_tensor(file, [operand], None)
         if self.kinds.must_be(file, operand, "tensor"):
             return True
@@ -206,7 +203,7 @@ class Growths(Analysis):
         return None
 
     def _growth(self, candidate: _Candidate, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> Growth:
-        on_host = candidate.file.name(candidate.call.func) in _OF_ARRAYS
+        on_host = _is_numpy(candidate.file, candidate.call)
         return Growth(candidate.file, candidate.call, candidate.place.name, file, loop, path, on_host)
 
     def _loop_around(self, file: File, node: Node) -> LoopNode | None:
@@ -318,3 +315,7 @@ def _resets(candidate: _Candidate, same: list[_Candidate]) -> bool:
     assert function is not None
     growing = frozenset(o.statement for o in same)
     return not only_starts(candidate.file, function, candidate.place, growing)
+
+
+def _is_numpy(file: File, call: cst.Call) -> bool:
+    return (file.name(call.func) or "").startswith("numpy.")

@@ -47,6 +47,7 @@ from tflint_gpu.model import (
     iterable,
     method_name,
     names_of,
+    operation_named,
     walk,
 )
 
@@ -59,13 +60,6 @@ _VALUES = (
     "tf.io. tf.image.decode_ tf.random. tf.constant tf.convert_to_tensor tf.zeros tf.ones tf.fill tf.audio. "
     "keras.utils.load_img keras.utils.img_to_array keras.preprocessing. keras.random."
 ).split()
-# What gives a tensor of a tensor, or a symbol of a symbol.
-_SHAPING = frozenset(
-    (
-        "tf.cast tf.expand_dims tf.squeeze tf.reshape tf.transpose tf.concat tf.stack tf.tile tf.identity "
-        "tf.clip_by_value tf.image.resize tf.image.convert_image_dtype tf.image.per_image_standardization"
-    ).split()
-)
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
 _AFTER_EPOCH = ("on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end")
 _READERS = ("float", "int", "bool", "print")
@@ -301,7 +295,11 @@ class InferenceSteps(Analysis):
             return False
         if call is not None and _gives_value(origin.file, call):
             return True
-        made_of = [call.args[0].value] if call is not None and call.args and origin.made_by in _SHAPING else []
+        made_of = (
+            [call.args[0].value]
+            if call is not None and call.args and operation_named(origin.made_by).is_of_tensor
+            else []
+        )
         if isinstance(node, cst.BinaryOperation):
             made_of = [node.left, node.right]
         parts = [part for expr in made_of for part in displayed(expr)]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.library.devices import device_problem, parse_device
     from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, WEIGHTED
     from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
+    from tflint_gpu.model.library.operations import operation_named
     from tflint_gpu.model.library.passing import TF_FUNCTIONS
     from tflint_gpu.model.library.precision import (
         CASTS,
@@ -235,6 +236,7 @@ _NAMES = {
     "library.devices": "device_problem parse_device",
     "library.keras_methods": "FORWARD_METHODS WEIGHTED",
     "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
+    "library.operations": "operation_named",
     "library.passing": "TF_FUNCTIONS",
     "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
     "library.substrings": "CONCATENATIONS may_grow shuffles",

@@ -4,7 +4,7 @@ A row is a behaviour and the names that have it; `{a,b}.c` stands for `a.c` and 
 (`names.canonical`). `tests/model/test_operations.py` runs every name with the installed TensorFlow, Keras and NumPy,
 and holds the row against what it gave.
 
->>> operation("numpy.abs").shape, operation("tf.concat").says
+>>> operation_named("numpy.abs").shape, operation_named("tf.concat").says
 ('same', Parameter(keyword='axis', position=1, default=Ellipsis))
 """
 
@@ -19,6 +19,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.datasets import Parameter
 
 ResultShape = Literal[
+    "",  # not known
     "same",  # that of the tensor
     "broadcast",  # that of two tensors together
     "chosen",  # that of a condition and two tensors together
@@ -35,6 +36,10 @@ ResultShape = Literal[
     "reduced",  # the tensor's without an axis
 ]
 ResultDtype = Literal["same", "float", "bool", "given", "named", ""]
+
+
+_SHAPES = frozenset(["shape", "newshape", "size", "dims", "num"])
+"""The names of parameters that say a shape; the others say an axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,26 @@ class Operation:
     is_array: bool = False
     draws: bool = False
 
+    @property
+    def size(self) -> Parameter | None:
+        """The parameter for the shape; None where none says it."""
+        return self.says if self.says is not None and self.says.keyword in _SHAPES else None
+
+    @property
+    def joins(self) -> bool:
+        """Whether it gives more elements than any of its arguments has."""
+        return self.shape in ("joined", "appended")
+
+    @property
+    def makes_of_list(self) -> bool:
+        """Whether it makes one tensor or array of a list."""
+        return self.shape == "stacked" or (self.is_array and self.shape == "same")
+
+    @property
+    def is_of_tensor(self) -> bool:
+        """Whether its result is made of the elements of a tensor that it gets."""
+        return self.shape not in ("", "filled", "counted", "reduced")
+
 
 _AXIS = Parameter("axis", 1)
 _FIRST_AXIS = Parameter("axis", 1, 0)
@@ -66,7 +91,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         {tf,tf.math,numpy,keras.ops,keras.backend}.{abs,sign,round,square} {tf,tf.math,numpy,keras.ops}.negative
         {tf,tf.math,numpy,keras.ops}.{ceil,floor} numpy.{absolute,around,trunc,positive,conj,conjugate,copy,nan_to_num}
         numpy.{flip,fliplr,flipud,roll,sort} keras.ops.{absolute,trunc,conj,copy,nan_to_num,flip,roll,sort}
-        {numpy,keras.ops}.clip tf.{clip_by_value,clip_by_norm,identity,reverse,roll,sort,stop_gradient,ensure_shape}
+        {numpy,keras.ops}.clip tf.{clip_by_value,clip_by_norm,identity,reverse,roll,sort,stop_gradient}
         tf.math.{conj,rint} {numpy,keras.ops}.reciprocal keras.{ops,backend}.stop_gradient keras.backend.{clip,reverse}
         tf.image.{adjust_brightness,adjust_contrast,adjust_gamma,adjust_hue,adjust_saturation,flip_left_right}
         tf.image.{flip_up_down,rgb_to_hsv,hsv_to_rgb,rgb_to_yuv,yuv_to_rgb,rgb_to_yiq,yiq_to_rgb}
@@ -127,11 +152,13 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         Operation("same", "named", is_array=True),
         "numpy.{float16,float32,float64,int8,int16,int32,int64,uint8,uint16,uint32,uint64}",
     ),
+    (Operation("same", "same", Parameter("shape", 1)), "tf.ensure_shape"),
+    (Operation("rows", says=Parameter("size", 1)), "tf.image.resize keras.ops.image.resize"),
     (
         Operation("rows"),
         """
-        tf.image.{resize,resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}
-        {tf,keras.ops}.one_hot keras.utils.to_categorical keras.ops.image.resize
+        tf.image.{resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}
+        {tf,keras.ops}.one_hot keras.utils.to_categorical
         """,
     ),
     (
@@ -162,7 +189,8 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("chosen"), "{tf,numpy,keras.ops}.where"),
     (Operation("expanded", "same", _AXIS), "{tf,numpy,keras.ops,keras.backend}.expand_dims"),
     (Operation("squeezed", "same", _AXIS), "{tf,numpy,keras.ops,keras.backend}.squeeze"),
-    (Operation("reshaped", "same", Parameter("shape", 1)), "{tf,numpy,keras.ops,keras.backend}.reshape"),
+    (Operation("reshaped", "same", Parameter("shape", 1)), "{tf,numpy,keras.backend}.reshape"),
+    (Operation("reshaped", "same", Parameter("newshape", 1)), "keras.ops.reshape"),
     (Operation("filled", "same", Parameter("shape", 1)), "{tf,numpy,keras.ops}.broadcast_to"),
     (Operation("joined", "same", Parameter("axis", 1, ...)), "tf.concat"),
     (Operation("joined", "same", _FIRST_AXIS), "numpy.{concatenate,concat}"),
@@ -201,19 +229,22 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     ),
     (Operation("filled", says=Parameter("size", 1), draws=True), "numpy.random.{choice,poisson,exponential}"),
     (Operation("counted", draws=True), "numpy.random.{rand,randn}"),
-    (Operation("counted"), "{numpy,keras.ops}.{arange,linspace} tf.{range,linspace} {tf,numpy,keras.ops}.eye"),
+    (Operation("counted"), "{numpy,keras.ops}.arange tf.range {tf,numpy,keras.ops}.eye"),
+    (Operation("filled", says=Parameter("num", 2, 50)), "{tf,numpy,keras.ops}.linspace"),
 )
+_NO_ROW = Operation("")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
-def operation(name: str | None) -> Operation | None:
-    """The row of a canonical name, also of `tf.compat.v1` and `tf.experimental.numpy`; None where there is none."""
+def operation_named(name: str | None) -> Operation:
+    """The row of a canonical name, also of `tf.compat.v1` and `tf.experimental.numpy`; one without a shape else."""
     if name is None:
-        return None
+        return _NO_ROW
+    rows = operations()
     if name.startswith("tf.compat.v1."):  # where functions of `tf.math` are some of `tf`, too
         last = name.removeprefix("tf.compat.v1.")
-        return operations().get(f"tf.{last}") or operations().get(f"tf.math.{last}")
-    return operations().get(name.replace("tf.experimental.numpy.", "numpy.", 1))
+        return rows.get(f"tf.{last}") or rows.get(f"tf.math.{last}", _NO_ROW)
+    return rows.get(name.replace("tf.experimental.numpy.", "numpy.", 1), _NO_ROW)
 
 
 @cache

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in
@@ -36,7 +37,6 @@ _GIVES_BATCH = regex(
 )
 # Of these nobody makes many batches: `crops + flips` joins lists.
 _NO_DATA = (cst.SimpleString, cst.Integer, cst.Dict, cst.BinaryOperation)
-_SINGLE_ROW = frozenset(["tf.expand_dims", "numpy.expand_dims", "keras.ops.expand_dims"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class LoopData(Analysis):
             if isinstance(expr, cst.Subscript) and not isinstance(expr.slice[0].slice, cst.Slice):
                 expr = expr.value
             elif isinstance(expr, cst.Call) and (file.name(expr.func) or "").startswith("tf.") and expr.args:
-                if file.name(expr.func) in _SINGLE_ROW:
+                if operation_named(file.name(expr.func)).shape == "expanded":
                     return False
                 expr = expr.args[0].value
             else:

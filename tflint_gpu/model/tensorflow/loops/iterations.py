@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.model.library.datasets import BATCHING, NEVER_MORE, TRANSFORMATIONS
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.project.file import File
@@ -16,8 +17,8 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 
-_COPIES = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor"])
-_OF_ROWS = _COPIES | frozenset(["tf.cast", "tf.expand_dims", "tf.one_hot", "keras.utils.to_categorical"])
+_OF_ROWS = ("same", "rows", "expanded")
+"""What has as many rows as its argument, but for a new first axis, of which one sample is made."""
 _SEQUENCES = ("list", "tuple", "sorted", "reversed")
 _VIEWS = frozenset(["keys", "values", "items"])
 _BELOW = (cst.LessThan, cst.LessThanEqual)
@@ -78,7 +79,7 @@ class Iterations(Analysis):
         node, inner = origins[0].node, list[Expression]()
         if isinstance(node, cst.Tuple | cst.Dict):
             inner = [element.value for element in node.elements]
-        elif isinstance(node, cst.Call) and origins[0].made_by in _OF_ROWS and node.args:
+        elif isinstance(node, cst.Call) and operation_named(origins[0].made_by).shape in _OF_ROWS and node.args:
             inner = [node.args[0].value]
         rows = (self.rows(origins[0].file, part, origins[0].context, depth + 1) for part in inner)
         return next((count for count in rows if count is not None), None)
@@ -109,8 +110,9 @@ class Iterations(Analysis):
                     return len(range(*values))
                 except ValueError:
                     return None
-        is_copy = file.name(call.func) in _COPIES or any(file.names.is_builtin(call.func, name) for name in _SEQUENCES)
-        if is_copy and args:
+        name = file.name(call.func)
+        is_sequence = any(file.names.is_builtin(call.func, sequence) for sequence in _SEQUENCES)
+        if (is_sequence or operation_named(name).makes_of_list) and args:
             return self.of(file, args[0])
         if method_name(call) in _DATASET_METHODS:
             return self._of_dataset(origin, call)

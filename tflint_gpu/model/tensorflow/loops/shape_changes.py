@@ -10,6 +10,7 @@ from enum import IntEnum
 import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats
 from tflint_gpu.model.python.project.file import File
@@ -108,7 +109,7 @@ class ShapeChanges(Analysis):
         node, file = origin.node, origin.file
         if isinstance(node, cst.List) and not origin.access_path:
             return len(node.elements)
-        size = facts.OF_SHAPE.get(file.name(node.func) or "") if isinstance(node, cst.Call) else None
+        size = facts.size_of(file.name(node.func) or "") if isinstance(node, cst.Call) else None
         if size is None or not isinstance(node, cst.Call):
             return None
         value = self.constants.of(file, argument(node, size.position, size.keyword), origin.context)
@@ -155,7 +156,7 @@ class ShapeChanges(Analysis):
         """Whether a value is longer than what it is made of: a concatenation, a sum of lists or texts."""
         node, file = origin.node, origin.file
         if isinstance(node, cst.Call):
-            return file.name(node.func) in facts.JOINING
+            return operation_named(file.name(node.func)).joins
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
             sides = (node.left, node.right)
             return any(isinstance(side, cst.List) or self.texts.is_text(file, side, origin.context) for side in sides)
@@ -335,12 +336,12 @@ class ShapeChanges(Analysis):
         called = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         if any(file.names.is_builtin(call.func, builtin) for builtin in facts.COUNTING):
             return Change.FIXED
-        size = facts.OF_SHAPE.get(name)
+        size = facts.size_of(name)
         if size is None and not name and method in facts.DRAWS:
-            size = facts.OF_SHAPE["numpy.random.normal"]
+            size = facts.DRAWN_SIZE
         if size is not None:
             return self._of_size(origin, call, argument(call, size.position, size.keyword))
-        if name in facts.OF_NUMBERS:
+        if operation_named(name).shape == "counted":
             return _joined(self._number(file, arg.value, context) for arg in call.args)
         if not name and method == "reshape" and isinstance(call.func, cst.Attribute):
             change = _joined(self._number(file, arg.value, context) for arg in call.args)
@@ -356,7 +357,7 @@ class ShapeChanges(Analysis):
         if not name.startswith(facts.ELEMENTWISE) and facts.RESIZING.search(called.lower()):
             sizes = (arg.value for arg in call.args if isinstance(arg.value, cst.Tuple | cst.List))
             return _joined(self._number(file, size, context) for size in sizes)
-        if name in facts.OF_LISTS and call.args and self._is_growing_list(origin, call.args[0].value):
+        if operation_named(name).makes_of_list and call.args and self._is_growing_list(origin, call.args[0].value):
             return Change.CHANGES
         return self._of_arguments(origin, call, is_known=bool(name) or method in facts.OF_ARRAYS)
 

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.library.operations import operation_named
 
-_SHAPE = Parameter("shape", 0)
-_SIZE = Parameter("size", 2)
-_NEW = Parameter("shape", 1)
-
-OF_SHAPE = {
-    **dict.fromkeys(("tf.zeros", "tf.ones", "numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full"), _SHAPE),
-    **dict.fromkeys(("tf.random.normal", "tf.random.uniform", "tf.random.truncated_normal"), _SHAPE),
-    **dict.fromkeys(("keras.random.normal", "keras.random.uniform", "keras.ops.zeros", "keras.ops.ones"), _SHAPE),
-    **dict.fromkeys(("numpy.random.normal", "numpy.random.uniform", "numpy.random.randint"), _SIZE),
-    "tf.fill": Parameter("dims", 0),
-    "numpy.random.random": Parameter("size", 0),
-    "numpy.random.choice": Parameter("size", 1),
+_OTHER_SIZES = {
     "random.sample": Parameter("k", 1),
     "random.choices": Parameter("k", -1),
-    "tf.reshape": _NEW,
-    "numpy.reshape": _NEW,
-    "keras.ops.reshape": Parameter("newshape", 1),
-    "tf.broadcast_to": _NEW,
-    "tf.ensure_shape": _NEW,
-    "tf.image.resize": Parameter("size", 1),
     "cv2.resize": Parameter("dsize", 1),
     "skimage.transform.resize": Parameter("output_shape", 1),
 }
-"""What sets a shape, and the parameter that says it; without that argument the result is one number."""
-OF_NUMBERS = frozenset(
-    "numpy.arange tf.range numpy.random.rand numpy.random.randn numpy.linspace numpy.eye tf.eye".split()
-)
-"""What sets a shape by the values of all its arguments."""
+DRAWN_SIZE = Parameter("size", 2)
+"""What says the shape of what a generator of NumPy draws."""
 DRAWS = frozenset("normal uniform integers random standard_normal choice randint poisson binomial gamma".split())
 """Methods of NumPy's generators, which take a `size`."""
 OF_VALUES = frozenset(
@@ -44,20 +25,6 @@ OF_VALUES = frozenset(
 )
 """What gives as many elements as the values of its arguments decide; `where` with one argument does, too."""
 CHOOSING = frozenset(["tf.where", "numpy.where"])
-JOINING = frozenset(
-    (
-        "tf.concat numpy.concatenate numpy.append numpy.vstack numpy.hstack numpy.dstack numpy.column_stack "
-        "numpy.r_ keras.ops.concatenate keras.layers.concatenate"
-    ).split()
-)
-"""What makes one array of several, longer than each."""
-OF_LISTS = frozenset(
-    (
-        "tf.stack numpy.stack numpy.array numpy.asarray tf.constant tf.convert_to_tensor tf.ragged.constant "
-        "keras.ops.stack keras.ops.array keras.ops.convert_to_tensor"
-    ).split()
-)
-"""What makes an array of a list, as long as that is."""
 READING = tuple(
     (
         "cv2.imread cv2.imdecode PIL.Image.open imageio. skimage.io.imread matplotlib.image.imread "
@@ -86,3 +53,8 @@ ASKING = frozenset(["tf.shape", "numpy.shape", "tf.size", "numpy.size", "keras.o
 """What gives lengths of its argument."""
 ELEMENTWISE = ("tf.", "numpy.", "keras.applications.")
 """What keeps the size of its argument whatever its name says."""
+
+
+def size_of(name: str) -> Parameter | None:
+    """The parameter that says the shape of a function's result; without that argument it is one number."""
+    return operation_named(name).size or _OTHER_SIZES.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from tflint_gpu.bounds import DATASET_PARTS
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument
@@ -13,8 +14,6 @@ from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 
 _FEW = 100
-_ARRAYS = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor", "tf.ragged.constant"])
-_COUNTED = frozenset(["numpy.arange", "numpy.zeros", "numpy.ones", "tf.range", "tf.zeros", "tf.ones"])
 
 
 class Lengths(Analysis):
@@ -57,11 +56,13 @@ class Lengths(Analysis):
         if isinstance(node, cst.Dict):
             return any(self.is_short(file, element.value, context, depth) for element in node.elements)
         if isinstance(node, cst.Call) and node.args:
-            name = file.name(node.func)
-            if name in _ARRAYS:
+            made = operation_named(file.name(node.func))
+            if made.is_array:
                 return self.is_short(file, node.args[0].value, context, depth)
-            if name in _COUNTED:
-                value = self.constants.of(file, node.args[0].value, context)
+            size = made.size if made.shape == "filled" else None
+            said = argument(node, size.position, size.keyword) if size is not None else None
+            if said is not None or (made.shape == "counted" and len(node.args) == 1):
+                value = self.constants.of(file, said or node.args[0].value, context)
                 count = value[0] if isinstance(value, tuple) and value else value
                 return count is not UNKNOWN and isinstance(count, int) and count <= _FEW
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.constants import Constants
@@ -12,9 +13,6 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
 _RESIZING = frozenset(["cv2.resize", "skimage.transform.resize"])
 _LOADING = frozenset(["keras.utils.load_img", "keras.preprocessing.image.load_img"])
-_SAME_IMAGE = frozenset(
-    "numpy.array numpy.asarray numpy.float32 keras.utils.img_to_array keras.preprocessing.image.img_to_array".split()
-)
 _SAME_IMAGE_METHODS = frozenset(["astype", "copy", "numpy"])
 _COLOURED = (3, 4)
 """Numbers of channels that fill a shape with that many channels once: a grey image would not fill it at all."""
@@ -59,7 +57,7 @@ class Images:
             return self._pair(origin, argument(call, -1, "target_size"))
         if name in _RESIZING or (name is None and method == "resize"):
             return self._pair(origin, argument(call, 0 if name is None else 1, "size"))
-        if name in _SAME_IMAGE and call.args:
+        if operation_named(name).shape == "same" and call.args:
             return self._size_of(file, call.args[0].value, origin.context)
         if name is None and method in _SAME_IMAGE_METHODS and isinstance(call.func, cst.Attribute):
             return self._size_of(file, call.func.value, origin.context)

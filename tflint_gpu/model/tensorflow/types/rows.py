@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.operations import Operation, operation
+from tflint_gpu.model.library.operations import Operation, operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -171,8 +171,8 @@ class Rows(Analysis):
             return is_preprocessed and self.is_single(file, first, origin.context)
         if name is None or first is None:
             return False
-        row = operation(name)
-        if row is None:
+        row = operation_named(name)
+        if not row.shape:
             samples_are_one = name in _TABLES and self._is_one_sample(file, first, origin.context)
             is_preprocessed = _PREPROCESSING.fullmatch(name) is not None
             return samples_are_one or (is_preprocessed and self.is_single(file, first, origin.context))
@@ -249,8 +249,7 @@ class Rows(Analysis):
     def _packs(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether several samples lie one after the other in a row: the atoms of all molecules of a batch."""
         return any(
-            (row := operation(origin.made_by)) is not None
-            and row.shape == "joined"
+            operation_named(origin.made_by).shape == "joined"
             and isinstance(origin.node, cst.Call)
             and not isinstance(origin.node.args[0].value, cst.List | cst.Tuple)
             for origin in self.inference.of(file, expr, context)
@@ -306,8 +305,7 @@ def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
     if not isinstance(shape, cst.Attribute) or shape.attr.value != "shape":
         return False
     while not array.deep_equals(shape.value):
-        row = operation(file.name(array.func)) if isinstance(array, cst.Call) else None
-        if isinstance(array, cst.Call) and row is not None and row.shape == "same" and array.args:
+        if isinstance(array, cst.Call) and operation_named(file.name(array.func)).shape == "same" and array.args:
             array = array.args[0].value
         elif isinstance(array, cst.BinaryOperation) and isinstance(array.operator, cst.Divide):
             array = array.left
