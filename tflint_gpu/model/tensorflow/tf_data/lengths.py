@@ -59,9 +59,9 @@ class Lengths(Analysis):
             made = operation_named(file.name(node.func))
             if made.is_array:
                 return self.is_short(file, node.args[0].value, context, depth)
-            size = made.size if made.shape == "filled" else None
+            size = made.size if made.shape == "filled" and not made.draws else None  # random ones stand for more
             said = argument(node, size.position, size.keyword) if size is not None else None
-            if said is not None or (made.shape == "counted" and len(node.args) == 1):
+            if said is not None or (made.shape == "counted" and not made.draws and len(node.args) == 1):
                 value = self.constants.of(file, said or node.args[0].value, context)
                 count = value[0] if isinstance(value, tuple) and value else value
                 return count is not UNKNOWN and isinstance(count, int) and count <= _FEW
