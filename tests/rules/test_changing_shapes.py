@@ -157,6 +157,42 @@ def test_no_fix_where_one_trace_cannot_serve_all_shapes(net: str, tmp_path: Path
     assert finding.fix is not None
 
 
+NETS = """\
+import tensorflow as tf
+
+
+class Reader(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.last = tf.keras.layers.Dense(1)
+
+    def call(self, words):
+        BODY
+        return self.last(parts[0])
+"""
+READ = """\
+import tensorflow as tf
+from nets import Reader
+
+lines = tf.data.TextLineDataset("lines.txt").map(lambda line: tf.strings.bytes_split(line)).map(tf.strings.to_number)
+reader = Reader()
+for words in lines.padded_batch(4):
+    print(reader(words))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "has_fix"),
+    [("parts = tf.unstack(words, axis=1)", False), ("parts = [tf.expand_dims(words, -1)]", True)],
+    ids=["unstacked", "as it is"],
+)
+def test_what_a_model_of_another_file_needs_counts(body: str, has_fix: bool, tmp_path: Path) -> None:
+    """Protects from a trace for all lengths of a model whose code, in another file, cannot have one."""
+    (tmp_path / "nets.py").write_text(NETS.replace("BODY", body))
+    (found,) = [finding for rule, finding in findings(READ, tmp_path) if rule.code == "TFG207"]
+    assert (found.fix is not None) == has_fix
+
+
 def test_the_help_of_a_step_says_what_needs_one_shape(tmp_path: Path) -> None:
     step = STEP.format("part", "tf.reshape(aim, (part.shape[0], 1))")
     code = HEAD + SEQUENCES + LEARN + LENGTHS + "def fit_one(part, aim):\n" + step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -40,7 +40,7 @@ class Model:
         self.makes_costly_parts = makes_costly_parts
         self.inference = Inference(project, LIBRARY, file)
         self.constants = self.inference.constants
-        self.assumed: frozenset[Node] = frozenset()
+        self.assumed: Mapping[Node, Function] = {}
         """Functions that count as if `tf.function` decorated them."""
         self._answers: dict[Callable[[Model], Any], Any] = {}
 
@@ -74,7 +74,7 @@ class Model:
         other.file, other.project = self.file, self.project
         other.makes_costly_parts = self.makes_costly_parts
         other.inference, other.constants = self.inference, self.constants
-        other.assumed = self.assumed | {function.node}
+        other.assumed = {**self.assumed, function.node: function}
         untraced = (a for a in self._answers if isinstance(a, type) and issubclass(a, Analysis) and a.is_of_values)
         other._answers = {analysis: self._answers[analysis] for analysis in untraced}
         return other

@@ -230,6 +230,16 @@ class TracedFunctions(Analysis):
                 p: Carry.TENSOR for p in function.parameters if self._is_tensor_like(function, p, wrapper)
             }
             yield self._trace(function, seeds, Entry(f"the `tf.function` `{function.name}`", given=frames))
+        for function in self.tracing.assumed.values():
+            if function.file is not self.file:
+                yield self._assumed(function)
+
+    def _assumed(self, function: Function) -> Trace:
+        """The trace of a function of another file that counts as traced; a method gets tensors from Keras."""
+        kinds = self.kinds.of_class(function.owner) if function.owner is not None else ()
+        params = [TRACED_METHODS[kind][function.name] for kind in kinds if function.name in TRACED_METHODS[kind]]
+        seeds = self._seeds(function, params[0]) if params else {}
+        return self._trace(function, seeds, Entry(f"the `tf.function` `{function.name}`"))
 
     def _keras_methods(self) -> Iterator[Trace]:
         for node in self.file.tree.classes:
