@@ -213,12 +213,14 @@ class TracedFunctions(Analysis):
         return frozenset(functions)
 
     def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
-        tensors = Tensors(self.inference, self.kinds, function, seeds, partial(self._is_one, function.file))
+        tensors = Tensors(
+            self.inference,
+            self.kinds,
+            function,
+            seeds,
+            partial(_is_one, self.handed, self.keras_functions, function.file),
+        )
         return Trace(function, tensors.context, tensors, entry)
-
-    def _is_one(self, file: File, parameter: cst.Param) -> bool:
-        """Whether a parameter that holds a tensor is one itself."""
-        return parameter in self.keras_functions.filled or _is_one(self.handed, file, parameter)
 
     def _entries(self) -> Iterator[Trace]:
         yield from self._keras_methods()
@@ -406,12 +408,15 @@ class TracedFunctions(Analysis):
         return any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
 
 
-def _is_one(handed: Tensors, file: File, parameter: cst.Param) -> bool:
-    """Whether a parameter is one tensor, and no container: by what calls pass, or by how it is used.
+def _is_one(handed: Tensors, keras_functions: KerasFunctions, file: File, parameter: cst.Param) -> bool:
+    """Whether a parameter that holds a tensor is one, and no container: by who passes it, or by how it is used.
 
     Arguments:
         handed: the tensors that eager code passes.
+        keras_functions: those that Keras passes one tensor for each parameter.
     """
+    if parameter in keras_functions.filled:
+        return True
     origins = [o for o in parameter_origins(handed.inference, file, parameter, None) if not o.is_none]
     if origins and all(handed.form_at(origin) == "one" for origin in origins):
         return True
