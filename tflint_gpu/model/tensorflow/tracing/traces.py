@@ -192,10 +192,7 @@ class TracedFunctions(Analysis):
     def of(self, function: Function) -> Trace:
         """What is known of the tensors in a function, were it traced."""
         seen = (trace for trace in self.traces if trace.function.node is function.node)
-        filled: dict[Node, Carry] = {
-            parameter: Carry.TENSOR for parameter in function.parameters if parameter in self.keras_functions.filled
-        }
-        return next(seen, None) or self._trace(function, filled, Entry(f"`{function.name}`"))
+        return next(seen, None) or self._assumed(function)
 
     @cached_property
     def symbolic(self) -> Tensors:
@@ -237,11 +234,14 @@ class TracedFunctions(Analysis):
                 yield self._assumed(function)
 
     def _assumed(self, function: Function) -> Trace:
-        """The trace of a function of another file that counts as traced; a method gets tensors from Keras."""
+        """The trace of a function that nothing here is seen to trace; Keras hands tensors to what it calls."""
+        seeds: dict[Node, Carry] = {
+            parameter: Carry.TENSOR for parameter in function.parameters if parameter in self.keras_functions.filled
+        }
         kinds = self.kinds.of_class(function.owner) if function.owner is not None else ()
         params = [TRACED_METHODS[kind][function.name] for kind in kinds if function.name in TRACED_METHODS[kind]]
-        seeds = self._seeds(function, params[0]) if params else {}
-        return self._trace(function, seeds, Entry(f"the `tf.function` `{function.name}`"))
+        seeds |= self._seeds(function, params[0]) if params else {}
+        return self._trace(function, seeds, Entry(f"`{function.name}`"))
 
     def _keras_methods(self) -> Iterator[Trace]:
         for node in self.file.tree.classes:
