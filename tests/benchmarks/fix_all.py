@@ -6,7 +6,7 @@ Each folder is a checkout of a project. It is copied, and `check --fix --unsafe-
 copy, twice. A line a project, and the sum of all, says how many files changed, which rules' fixes were applied, how many
 files are no Python any longer (`compile`; a notebook's code cells together), how many a second run changes
 (both must be 0), how many of the changed files can be imported before, and of how many the import comes to something
-else afterwards: another exception, another place, a public name less. Each is imported in a process of its own
+else afterwards: another exception, another place, a public name less. Each is imported in a separate process
 with a limit of processor time, by a Python that has TensorFlow; a notebook as the program of its code cells, copies of a file once. Importing
 runs them, so that this is for projects whose code may run on this machine.
 """

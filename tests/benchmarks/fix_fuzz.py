@@ -29,7 +29,8 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS.parent), str(TESTS), str(TESTS / "benchmarks")]
 
-from fix_fuzz_programs import Choices, generated  # noqa: E402
+from fix_fuzz_choices import Choices  # noqa: E402
+from fix_fuzz_programs import generated  # noqa: E402
 from fix_fuzz_runs import (  # noqa: E402
     Difference,
     Forks,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fix_fuzz_programs import Choices
+from fix_fuzz_choices import Choices, indented
 
 _PICTURES = """\
 SIDE = %d
@@ -64,10 +60,6 @@ options.experimental_optimization.apply_default_optimizations = False
 """
 
 
-def _indented(text: str, depth: int = 1) -> str:
-    return textwrap.indent(text, "    " * depth)
-
-
 def _made(c: Choices, operations: list[str]) -> str:
     """A dataset made of these operations, in one of the ways to write that."""
     style = c.one("style", "statements", "expression", "function", "method", "argument", "lines")
@@ -79,11 +71,11 @@ def _made(c: Choices, operations: list[str]) -> str:
         return "\n".join(lines) + "\n"
     if style == "argument":
         later = "\n".join([*lines[1:], "return dataset"])
-        return f"\n\ndef prepared(dataset):\n{_indented(later)}\n\n\ndataset = prepared({operations[0]})\n"
+        return f"\n\ndef prepared(dataset):\n{indented(later)}\n\n\ndataset = prepared({operations[0]})\n"
     text = "\n".join([*lines, "return dataset"])
     if style == "function":
-        return f"\n\ndef read():\n{_indented(text)}\n\n\ndataset = read()\n"
-    return f"\n\nclass Data:\n    def read(self):\n{_indented(text, 2)}\n\n\ndataset = Data().read()\n"
+        return f"\n\ndef read():\n{indented(text)}\n\n\ndataset = read()\n"
+    return f"\n\nclass Data:\n    def read(self):\n{indented(text, 2)}\n\n\ndataset = Data().read()\n"
 
 
 _READS = {
@@ -163,7 +155,7 @@ def _rows(c: Choices) -> str:
 
 
 def _pairs(c: Choices) -> str:
-    """Inputs and targets in datasets of their own, each shuffled in some way, and joined."""
+    """Inputs and targets in separate datasets, each shuffled in some way, and joined."""
     first = c.one("first", ".shuffle(24)", ".shuffle(1000)", ".shuffle(24, seed=5)", "", ".shuffle(24, reshuffle_each_iteration=False)",
                   ".map(lambda x: x * 2.0).shuffle(24)", ".shuffle(24).map(lambda x: x + 1.0)")  # fmt: skip
     second = c.one("second", ".shuffle(24)", "", ".shuffle(1000)", ".shuffle(24, seed=5)", ".shuffle(4)",
@@ -200,9 +192,9 @@ def _arrays(c: Choices) -> str:
     )
     where = c.one("where", "module", "function", "method")
     if where == "function":
-        read = f"\n\ndef train(x, y):\n{_indented(read)}\n\ntrain(x, y)\n"
+        read = f"\n\ndef train(x, y):\n{indented(read)}\n\ntrain(x, y)\n"
     if where == "method":
-        method = _indented(read.replace("model.fit", "self.model.fit"), 2)
+        method = indented(read.replace("model.fit", "self.model.fit"), 2)
         read = f"\n\nclass Trainer:\n    def __init__(self, model):\n        self.model = model\n\n    def run(self):\n{method}\n\nTrainer(model).run()\n"
     return f"""\
 x = rng.normal(size=(48, 6)).astype("float32")

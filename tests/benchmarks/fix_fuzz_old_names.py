@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fix_fuzz_programs import Choices
+from fix_fuzz_choices import Choices, indented
 
 _ROWS = """\
 inputs = rng.normal(size=(48, 6)).astype("float32")
@@ -71,10 +68,6 @@ def old_names(c: Choices) -> dict[str, str]:
     return {"train.py": kinds[c.one("names", *kinds)](c)}
 
 
-def _indented(text: str, depth: int = 1) -> str:
-    return textwrap.indent(text, "    " * depth)
-
-
 def _spelled(c: Choices, label: str, module: str, name: str) -> tuple[str, str]:
     """An import, which may be empty, and a name of a module of TensorFlow, in one of the ways to write it."""
     short = module.replace("tensorflow", "tf", 1)
@@ -96,15 +89,15 @@ def _placed(c: Choices, text: str) -> str:
     """Statements in a module, in a function, in a branch or under a `try`; the last one gives no value."""
     where = c.one("where", "module", "module", "function", "branch", "try", "main", "method")
     if where == "function":
-        return f"\n\ndef start():\n{_indented(text)}\n\nstart()\n"
+        return f"\n\ndef start():\n{indented(text)}\n\nstart()\n"
     if where == "method":
-        return f"\n\nclass Setup:\n    def start(self):\n{_indented(text, 2)}\n\nSetup().start()\n"
+        return f"\n\nclass Setup:\n    def start(self):\n{indented(text, 2)}\n\nSetup().start()\n"
     if where == "branch":
-        return f"if len(rng.normal(size=3)) == 3:\n{_indented(text)}else:\n    print('no')\n"
+        return f"if len(rng.normal(size=3)) == 3:\n{indented(text)}else:\n    print('no')\n"
     if where == "try":
-        return f"try:\n{_indented(text)}except RuntimeError as error:\n    print(error)\n"
+        return f"try:\n{indented(text)}except RuntimeError as error:\n    print(error)\n"
     if where == "main":
-        return f'\n\ndef main():\n{_indented(text)}\n\nif __name__ == "__main__":\n    main()\n'
+        return f'\n\ndef main():\n{indented(text)}\n\nif __name__ == "__main__":\n    main()\n'
     return text
 
 

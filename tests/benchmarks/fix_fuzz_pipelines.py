@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fix_fuzz_programs import Choices
+from fix_fuzz_choices import Choices
 
 # An operation on a dataset of pairs of a row and its number; `BATCHED` stands where a function must know.
 _OPERATIONS = {

@@ -3,49 +3,14 @@
 from __future__ import annotations
 
 import random
-import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
+from fix_fuzz_choices import Choices, indented
 from fix_fuzz_fitted import fitted
 from fix_fuzz_old_names import old_names
 from fix_fuzz_pipelines import pipeline
 from fix_fuzz_single import single
-
-_Option = TypeVar("_Option")
-
-
-class Choices:
-    """What a program is made of: each choice has a label, and is drawn from the seed and that label alone.
-
-    Arguments:
-        seed: of all draws.
-        version: of TensorFlow.
-        plainest: the labels of which the first option is taken.
-    """
-
-    def __init__(self, seed: str, version: str = "2.21", plainest: frozenset[str] = frozenset()) -> None:
-        self.seed, self.version, self._plainest = seed, version, plainest
-        self._made: dict[str, str] = {}
-
-    def one(self, label: str, *options: _Option) -> _Option:
-        """One of some options, the plainest of which is the first."""
-        index = 0 if label in self._plainest else random.Random(f"{self.seed}-{label}").randrange(len(options))
-        if options[index] == options[0]:
-            self._made.pop(label, None)
-        else:
-            self._made[label] = str(options[index])
-        return options[index]
-
-    def special(self) -> Mapping[str, str]:
-        """The choices that were made and are not the plainest."""
-        return dict(self._made)
-
-    def plain(self, label: str) -> Choices:
-        """The same choices, but for one label the plainest."""
-        return Choices(self.seed, self.version, self._plainest | {label})
-
 
 _HEAD = """\
 import numpy as np
@@ -79,10 +44,6 @@ def generated(choices: Choices) -> dict[str, str]:
     seed = _SEED if choices.one("seeded", True, True, False) else ""  # rules on randomness ask for it
     head = f"{_HEAD}{seed}{_DRAWS}"
     return {name: head + text for name, text in files.items()}
-
-
-def indented(text: str, depth: int = 1) -> str:
-    return textwrap.indent(text, "    " * depth)
 
 
 @dataclass(frozen=True)

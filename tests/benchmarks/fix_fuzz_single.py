@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fix_fuzz_programs import Choices
+from fix_fuzz_choices import Choices, indented
 
 _ROWS = """\
 inputs = rng.normal(size=(48, 6)).astype("float32")
@@ -38,19 +36,15 @@ def single(c: Choices) -> dict[str, str]:
     return {"train.py": themes[c.one("theme", *themes)](c)}
 
 
-def _indented(text: str, depth: int = 1) -> str:
-    return textwrap.indent(text, "    " * depth)
-
-
 def _functions(c: Choices) -> str:
     """`tf.function` made in a loop, or in what a loop calls."""
     body = c.one("body", "return model(x)", "return x * scale", 'print("traced")\nreturn x + 1.0', "return tf.reduce_sum(x) + len(seen)",
                  "seen.append(1)\nreturn x", "return model(x) * number", "return x + offset")  # fmt: skip
-    made = f"@tf.function\ndef run(x):\n{_indented(body)}\n"
+    made = f"@tf.function\ndef run(x):\n{indented(body)}\n"
     if c.one("made by", "decorator", "call", "lambda") == "lambda":
         made = f"run = tf.function(lambda x: {body.rpartition('return ')[2]})\n"
     if c.one("made by", "decorator", "call", "lambda") == "call":
-        made = f"def plain(x):\n{_indented(body)}\n\nrun = tf.function(plain)\n"
+        made = f"def plain(x):\n{indented(body)}\n\nrun = tf.function(plain)\n"
     use = c.one(
         "use",
         "found.append(run(tf.constant(inputs[:4])))\n",
@@ -73,16 +67,16 @@ def _functions(c: Choices) -> str:
     where = c.one("where", "loop", "function", "method", "main")
     head = f"for number in range({count}):\n"
     if where == "loop":
-        return f"{_ROWS}{_MODEL}{start}{head}{_indented(made + use + change)}"
+        return f"{_ROWS}{_MODEL}{start}{head}{indented(made + use + change)}"
     if where == "main":
-        return f"{_ROWS}{_MODEL}\n\ndef main():\n{_indented(start + head + _indented(made + use + change) + 'return found, scale')}\n\n\nout = main()\n"
+        return f"{_ROWS}{_MODEL}\n\ndef main():\n{indented(start + head + indented(made + use + change) + 'return found, scale')}\n\n\nout = main()\n"
     if where == "function":
         once = f"{made}\n{use}"
-        return f"{_ROWS}{_MODEL}{start}\n\ndef once(number):\n{_indented(once)}\n\n{head}    once(number)\n{_indented(change)}"
+        return f"{_ROWS}{_MODEL}{start}\n\ndef once(number):\n{indented(once)}\n\n{head}    once(number)\n{indented(change)}"
     once = f"{made.replace('model', 'self.model')}\n{use}"
     return (
-        f"{_ROWS}{_MODEL}{start}\n\nclass Work:\n    def __init__(self, model):\n        self.model = model\n\n    def once(self, number):\n{_indented(once, 2)}\n\n"
-        f"work = Work(model)\n{head}    work.once(number)\n{_indented(change)}"
+        f"{_ROWS}{_MODEL}{start}\n\nclass Work:\n    def __init__(self, model):\n        self.model = model\n\n    def once(self, number):\n{indented(once, 2)}\n\n"
+        f"work = Work(model)\n{head}    work.once(number)\n{indented(change)}"
     )
 
 
@@ -115,8 +109,8 @@ def _numbers(c: Choices) -> str:
     vector = f"vector = {kind}\n"
     loop = f"for number in range({count}):\n    found.append(CALL)\n    rate *= 0.9\n"
     if form == "method":
-        return f"{head}{vector}\n\nclass Work:\n    @tf.function\n    def run(self, {parameters}):\n{_indented(use, 2)}\n\n\nwork = Work()\n{loop.replace('CALL', 'work.' + call)}"
-    return f"{head}{vector}\n\n@tf.function\ndef run({parameters}):\n{_indented(use)}\n\n\n{loop.replace('CALL', call)}"
+        return f"{head}{vector}\n\nclass Work:\n    @tf.function\n    def run(self, {parameters}):\n{indented(use, 2)}\n\n\nwork = Work()\n{loop.replace('CALL', 'work.' + call)}"
+    return f"{head}{vector}\n\n@tf.function\ndef run({parameters}):\n{indented(use)}\n\n\n{loop.replace('CALL', call)}"
 
 
 def _eager(c: Choices) -> str:
@@ -152,7 +146,7 @@ def _eager(c: Choices) -> str:
         "py_function": "return tf.reduce_mean(tf.square(y - p)) + 0.0 * tf.py_function(lambda t: t.numpy().mean(), [p], tf.float32)",
     }[needs]
     where = c.one("where", "loss", "metric", "train_step", "call", "map")
-    loss = f"values = []\n\n\ndef error(y, p):\n{_indented(body)}\n\n\n"
+    loss = f"values = []\n\n\ndef error(y, p):\n{indented(body)}\n\n\n"
     model = _MODEL
     if where == "train_step":
         model = textwrap.dedent("""\
@@ -215,7 +209,7 @@ def _weights(c: Choices) -> str:
     order = c.one("order", "after", "before")
     step = "model.train_on_batch(x, y)\n"
     body = step + copy if order == "after" else copy + step
-    return f"{_ROWS}{model}target = {other}\nmodel.compile('sgd', 'mse')\nhistory = []\nfor epoch in range({c.one('epochs', 2, 8)}):\n    for start in range(0, 48, 8):\n        x, y = inputs[start : start + 8], targets[start : start + 8]\n{_indented(body, 2)}"
+    return f"{_ROWS}{model}target = {other}\nmodel.compile('sgd', 'mse')\nhistory = []\nfor epoch in range({c.one('epochs', 2, 8)}):\n    for start in range(0, 48, 8):\n        x, y = inputs[start : start + 8], targets[start : start + 8]\n{indented(body, 2)}"
 
 
 def _grown(c: Choices) -> str:
@@ -269,9 +263,9 @@ def _grown(c: Choices) -> str:
     )
     where = c.one("where", "module", "function")
     body = part + (more + grow if "continue" in more else grow + more)
-    loop = f"{start}total = 0.0\nfor number in range({c.one('count', 30, 8, 1)}):\n{_indented(body)}{after}"
+    loop = f"{start}total = 0.0\nfor number in range({c.one('count', 30, 8, 1)}):\n{indented(body)}{after}"
     if where == "function":
-        return f"{_ROWS}\n\ndef collect():\n{_indented(loop)}    return found\n\n\nout = collect()\n"
+        return f"{_ROWS}\n\ndef collect():\n{indented(loop)}    return found\n\n\nout = collect()\n"
     return _ROWS + loop
 
 
@@ -283,7 +277,7 @@ def _layers(c: Choices) -> str:
                  "if random.random() < 0.5:\n    x = x * 2.0", "x = np.power(x, 2)", "x = np.log1p(np.abs(x))", "x = np.expand_dims(x, -1)[..., 0]", "x = np.transpose(x, (0, 1))", "x = np.tanh(x) * np.float32(2)")  # fmt: skip
     how = c.one("how", "fit", "call", "eager fit", "function", "predict", "model of it")
     head = "import random\n\n\nclass Own(tf.keras.layers.Layer):\n    def __init__(self):\n        super().__init__()\n        self.first = tf.keras.layers.Dense(4)\n\n"
-    layer = f"{head}    def call(self, x, training=False):\n        x = self.first(x)\n{_indented(line, 2)}\n        return x\n\n\n"
+    layer = f"{head}    def call(self, x, training=False):\n        x = self.first(x)\n{indented(line, 2)}\n        return x\n\n\n"
     made = "model = tf.keras.Sequential([Own(), tf.keras.layers.Dense(1)])\n"
     use = {
         "fit": "model.compile(tf.keras.optimizers.SGD(0.01), 'mse')\nmodel.fit(inputs, targets, epochs=2, verbose=0)\n",
@@ -383,11 +377,11 @@ def _predict(c: Choices) -> str:
         call = "found.append(model.predict(x, verbose=0)[0])\n"
     where = c.one("where", "module", "method", "function")
     head = f"import random\n\n{_ROWS}dataset = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(8)\nmemory = list(zip(inputs, targets))\n{model}model.compile('sgd', 'mse')\nfound = []\n"
-    loop = source + _indented(call)
+    loop = source + indented(call)
     if where == "function":
-        return f"{head}\n\ndef learn(x, y):\n{_indented(call)}\n\n{source}    learn(x, y)\n"
+        return f"{head}\n\ndef learn(x, y):\n{indented(call)}\n\n{source}    learn(x, y)\n"
     if where == "method":
-        return f"{head}\n\nclass Agent:\n    def __init__(self, model):\n        self.model = model\n\n    def learn(self):\n{_indented(loop.replace('model', 'self.model'), 2)}\n\nagent = Agent(model)\nfor episode in range({c.one('episodes', 2, 6)}):\n    agent.learn()\n"
+        return f"{head}\n\nclass Agent:\n    def __init__(self, model):\n        self.model = model\n\n    def learn(self):\n{indented(loop.replace('model', 'self.model'), 2)}\n\nagent = Agent(model)\nfor episode in range({c.one('episodes', 2, 6)}):\n    agent.learn()\n"
     return head + loop
 
 
@@ -425,7 +419,7 @@ def _placement(c: Choices) -> str:
             _MODEL + compile_ + fit,
             "for row in inputs:\n    found = tf.reduce_sum(row)\n",
         )
-        return f"{_ROWS}with tf.device({name}):\n{_indented(body)}"
+        return f"{_ROWS}with tf.device({name}):\n{indented(body)}"
     if kind in ("strategy", "custom"):
         setup = "devices = tf.config.list_physical_devices('CPU')\ntf.config.set_logical_device_configuration(devices[0], [tf.config.LogicalDeviceConfiguration()] * 2)\nstrategy = tf.distribute.MirroredStrategy(['CPU:0', 'CPU:1'])\n"
         loss = "\n\ndef own_loss(y, p):\n    return tf.reduce_mean(tf.square(y - p), axis=-1)\n\n\n"
@@ -434,11 +428,11 @@ def _placement(c: Choices) -> str:
         optimizer = "optimizer = tf.keras.optimizers.SGD(0.1)\n"
         order = c.one("order", "model out", "all in", "compile out", "optimizer out", "between")
         parts = {
-            "model out": f"{loss}{_MODEL}{optimizer}with strategy.scope():\n{_indented(compile_)}",
-            "all in": f"{loss}with strategy.scope():\n{_indented(optimizer + _MODEL + compile_)}",
-            "compile out": f"with strategy.scope():\n{_indented(optimizer + _MODEL)}{loss}{compile_}",
-            "optimizer out": f"{optimizer}{loss}with strategy.scope():\n{_indented(_MODEL + compile_)}",
-            "between": f"with strategy.scope():\n{_indented(_MODEL)}{loss}print('built', model.count_params())\n{optimizer}{compile_}",
+            "model out": f"{loss}{_MODEL}{optimizer}with strategy.scope():\n{indented(compile_)}",
+            "all in": f"{loss}with strategy.scope():\n{indented(optimizer + _MODEL + compile_)}",
+            "compile out": f"with strategy.scope():\n{indented(optimizer + _MODEL)}{loss}{compile_}",
+            "optimizer out": f"{optimizer}{loss}with strategy.scope():\n{indented(_MODEL + compile_)}",
+            "between": f"with strategy.scope():\n{indented(_MODEL)}{loss}print('built', model.count_params())\n{optimizer}{compile_}",
         }[order]
         return f"{setup}{_ROWS}{parts}{fit}"
     if kind == "index":
@@ -506,4 +500,4 @@ def train(x, y):
 for epoch in range({c.one("epochs", 3, 30)}):
     for step, (x, y) in enumerate(dataset):
         loss = train(x, y)
-{_indented(show, 2)}"""
+{indented(show, 2)}"""

@@ -1,4 +1,4 @@
-"""Imports Python files of the working folder, each in a process of its own that has TensorFlow loaded already.
+"""Imports Python files of the working folder, each in a separate process that has TensorFlow loaded already.
 
     python tests/benchmarks/import_files.py SECONDS FILE [FILE ...]
 
