@@ -109,7 +109,7 @@ def _bytes_held(model: Model, chain: Chain) -> int:
     in_memory = any(o.name == "cache" and not o.call.args for path in chain.paths for o in path.operations)
     if not isinstance(rows, int) or rows < 2 or in_memory:
         return 0
-    most = chain.most
+    most = chain.most()
     images = model.once(DecodedImages).element(chain, before)
     return (rows if most is None else min(rows, most)) * sum(image.size for image in images)
 

@@ -40,7 +40,7 @@ class NeedlessMapFn(Rule):
     Measured: {evidence}
 
     Fix: unsafe: sums may be taken in another order, and a tensor without rows keeps its other axes, of which a loop
-    knows nothing. What needs axes of its own becomes a `tf.vectorized_map`, and only in code that is traced.
+    knows nothing. A function that names axes becomes a `tf.vectorized_map`, and only in code that is traced.
 
     Example:
         import tensorflow as tf

@@ -14,6 +14,7 @@ import tensorflow as tf
 net = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
 sgd = tf.keras.optimizers.SGD()
 rows = np.load("rows.npy")
+stored = tf.data.Dataset.load("rows")
 
 
 def learn(part):
@@ -37,6 +38,9 @@ FEW = {
     "a validation of two epochs": DATA.format(8)
     + "for epoch in range(2):\n    for part in data.take(10):\n        shown(part)\n",
     "by a function": "def run(epochs):\n    for _ in range(epochs):\n        learn(rows)\nrun(9)\n",
+    "of both of two datasets": (
+        DATA.format(16) + "for part, _ in tf.data.Dataset.zip((data.take(12), data)).prefetch(1):\n    learn(part)\n"
+    ),
     "in a list": "outs = [float(net(rows[i : i + 1])[0, 0]) for i in range(12)]\n",
     "samples": "for i in range(23):\n    shown(tf.random.normal((1, 4)))\n",
 }
@@ -56,6 +60,11 @@ MANY = {
         "for _ in range(3):\n    learn(rows)\nfor _ in range(200):\n    learn(rows)\n",
     ),
     "a function that nobody is seen to call": ("TFG202", "def run():\n    for _ in range(8):\n        learn(rows)\n"),
+    "of either of two datasets": (
+        "TFG202",
+        "one, two = stored.take(20), stored.skip(20).take(20)\n"
+        "for part in tf.data.Dataset.sample_from_datasets([one, two]).prefetch(1):\n    learn(part)\n",
+    ),
     "until it is good": ("TFG202", "error = 9\nwhile error > 1:\n    learn(rows)\n    error = test()\n"),
     "a validation of many epochs": (
         "TFG207",

@@ -118,7 +118,7 @@ FINE = {
         "net = tf.keras.Sequential([Wrapped(), tf.keras.layers.Dense(1)])\n"
         "net.compile('sgd', 'mse', run_eagerly=True)\nnet.fit(x, x)\n"
     ),
-    "a switch of a layer around another framework with gradients of its own": (
+    "a switch of a layer around another framework with custom gradients": (
         "class Foreign(tf.keras.layers.Layer):\n    def __init__(self, inner):\n        super().__init__()\n"
         "        import torch\n        self.library = torch\n        self.inner = inner\n"
         "        tf.config.run_functions_eagerly(True)\n    @tf.custom_gradient\n    def call(self, rows):\n"

@@ -200,6 +200,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES, taken
 
 _NAMES = {
+    "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
+    "library.datasets": "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS",
+    "library.devices": "device_problem parse_device",
+    "library.keras_methods": "FORWARD_METHODS WEIGHTED",
+    "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
+    "library.operations": "operation_named",
+    "library.passing": "TF_FUNCTIONS",
+    "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
+    "library.substrings": "CONCATENATIONS may_grow shuffles",
+    "library.tensor_functions": "ELEMENT_WORK REDUCING STATIC_ATTRIBUTES TENSOR_WORK returns_tensor",
     "model": "Analysis Model",
     "networks.construction.numpy_arrays": "NumpyArray NumpyArrays",
     "networks.construction.steps": "StepWorks",
@@ -231,17 +241,6 @@ _NAMES = {
     "python.value_flow.constants": "Constants UNKNOWN",
     "python.value_flow.inference": "Inference",
     "python.value_flow.origins": "Context ELEMENT Origin Origins",
-    "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
-    "library.datasets": ("BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS"),
-    "library.devices": "device_problem parse_device",
-    "library.keras_methods": "FORWARD_METHODS WEIGHTED",
-    "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
-    "library.operations": "operation_named",
-    "library.passing": "TF_FUNCTIONS",
-    "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
-    "library.substrings": "CONCATENATIONS may_grow shuffles",
-    "tensorflow.types.tapes": "WEIGHT_ATTRIBUTES taken",
-    "library.tensor_functions": "ELEMENT_WORK REDUCING STATIC_ATTRIBUTES TENSOR_WORK returns_tensor",
     "tensorflow.training.mixed_precision": "MixedPrecision",
     "tensorflow.effects.array_arguments": "ArrayArguments",
     "tensorflow.effects.created_state": "Created CreatedState",
@@ -308,6 +307,7 @@ _NAMES = {
     "tensorflow.types.guards": "Guards",
     "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
     "tensorflow.types.rows": "Rows",
+    "tensorflow.types.tapes": "WEIGHT_ATTRIBUTES taken",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -30,11 +30,7 @@ def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, 
     )
 
     contexts = model.once(ExecutionContexts)
-    own = [
-        call
-        for where, call in calls
-        if where is file and contexts.pays(file, call) and contexts.few_runs(file, call) is None
-    ]
+    own = [call for where, call in calls if where is file and contexts.few_runs(file, call) is None]
     own = [call for call in own if _are_in_one_cell(file, own[0], call)]
     made = model.once(TracedCalls).outlines(file, own)
     if not made:

@@ -42,9 +42,9 @@ DRAWS = frozenset(
     [*(f"numpy.random.{name}" for name in NUMPY_DRAWS.split()), *(f"random.{name}" for name in PYTHON_DRAWS.split())]
 )
 UNIQUE = frozenset(["uuid.uuid1", "uuid.uuid4"])
-PYTHON_GENERATORS = frozenset(
-    ["numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"]
-)
+NUMPY_GENERATORS = frozenset(["numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"])
+"""What gives a generator that draws arrays."""
+PYTHON_GENERATORS = NUMPY_GENERATORS | {"random.Random"}
 GENERATOR_WORDS = frozenset(name.rpartition(".")[2] for name in PYTHON_GENERATORS)
 """The last parts of the names of what makes random generators."""
 DRAWING = frozenset(name.rpartition(".")[2] for name in DRAWS | CLOCKS | UNIQUE)

@@ -10,12 +10,12 @@ and holds the row against what it gave.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import Parameter
 
 ResultShape = Literal[
@@ -36,8 +36,6 @@ ResultShape = Literal[
     "reduced",  # the tensor's without an axis
 ]
 ResultDtype = Literal["same", "float", "bool", "given", "named", ""]
-
-
 _SHAPES = frozenset(["shape", "newshape", "size", "dims", "num"])
 """The names of parameters that say a shape; the others say an axis."""
 
@@ -233,18 +231,19 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("filled", says=Parameter("num", 2, 50)), "{tf,numpy,keras.ops}.linspace"),
 )
 _NO_ROW = Operation("")
-_BRACES = re.compile(r"\{([^{}]*)\}")
+_OLD, _OF_NUMPY = "tf.compat.v1.", "tf.experimental.numpy."
+_BRACES = regex(r"\{([^{}]*)\}")
 
 
 def operation_named(name: str | None) -> Operation:
     """The row of a canonical name, also of `tf.compat.v1` and `tf.experimental.numpy`; one without a shape else."""
-    if name is None:
-        return _NO_ROW
     rows = operations()
-    if name.startswith("tf.compat.v1."):  # where functions of `tf.math` are some of `tf`, too
-        last = name.removeprefix("tf.compat.v1.")
+    if name is None or name in rows:
+        return _NO_ROW if name is None else rows[name]
+    if name.startswith(_OLD):  # where functions of `tf.math` are some of `tf`, too
+        last = name.removeprefix(_OLD)
         return rows.get(f"tf.{last}") or rows.get(f"tf.math.{last}", _NO_ROW)
-    return rows.get(name.replace("tf.experimental.numpy.", "numpy.", 1), _NO_ROW)
+    return rows.get(f"numpy.{name.removeprefix(_OF_NUMPY)}", _NO_ROW) if name.startswith(_OF_NUMPY) else _NO_ROW
 
 
 @cache

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.model.library.nondeterminism import DRAWING, PYTHON_GENERATORS
 from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, STATIC_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
@@ -17,6 +16,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.tensorflow.types.tensors import draws_array
 
 _NUMBERS = ("float", "int", "len", "bool", "round", "str")
 _CASTING = frozenset(["tf.cast", "tf.one_hot", "tf.shape", "tf.size", "tf.rank", "tf.zeros_like", "tf.ones_like"])
@@ -102,15 +102,9 @@ class ArrayArguments(Analysis):
             return len(origin.access_path) > 1
         if origin.file.names.is_builtin(call.func, "map") and call.args:
             name = origin.file.name(call.args[0].value) or ""
-        return name.startswith("numpy.") or method_name(call) == "as_numpy_iterator" or self._is_drawn(origin, call)
-
-    def _is_drawn(self, origin: Origin, call: cst.Call) -> bool:
-        """Whether a generator of NumPy draws an array."""
-        return (
-            isinstance(call.func, cst.Attribute)
-            and call.func.attr.value in DRAWING
-            and self.inference.must_be(origin.file, call.func.value, _is_generator, origin.context)
-        )
+        if name.startswith("numpy.") or method_name(call) == "as_numpy_iterator":
+            return True
+        return draws_array(self.inference, origin.file, call, origin.context)
 
     def _gives_number(self, file: File, call: cst.Call) -> bool:
         return any(file.names.is_builtin(call.func, name) for name in _NUMBERS)
@@ -189,10 +183,6 @@ class ArrayArguments(Analysis):
 
     def _is_of_keras(self, file: File, func: Expression) -> bool:
         return self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss")
-
-
-def _is_generator(origin: Origin) -> bool:
-    return origin.made_by in PYTHON_GENERATORS and (origin.made_by or "").startswith("numpy.")
 
 
 def _receiver(call: cst.Call) -> Expression | None:

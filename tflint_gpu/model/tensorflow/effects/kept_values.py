@@ -144,7 +144,7 @@ class KeptValues(Analysis):
         scope = file.tree.scope(outer[0].node)
         bound = scope.bindings.get(name.value, outer)
         if function.owner is not None and any(binding.node is function.owner.node for binding in bound):
-            return  # a later class of this name, as in a notebook, has methods of its own
+            return  # a later class of this name, as in a notebook, has other methods
         if (
             any(self._is_bound_again(file, binding, order) for binding in bound)
             or any(

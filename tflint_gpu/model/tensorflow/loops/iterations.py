@@ -7,14 +7,14 @@ from typing import Any
 import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
-from tflint_gpu.model.library.datasets import BATCHING, NEVER_MORE, TRANSFORMATIONS
+from tflint_gpu.model.library.datasets import TRANSFORMATIONS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 
 _OF_ROWS = ("same", "rows", "expanded")
@@ -132,13 +132,13 @@ class Iterations(Analysis):
 
     def _elements(self, chain: Chain) -> int | None:
         """How many elements a chain has at most."""
-        joined = [count for each in chain.inputs if (count := self._elements(each)) is not None]
-        made, count = chain.made, min(joined, default=None)
-        if made is not None and made.name == "from_tensor_slices" and made.call.args and self.counts_made_up:
+        made, count = chain.made, None
+        if made is not None and made.name == "zip":
+            joined = [self._elements(each) for each in chain.inputs]
+            count = min((each for each in joined if each is not None), default=None)
+        elif made is not None and made.name == "from_tensor_slices" and made.call.args and self.counts_made_up:
             count = self.rows(made.file, made.call.args[0].value, made.context)
-        for operation in chain.operations:
-            count = _after(count, operation)
-        return count
+        return chain.most(count)
 
     def _bound(self, origin: Origin, expr: Expression) -> Any:
         """The constant that limits a `range`, also the `len` of something whose length is known."""
@@ -160,19 +160,3 @@ class CountedIterations(Iterations):
     """The lengths of loops in the program as it stands, with those over arrays that it makes up."""
 
     counts_made_up = True
-
-
-def _after(count: int | None, operation: Operation) -> int | None:
-    """How many elements an operation leaves of so many, at most; None where that is not known."""
-    if operation.name == "take":
-        taken = operation.argument(0, "count")
-        limits = [limit for limit in (count, taken) if type(limit) is int and limit >= 0]
-        return min(limits, default=None)
-    if count is None or operation.name in NEVER_MORE - BATCHING:
-        return count
-    given = operation.argument(0, "batch_size" if operation.name in BATCHING else "count")
-    if type(given) is not int or given <= 0:
-        return None
-    if operation.name in BATCHING:
-        return -(-count // given)
-    return count * given if operation.name == "repeat" else None

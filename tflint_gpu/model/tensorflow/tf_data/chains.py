@@ -100,6 +100,19 @@ class Operation:
         seed = self.loader.seed if self.loader is not None else SHUFFLE_SEED
         return seed is not None and self.value_of(seed) is None
 
+    def most(self, given: int | None) -> int | None:
+        """How many elements it leaves of so many, at most; None where that is not known."""
+        if self.name == "take":
+            taken = self.argument(0, "count")
+            return min((n for n in (given, taken) if type(n) is int and n >= 0), default=None)
+        if given is None or self.name not in NEVER_MORE | {"repeat"}:
+            return None
+        if self.name == "repeat":
+            count = self.argument(0, "count")
+            return given * count if type(count) is int and count >= 0 else None
+        size = self.batch_size if self.name in BATCHING else 1
+        return -(-given // size) if type(size) is int and size > 0 else given
+
     @property
     def _size_parameter(self) -> Parameter | None:
         if self.loader is not None:
@@ -203,16 +216,15 @@ class Chain:
         counts = [o.argument(0, "count") for o in self.operations if o.name == "take"]
         return any(not isinstance(count, int) or 0 <= count <= _FEW for count in counts)
 
-    @property
-    def most(self) -> int | None:
-        """How many elements it has at the most, where a `take` says it."""
-        for operation in reversed(self.operations):
-            if operation.name == "take":
-                count = operation.argument(0, "count")
-                return count if type(count) is int and count >= 0 else None
-            if operation.name not in NEVER_MORE:
-                return None
-        return None
+    def most(self, given: int | None = None) -> int | None:
+        """How many elements it has at most; None where that is not known.
+
+        Arguments:
+            given: how many its source gives; without it a `take` may say how many are left.
+        """
+        for operation in self.operations:
+            given = operation.most(given)
+        return given
 
     @property
     def is_distributed(self) -> bool:

@@ -238,9 +238,8 @@ class TracedFunctions(Analysis):
         seeds: dict[Node, Carry] = {
             parameter: Carry.TENSOR for parameter in function.parameters if parameter in self.keras_functions.filled
         }
-        kinds = self.kinds.of_class(function.owner) if function.owner is not None else ()
-        params = [TRACED_METHODS[kind][function.name] for kind in kinds if function.name in TRACED_METHODS[kind]]
-        seeds |= self._seeds(function, params[0]) if params else {}
+        traced = _traced_methods(self.kinds.of_class(function.owner)) if function.owner is not None else {}
+        seeds |= self._seeds(function, traced[function.name]) if function.name in traced else {}
         return self._trace(function, seeds, Entry(f"`{function.name}`"))
 
     def _keras_methods(self) -> Iterator[Trace]:
@@ -249,7 +248,7 @@ class TracedFunctions(Analysis):
             kinds = self.kinds.of_class(cls)
             if not kinds or self._is_dynamic(cls):
                 continue
-            traced = {name: params for kind in kinds for name, params in TRACED_METHODS[kind].items()}
+            traced = _traced_methods(kinds)
             for method in self.inference.definitions.own_methods(cls):
                 if method.name not in traced or self.inference.definitions.decorators.may_replace(
                     self.file, method.node
@@ -403,9 +402,13 @@ class TracedFunctions(Analysis):
 
     def _is_keras_method(self, function: Function) -> bool:
         """A layer's own `call` is traced for itself, whoever calls it."""
-        if function.owner is None:
-            return False
-        return any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
+        owner = function.owner
+        return owner is not None and function.name in _traced_methods(self.kinds.of_class(owner))
+
+
+def _traced_methods(kinds: Iterable[KerasKind]) -> dict[str, tuple[str, ...]]:
+    """The methods of a class of these kinds that Keras traces, with what it hands to each."""
+    return {name: params for kind in kinds for name, params in TRACED_METHODS[kind].items()}
 
 
 def _is_one(handed: Tensors, keras_functions: KerasFunctions, file: File, parameter: cst.Param) -> bool:

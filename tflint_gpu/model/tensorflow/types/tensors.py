@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.library.nondeterminism import DRAWING, PYTHON_GENERATORS
+from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS, PYTHON_GENERATORS
 from tflint_gpu.model.library.tensor_functions import (
     ARRAY_METHODS,
     CONTAINER_METHODS,
@@ -177,7 +177,7 @@ class Tensors:
             return "several" if returns_several(name) else "one"
         if self._is_gradient(file, call, context) or method_name(call) in CONTAINER_METHODS:
             return "several"
-        if (name is not None and name.startswith("numpy.")) or self._draws(file, call, context):
+        if (name is not None and name.startswith("numpy.")) or draws_array(self.inference, file, call, context):
             return "one"
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in ARRAY_METHODS:
             return self._form_of(file, call.func.value, context)
@@ -360,7 +360,7 @@ class Tensors:
             return Carry.TENSOR
         if isinstance(call.func, cst.Attribute):
             held = self._expression(file, call.func.value, context)
-            if self.yields is not None and self._draws(file, call, context):
+            if self.yields is not None and draws_array(self.inference, file, call, context):
                 return Carry.TENSOR
             if held is Carry.TENSOR and call.func.attr.value in CONTAINER_METHODS:
                 return Carry.TENSOR
@@ -407,12 +407,6 @@ class Tensors:
         if method_name(call) not in TAKES or not isinstance(call.func, cst.Attribute):
             return False
         return self.inference.must_be(file, call.func.value, lambda o: o.made_by == "tf.GradientTape", context)
-
-    def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        """Whether a call draws an array from a generator of NumPy."""
-        if method_name(call) not in DRAWING or not isinstance(call.func, cst.Attribute):
-            return False
-        return self.inference.must_be(file, call.func.value, _is_generator, context)
 
     def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
         """Outside of traced code a layer's result is symbolic where what it gets is."""
@@ -461,9 +455,11 @@ def _is_super(file: File, expr: Expression) -> bool:
     return isinstance(expr, cst.Call) and file.names.is_builtin(expr.func, "super")
 
 
-def _is_generator(origin: Origin) -> bool:
-    """Whether a value is a generator of NumPy: those of Python draw numbers."""
-    return origin.made_by in PYTHON_GENERATORS and (origin.made_by or "").startswith("numpy.")
+def draws_array(inference: Inference, file: File, call: cst.Call, context: Context | None) -> bool:
+    """Whether a call draws an array from a generator of NumPy; those of Python draw numbers."""
+    if method_name(call) not in DRAWING or not isinstance(call.func, cst.Attribute):
+        return False
+    return inference.must_be(file, call.func.value, lambda origin: origin.made_by in NUMPY_GENERATORS, context)
 
 
 def _is_name(expr: Node, name: str) -> bool:
