@@ -155,9 +155,10 @@ def _moved(model: Model, cache: Operation, between: tuple[Operation, ...], cause
         return moved_after(cause, cache)
     if batch < mapped[-1] or not moved_after(cause, between[batch - 1]):
         return ()
-    *gone, cached = moved_before(cache, between[batch]) or (None,)
-    if cached is None:
+    edits = moved_before(cache, between[batch])
+    if not edits:
         return ()
+    *gone, cached = edits
     return (*removed(cause), *gone, replace(cached, text=f"{cached.text}{method_text(cause)}"))
 
 
