@@ -127,6 +127,8 @@ answers = {
     "values": kinds(Run(left={"a": [1.0, 2.0], "b": {"c": "x"}}), Run(left={"a": [1.0, 3.0], "b": {"c": "y"}})),
     "shapes": kinds(Run(left={"a": [1.0, 2.0]}), Run(left={"a": [1.0, 2.0, 3.0]}), "numbers") + kinds(Run(left={"a": 1.0}), Run(left={"a": 2.0}), "numbers"),
     "slow": [looks_slower(Run(seconds=1, processor=1), Run(seconds=clock, processor=work)) for clock, work in ((1.5, 1.5), (1.5, 1.0), (1.05, 1.05), (1.0, 1.5))],
+    "calls": forks.run({"train.py": "import tensorflow as tf\\none = tf.function(lambda x: x)\\nfor _ in range(7):\\n    one(tf.ones(3))"}).calls.total(),
+    "slow below": [looks_slower(Run(seconds=1, processor=1, calls=Counter(old=5)), Run(seconds=2, processor=2, calls=Counter(old=5, new=n))) for n in (12, 90)],
     "measured": [slower(Scripted(*times), {"train.py": ""}, {"train.py": ""}, 2) > 1.1 for times in (((1, 1), (2, 2), (1, 1), (2, 2)), ((1, 1), (2, 2), (2, 2), (1, 1)))],
 }
 forks.close()
@@ -213,6 +215,12 @@ def test_time_is_judged_by_clock_and_processor(answers: dict[str, Any]) -> None:
     """Protects from a busy machine: both must say that a program became slower, in the best of some runs."""
     assert answers["slow"] == [True, False, False, False]
     assert answers["measured"] == [True, False]
+
+
+def test_a_trace_is_slower_only_where_rules_say_that_it_pays(answers: dict[str, Any]) -> None:
+    """Protects the campaign from programs that run a step a few times, of which the rules promise nothing."""
+    assert answers["calls"] == 7
+    assert answers["slow below"] == [False, True]
 
 
 def test_the_grammar(answers: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import time
 import types
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1", TF_ENABLE
 os.environ.update(TF_NUM_INTEROP_THREADS="1", TF_NUM_INTRAOP_THREADS="1", OMP_NUM_THREADS="1")  # one core is enough
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager.polymorphic_function import tracing_compilation
+from tensorflow.python.eager.polymorphic_function import polymorphic_function, tracing_compilation
+
+from tflint_gpu.model.tensorflow.execution.contexts import PAYS_FROM
 
 Program = Mapping[str, str]
 """Texts of files by their names."""
@@ -46,6 +48,7 @@ class Run:
         printed: without progress bars.
         left: what the names of its module hold at the end, as plain data.
         traces: of each function that `tf.function` traced, by its name.
+        calls: of each of them.
         seconds: by the clock, without TensorFlow's start.
         processor: seconds of all threads.
     """
@@ -54,6 +57,7 @@ class Run:
     printed: str = ""
     left: dict[str, Any] = field(default_factory=dict)
     traces: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     processor: float = 0.0
 
@@ -116,8 +120,9 @@ def _serve(connection: Connection, warm: bool) -> None:
     shown = tempfile.TemporaryFile("w+", newline="")  # noqa: SIM115 - it lives as long as the process
     os.dup2(shown.fileno(), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    traces: Counter[str] = Counter()
+    traces, calls = Counter[str](), Counter[str]()
     _count_traces(traces)
+    _count_calls(calls)
     if warm:
         _warm_up()
     gc.freeze()  # what TensorFlow's modules hold
@@ -131,11 +136,12 @@ def _serve(connection: Connection, warm: bool) -> None:
         shown.seek(0)
         shown.truncate()
         traces.clear()
+        calls.clear()
         run = _run(Path(folder))
         sys.stdout.flush()
         shown.seek(0)
         printed = _PROGRESS.sub("", shown.read())
-        connection.send(Run(run.raised, printed, run.left, Counter(traces), run.seconds, run.processor))
+        connection.send(replace(run, printed=printed, traces=Counter(traces), calls=Counter(calls)))
 
 
 def is_keras_2() -> bool:
@@ -151,6 +157,16 @@ def _count_traces(traces: Counter[str]) -> None:
         return create(function_type, type_context, func_graph, tracing_options)
 
     tracing_compilation._create_concrete_function = counted
+
+
+def _count_calls(calls: Counter[str]) -> None:
+    call = polymorphic_function.Function.__call__
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls[self._name] += 1
+        return call(self, *args, **kwargs)
+
+    polymorphic_function.Function.__call__ = counted
 
 
 def _warm_up() -> None:
@@ -392,7 +408,10 @@ _LEAST_SECONDS = 0.03
 
 
 def looks_slower(before: Run, after: Run) -> bool:
-    """Whether a fixed program is to be measured again: one that took no longer than a few steps is none to speed up."""
-    if before.seconds < _LONG_ENOUGH:
+    """Whether a fixed program is to be measured again: one that took no longer than a few steps is none to speed up, nor
+    one that runs a new trace less often than the rules say that it pays.
+    """
+    new = [count for name, count in after.calls.items() if count > before.calls[name]]
+    if before.seconds < _LONG_ENOUGH or (new and min(new) < PAYS_FROM):
         return False
     return _ratio({False: [before], True: [after]}) > _SLOWER

@@ -100,6 +100,24 @@ MADE_UP = {  # what makes so many rows, the loop over them, and how many of them
     ),
     "repeated": ("data = tf.data.Dataset.from_tensor_slices(np.eye({})).batch(8).repeat(4)\n", "part in data", 2),
     "slices": ("inputs = rng.random(({}, 4))\n", "part in [inputs[i : i + 8] for i in range(0, len(inputs), 8)]", 8),
+    "a generator": (
+        "inputs = rng.random(({}, 4))\n"
+        "def parts(size):\n    for first in range(0, len(inputs), size):\n        yield inputs[first : first + size]\n",
+        "part in parts(8)",
+        8,
+    ),
+    "a dataset of a generator": (
+        "inputs = rng.random(({}, 1, 4))\ndef rows():\n    yield from inputs\n"
+        "data = tf.data.Dataset.from_generator(rows, output_signature=tf.TensorSpec((None, 4))).prefetch(1)\n",
+        "part in data",
+        1,
+    ),
+    "ragged rows": (
+        "inputs = tf.ragged.stack([rng.random((n, 4)) for n in rng.integers(1, 9, {})])\n"
+        "data = tf.data.Dataset.from_tensor_slices((inputs, inputs)).batch(8)\n",
+        "part, _ in data",
+        8,
+    ),
     "joined": ("inputs = np.ones(({}, 8, 4))\nindexes = list(range(900))\n", "part, i in zip(inputs, indexes)", 1),
 }
 

@@ -196,7 +196,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("joined", "same", Parameter("", -1, 0)), "numpy.{vstack,row_stack} keras.ops.vstack"),
     (Operation("joined", "same", Parameter("", -1, 1)), "numpy.{hstack,column_stack} keras.ops.hstack"),
     (Operation("joined", "same", Parameter("", -1, 2)), "numpy.dstack"),
-    (Operation("stacked", "same", _FIRST_AXIS), "{tf,numpy,keras.ops,keras.backend}.stack"),
+    (Operation("stacked", "same", _FIRST_AXIS), "{tf,tf.ragged,numpy,keras.ops,keras.backend}.stack"),
     (Operation("appended", "same", Parameter("axis", 2)), "numpy.append keras.ops.append"),
     (Operation("repeated", "same", Parameter("axis", 2)), "{tf,numpy,keras.ops}.repeat"),
     (

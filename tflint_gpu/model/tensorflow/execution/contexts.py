@@ -31,7 +31,7 @@ Iterated = Literal[
     "numbers", "elements", "a condition",
 ]  # fmt: skip
 Mode = Literal["eager", "traced"]
-_PAYS_FROM = 24
+PAYS_FROM = 24
 """Runs of a step from which on a trace pays, in all networks that were measured but a single Dense layer (26 runs).
 
 Measured on a CPU with TensorFlow 2.21: dense networks pay after 13 to 26 steps with Adam, 5 to 8 with plain SGD and
@@ -113,12 +113,12 @@ class ExecutionContexts(Analysis):
     def pays(self, file: File, node: Node) -> bool:
         """Whether a trace of a step may save more than it takes: not where a program runs that only a few times."""
         runs = self._most_runs(self.data.iterations, file, node)
-        return runs is None or runs >= _PAYS_FROM
+        return runs is None or runs >= PAYS_FROM
 
     def few_runs(self, file: File, node: Node) -> int | None:
         """How often the program as it stands runs a step, over arrays that it makes up; None where a trace may pay."""
         runs = self._most_runs(self.counted, file, node)
-        return runs if runs is not None and runs < _PAYS_FROM else None
+        return runs if runs is not None and runs < PAYS_FROM else None
 
     def _most_runs(self, iterations: Iterations, file: File, node: Node) -> int | None:
         """How often a program runs a place at most, all its loops and callers together; None where that is open."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import libcst as cst
@@ -11,8 +13,10 @@ from tflint_gpu.model.library.datasets import TRANSFORMATIONS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -22,7 +26,7 @@ _OF_ROWS = ("same", "rows", "expanded")
 _SEQUENCES = ("list", "tuple", "sorted", "reversed")
 _VIEWS = frozenset(["keys", "values", "items"])
 _BELOW = (cst.LessThan, cst.LessThanEqual)
-_DATASET_METHODS = TRANSFORMATIONS | {"as_numpy_iterator", "from_tensor_slices"}
+_DATASET_METHODS = TRANSFORMATIONS | {"as_numpy_iterator", "from_tensor_slices", "from_generator"}
 
 
 class Iterations(Analysis):
@@ -81,6 +85,8 @@ class Iterations(Analysis):
             inner = [element.value for element in node.elements]
         elif isinstance(node, cst.Call) and operation_named(origins[0].made_by).shape in _OF_ROWS and node.args:
             inner = [node.args[0].value]
+        elif isinstance(node, cst.Call) and operation_named(origins[0].made_by).makes_of_list and node.args:
+            return self.of(origins[0].file, node.args[0].value)
         rows = (self.rows(origins[0].file, part, origins[0].context, depth + 1) for part in inner)
         return next((count for count in rows if count is not None), None)
 
@@ -116,6 +122,8 @@ class Iterations(Analysis):
             return self.of(file, args[0])
         if method_name(call) in _DATASET_METHODS:
             return self._of_dataset(origin, call)
+        if callees := self.inference.callees(file, call, origin.context):
+            return self._of_generators([callee.function for callee in callees])
         if method_name(call) in _VIEWS and isinstance(call.func, cst.Attribute) and not call.args:
             return self.of(file, call.func.value)
         joined = [name for name in ("enumerate", "zip") if file.names.is_builtin(call.func, name)]
@@ -138,7 +146,24 @@ class Iterations(Analysis):
             count = min((each for each in joined if each is not None), default=None)
         elif made is not None and made.name == "from_tensor_slices" and made.call.args and self.counts_made_up:
             count = self.rows(made.file, made.call.args[0].value, made.context)
+        elif made is not None and made.name == "from_generator" and (given := argument(made.call, 0, "generator")):
+            callees = self.inference.callables(made.file, given, made.context)
+            count = self._of_generators([callee.function for callee in callees])
         return chain.most(count)
+
+    def _of_generators(self, functions: Sequence[Function]) -> int | None:
+        """How many elements generators yield at most, each `yield` as often as the loops around it run."""
+        counts = []
+        for function in functions:
+            yields = [self._of_yield(function.file, each) for each in function.file.yields_of.get(function.node, ())]
+            counts.append(None if None in yields or not yields else sum(n for n in yields if n is not None))
+        return max((n for n in counts if n is not None), default=None) if None not in counts else None
+
+    def _of_yield(self, file: File, node: cst.Yield) -> int | None:
+        lengths = [self.most(file, loop) for loop in loops_around(file, node)]
+        if isinstance(node.value, cst.From):
+            lengths.append(self.of(file, node.value.item))
+        return prod(n for n in lengths if n is not None) if None not in lengths else None
 
     def _bound(self, origin: Origin, expr: Expression) -> Any:
         """The constant that limits a `range`, also the `len` of something whose length is known."""
