@@ -74,6 +74,8 @@ STATIC_ATTRIBUTES = frozenset(
 CONTAINER_METHODS = frozenset(["get", "pop", "values", "items", "copy"])
 # Methods by which an array of NumPy gives another one.
 ARRAY_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
+VARIABLE_METHODS = frozenset("assign assign_add assign_sub read_value value".split())
+"""Methods of a variable that give it, or its value."""
 
 PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
 """They run the function they are given on the host, with real values."""

@@ -8,12 +8,19 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS, PYTHON_GENERATORS
+from tflint_gpu.model.library.nondeterminism import (
+    DRAWING,
+    GENERATOR_DRAWS,
+    GENERATORS,
+    NUMPY_GENERATORS,
+    PYTHON_GENERATORS,
+)
 from tflint_gpu.model.library.tensor_functions import (
     ARRAY_METHODS,
     CONTAINER_METHODS,
     SIZES,
     STATIC_ATTRIBUTES,
+    VARIABLE_METHODS,
     returns_list,
     returns_several,
     returns_tensor,
@@ -27,7 +34,7 @@ from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kind, Kinds
-from tflint_gpu.model.tensorflow.types.tapes import TAKES
+from tflint_gpu.model.tensorflow.types.tapes import TAKES, WEIGHT_ATTRIBUTES
 
 
 class Carry(enum.Enum):
@@ -123,8 +130,10 @@ class Tensors:
     def form_at(self, origin: Origin) -> Form | None:
         """The form of one value; None while that is being found out."""
         node, file, context = origin.node, origin.file, origin.context
+        if self._is_weights(origin):
+            return "several" if len(origin.access_path) == 1 else "one"
         if any(part.kind == "attribute" for part in origin.access_path):
-            return "unknown"
+            return "one" if self._is_field(origin) else "unknown"
         if self._is_yielded(origin):  # one of the parts into which the program takes an element apart
             return "one" if origin.access_path[-1] != ELEMENT else "several"
         if origin.access_path:
@@ -167,6 +176,19 @@ class Tensors:
             return False
         return returns_list(origin.file.name(call.func)) or self._is_gradient(origin.file, call, origin.context)
 
+    def _is_field(self, origin: Origin) -> bool:
+        """`tf.math.top_k(x, 2).values`."""
+        call = origin.node
+        return isinstance(call, cst.Call) and returns_list(origin.file.name(call.func)) and len(origin.access_path) == 1
+
+    def _is_weights(self, origin: Origin) -> bool:
+        """The weights of a model in code that runs eagerly, or one of them."""
+        first, *others = origin.access_path or (ELEMENT,)
+        is_weights = first.kind == "attribute" and first.key in WEIGHT_ATTRIBUTES
+        if self.yields is None or not is_weights or any(part.kind == "attribute" for part in others):
+            return False
+        return self.kinds.of(Origin(origin.file, origin.node, origin.context)) in ("model", "layer")
+
     def _may_be_nested(self, origin: Origin) -> bool:
         """Whether a part of a function's result may be a container: `tf.clip_by_global_norm(gradients, 1.0)[0]`."""
         return isinstance(origin.node, cst.Call) and returns_several(origin.file.name(origin.node.func))
@@ -177,6 +199,14 @@ class Tensors:
             return "several" if returns_several(name) else "one"
         if self._is_gradient(file, call, context) or method_name(call) in CONTAINER_METHODS:
             return "several"
+        if name == "tf.Variable" or method_name(call) in VARIABLE_METHODS or self._draws(file, call, context):
+            return "one"
+        if isinstance(call.func, cst.Attribute) and self._predicts(file, call, context):
+            models = self.inference.of(file, call.func.value, context)
+            return _agreed(self._form_of_result(file, call, model, context) for model in models)
+        if self._reduces(file, call, context):
+            state = argument(call, 0, "initial_state")
+            return "unknown" if state is None else self._form_of(file, state, context)
         if (name is not None and name.startswith("numpy.")) or draws_array(self.inference, file, call, context):
             return "one"
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in ARRAY_METHODS:
@@ -268,12 +298,14 @@ class Tensors:
 
     def _part(self, origin: Origin) -> Carry | None:
         """Contents of a tensor, or of a container of tensors, are tensors; its static attributes are not."""
+        if self._is_weights(origin):
+            return Carry.TENSOR
         whole = self._origin(Origin(origin.file, origin.node, origin.context))
         if whole is Carry.TENSOR:
             if any(part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.access_path):
                 return Carry.HOST
             if any(part.kind == "attribute" for part in origin.access_path):
-                return Carry.UNKNOWN
+                return Carry.TENSOR if self._is_field(origin) else Carry.UNKNOWN
             if origin.access_path[0] == ELEMENT and isinstance(origin.node, cst.Call) and self._counts(origin):
                 return Carry.HOST
             if ELEMENT in origin.access_path and self._is_used_as_dictionary(origin):
@@ -356,7 +388,15 @@ class Tensors:
             return Carry.TENSOR if self.has_values else self._symbolic(file, call, context)
         if self._returns_of_call(file, call, context) is Carry.TENSOR:
             return Carry.TENSOR
-        if self.has_values and (self.gives_one(file, call, context) or self._is_gradient(file, call, context)):
+        if self.has_values and (
+            self.gives_one(file, call, context)
+            or self._is_gradient(file, call, context)
+            or self._draws(file, call, context)
+        ):
+            return Carry.TENSOR
+        if self.yields is not None and (
+            name == "tf.Variable" or self._predicts(file, call, context) or self._reduces(file, call, context)
+        ):
             return Carry.TENSOR
         if isinstance(call.func, cst.Attribute):
             held = self._expression(file, call.func.value, context)
@@ -364,7 +404,8 @@ class Tensors:
                 return Carry.TENSOR
             if held is Carry.TENSOR and call.func.attr.value in CONTAINER_METHODS:
                 return Carry.TENSOR
-            if held is Carry.TENSOR and self.yields is not None and call.func.attr.value in (*ARRAY_METHODS, "numpy"):
+            of_values = (*ARRAY_METHODS, *VARIABLE_METHODS, "numpy")
+            if held is Carry.TENSOR and self.yields is not None and call.func.attr.value in of_values:
                 return Carry.TENSOR
             if held is Carry.TENSOR and call.func.attr.value in STATIC_ATTRIBUTES:
                 return Carry.HOST
@@ -407,6 +448,29 @@ class Tensors:
         if method_name(call) not in TAKES or not isinstance(call.func, cst.Attribute):
             return False
         return self.inference.must_be(file, call.func.value, lambda o: o.made_by == "tf.GradientTape", context)
+
+    def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """Whether a call draws a tensor from a generator of TensorFlow."""
+        if method_name(call) not in GENERATOR_DRAWS or not isinstance(call.func, cst.Attribute):
+            return False
+        return self.inference.must_be(file, call.func.value, lambda origin: origin.made_by in GENERATORS, context)
+
+    def _predicts(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """Whether a call gives the arrays of Keras's own `predict`."""
+        return (
+            method_name(call) in ("predict", "predict_on_batch")
+            and isinstance(call.func, cst.Attribute)
+            and self.kinds.must_be(file, call.func.value, "model", context=context)
+            and not self.inference.callees(file, call, context)
+        )
+
+    def _reduces(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """`dataset.reduce(state, function)`."""
+        return (
+            method_name(call) == "reduce"
+            and isinstance(call.func, cst.Attribute)
+            and self.kinds.must_be(file, call.func.value, "dataset", context=context)
+        )
 
     def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
         """Outside of traced code a layer's result is symbolic where what it gets is."""
