@@ -158,10 +158,10 @@ class EagerModes(Analysis):
         """What would happen otherwise, or once for many steps, without a mode; empty where nothing is known."""
         from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few files
 
-        traced = {function.node: function for function in self._given(mode)}
-        traced |= {trace.function.node: trace.function for trace in self._traces(mode) if not trace.path}
-        traceability, by_keras = self.model.once(Traceability), mode.what == "model"
-        effects = (traceability.effect_of(function, by_keras=by_keras) for function in traced.values())
+        traced = {function.node: (function, True) for function in self._given(mode)}
+        traced |= {trace.function.node: (trace.function, trace.keras) for trace in self._traces(mode) if not trace.path}
+        traceability = self.model.once(Traceability)
+        effects = (traceability.effect_of(function, by_keras=keras) for function, keras in traced.values())
         return next((effect.text for effect in effects if effect is not None), "")
 
     def _given(self, mode: EagerMode) -> Iterator[Function]:

@@ -302,6 +302,10 @@ EFFECTS = {
         "`print`",
     ),
     "a decision by a tensor in a loss": (DECIDING, "`tf.reduce_max(guess) > 2`"),
+    "a decision in a loss where all functions run eagerly": (
+        "tf.config.run_functions_eagerly(True)\n" + DECIDING.replace(", run_eagerly=True", ""),
+        "`tf.reduce_max(guess) > 2`",
+    ),
     "the number of rows in a loss": (COUNTING, "`len`"),
     "a loop over rows in a metric": (
         "def spread(truth, guess):\n    return sum([tf.reduce_max(row) for row in guess])\n"
