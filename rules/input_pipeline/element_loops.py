@@ -11,10 +11,8 @@ from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
-    ELEMENT_WORK,
     FEW,
-    REDUCING,
-    TENSOR_WORK,
+    OTHER_WORK,
     Expression,
     File,
     Function,
@@ -34,21 +32,17 @@ from tflint_gpu.model import (
     walk,
 )
 
-# Functions that do to an axis more what they do to an element, and keep its shape or change it for all elements alike.
+# Functions that only arrange what an element holds, or hand it on, and do so for an axis more as well.
 _SHAPING = frozenset(
     (
         "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "
-        "ones_like stack concatenate swapaxes moveaxis transpose logical_and logical_or logical_not cast constant "
-        "convert_to_tensor any all zeros ones full empty"
+        "ones_like full_like empty_like stack concatenate swapaxes moveaxis transpose logical_and logical_or "
+        "logical_not cast constant convert_to_tensor any all zeros ones full empty copy positive identity stop_gradient"
     ).split()
 )
-# Drawn for all elements at once as well as for each: an index into what is remembered, noise.
-_DRAWING = frozenset(
-    (
-        "random.random random.uniform random.gauss random.randint random.randrange numpy.random.rand "
-        "numpy.random.randn numpy.random.randint numpy.random.random numpy.random.uniform numpy.random.normal"
-    ).split()
-)
+_DRAWING = frozenset(f"random.{method}" for method in ("random", "uniform", "gauss", "randint", "randrange"))
+"""What Python draws for all elements as well as for each: an index into what is remembered, noise."""
+_REDUCING = ("numpy.linalg.norm", "tf.norm")
 _METHODS = frozenset(
     "astype copy reshape mean std var sum max min clip round flatten ravel transpose squeeze numpy item".split()
 )
@@ -113,7 +107,7 @@ class ElementLoops:
             numbers = [
                 n for n in walk(body) if isinstance(n, cst.Name) and n.value in names and _is_computed_with(file, n)
             ]
-            drawn = [call for call in file.calls_below.get(loop, ()) if file.name(call.func) in _DRAWING]
+            drawn = [call for call in file.calls_below.get(loop, ()) if _draws(file.name(call.func))]
             sources: frozenset[Node] = frozenset([*items, *numbers, *drawn])
         else:
             sources = frozenset(n for n in walk(body) if isinstance(n, cst.Name) and n.value in names)
@@ -149,8 +143,8 @@ class ElementLoops:
         """A number, something of a library, or what a reduction gives, which has an element's shape at most."""
         if isinstance(origin.node, cst.BaseNumber | cst.BaseString | cst.UnaryOperation) or origin.name is not None:
             return True
-        short = (origin.made_by or "").partition(".")[2] or (method_name(origin.call) if origin.call else None)
-        return short in REDUCING
+        method = f"numpy.{method_name(origin.call)}" if origin.call is not None else None
+        return _reduces(origin.made_by or method)
 
     def _is_grid(self, file: File, loop: LoopNode) -> bool:
         """Whether loops in each other count to known numbers: so many elements that small calls take long."""
@@ -163,13 +157,12 @@ class ElementLoops:
         """The name of what a call computes, "" if it only shapes; None for one that may do something else."""
         name = file.name(call.func)
         if name is not None and name.startswith(("numpy.", "tf.")):
-            library, _, short = name.partition(".")
-            if short in (ELEMENT_WORK if library == "numpy" else TENSOR_WORK):
+            if name.partition(".")[2] in _SHAPING or _draws(name):
+                return ""
+            if operation_named(name).computes or name in OTHER_WORK:
                 return name
-            if short in REDUCING and self._is_next_to_arithmetic(file, call):
-                return name
-            return "" if short in _SHAPING or short in REDUCING or name in _DRAWING else None
-        if name in _DRAWING:
+            return None if not _reduces(name) else name if self._is_next_to_arithmetic(file, call) else ""
+        if _draws(name):
             return ""
         if any(file.names.is_builtin(call.func, builtin) for builtin in _BUILTINS):
             return ""
@@ -238,6 +231,14 @@ class ElementLoops:
             and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
             for call in calls
         )
+
+
+def _draws(name: str | None) -> bool:
+    return name in _DRAWING or ((name or "").startswith("numpy.random.") and operation_named(name).draws)
+
+
+def _reduces(name: str | None) -> bool:
+    return operation_named(name).shape == "reduced" or name in _REDUCING
 
 
 def _leaves(expr: Expression, elements: IterationFlow) -> Iterator[Expression]:

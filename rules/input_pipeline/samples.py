@@ -20,27 +20,12 @@ from tflint_gpu.model import (
     argument,
     children,
     method_name,
+    operation_named,
 )
 
 _KEEPING = frozenset("shuffle repeat prefetch cache take skip shard with_options ignore_errors filter".split())
-# Functions whose result has a first axis only where their argument has one.
-_SAMPLEWISE = (
-    "tf.cast",
-    "tf.math.",
-    "tf.one_hot",
-    "tf.clip_by_value",
-    "tf.strings.",
-    "tf.image.convert",
-    "tf.image.adjust",
-)
-_SAMPLEWISE_IMAGES = frozenset(
-    (
-        "tf.io.parse_single_example tf.io.decode_jpeg tf.io.decode_png tf.io.read_file tf.io.decode_raw "
-        "tf.image.decode_jpeg tf.image.decode_png tf.image.resize tf.image.per_image_standardization "
-        "tf.image.grayscale_to_rgb tf.image.flip_left_right tf.image.random_flip_left_right "
-        "tf.image.random_brightness tf.image.random_contrast"
-    ).split()
-)
+_SAMPLEWISE = ("tf.math.", "tf.strings.", "tf.io.decode_raw")
+"""Functions whose result has a first axis only where their argument has one."""
 # They take one name, or the bytes of one image or record, and refuse an array of several.
 _OF_SCALARS = frozenset(
     (
@@ -50,12 +35,8 @@ _OF_SCALARS = frozenset(
 )
 _TABLES = ("pandas.read_", "sklearn.datasets.load_", "sklearn.datasets.make_", "sklearn.datasets.fetch_")
 _LOADS = frozenset(["numpy.loadtxt", "numpy.genfromtxt", "sklearn.model_selection.train_test_split"])
-_SHAPED = frozenset("numpy.zeros numpy.ones tf.zeros tf.ones tf.random.normal tf.random.uniform".split())
-_DRAWN = frozenset(["numpy.random.rand", "numpy.random.randn"])
 _PASSING_METHODS = frozenset("astype to_numpy numpy copy".split())
-_PASSING = frozenset(
-    "tf.cast tf.constant tf.convert_to_tensor numpy.asarray numpy.array keras.utils.to_categorical".split()
-)
+_KEEPING_ROWS = ("same", "rows")
 _EXPANDING = frozenset(["tf.expand_dims", "numpy.expand_dims"])
 
 
@@ -108,7 +89,8 @@ class Samples(Analysis):
                 return False
             if isinstance(node, cst.Call):
                 name = file.name(node.func) or ""
-                if not name.startswith(_SAMPLEWISE) and name not in _SAMPLEWISE_IMAGES:
+                keeps = operation_named(name).shape in (*_KEEPING_ROWS, "broadcast", "chosen")
+                if not keeps and not name.startswith(_SAMPLEWISE) and name not in _OF_SCALARS:
                     return False
         return True
 
@@ -143,15 +125,16 @@ class Samples(Analysis):
             return bool(origin.access_path)
         if origin.access_path:
             return False
-        if name in _SHAPED:
-            shape = self.constants.of(file, argument(call, 0, "shape"), origin.context)
+        operation = operation_named(name)
+        if operation.shape == "filled" and operation.size is not None and operation.size.position == 0:
+            shape = self.constants.of(file, argument(call, 0, operation.size.keyword), origin.context)
             return isinstance(shape, int) or (isinstance(shape, tuple) and len(shape) <= 2)
-        if name in _DRAWN:
+        if operation.shape == "counted" and operation.draws:
             return len(call.args) <= 2
         inner: Expression | None = None
         if method_name(call) in _PASSING_METHODS and isinstance(call.func, cst.Attribute):
             inner = call.func.value
-        elif name in _PASSING or (name in _EXPANDING and self._expands_last(origin, call)):
+        elif operation.shape in _KEEPING_ROWS or (name in _EXPANDING and self._expands_last(origin, call)):
             inner = call.args[0].value if call.args else None
         return inner is not None and self._hold_samples(file, inner, origin.context, depth)
 

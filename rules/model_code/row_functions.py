@@ -9,9 +9,6 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    COMBINING,
-    NUMBERS,
-    UNARY,
     UNKNOWN,
     Analysis,
     Callee,
@@ -26,6 +23,7 @@ from tflint_gpu.model import (
     filled,
     is_plain,
     operands,
+    operation_named,
     walk,
 )
 
@@ -34,15 +32,13 @@ MAP_FUNCTIONS = ("tf.map_fn", "tf.compat.v1.map_fn", "keras.backend.map_fn")
 Need: TypeAlias = Literal["axis", "axes", "where"]
 """What must be written differently for all rows: an axis, operands whose shapes differ, a conditional expression."""
 
-_REDUCING = frozenset(
+_ALONG_AXIS = frozenset(
     (
-        "reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum argmax argmin "
-        "cumsum norm expand_dims math.argmax math.argmin math.cumsum math.cumprod math.l2_normalize "
-        "math.reduce_all math.reduce_any math.reduce_euclidean_norm math.reduce_logsumexp math.reduce_max "
-        "math.reduce_mean math.reduce_min math.reduce_prod math.reduce_std math.reduce_sum math.reduce_variance "
-        "math.softmax math.log_softmax nn.softmax nn.log_softmax nn.l2_normalize linalg.norm linalg.normalize"
+        "cumsum norm expand_dims math.cumsum math.cumprod math.l2_normalize math.softmax math.log_softmax nn.softmax "
+        "nn.log_softmax nn.l2_normalize linalg.norm linalg.normalize"
     ).split()
 )
+"""What reduces nothing and works along one axis all the same."""
 _JOINING = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
 _HOST_NUMBERS = frozenset(["keras.backend.floatx", "keras.backend.epsilon"])
 _RAGGED = ("tf.ragged.", "tf.RaggedTensor", "tf.strings.split", "tf.strings.unicode_", "tf.sparse.", "tf.SparseTensor")
@@ -73,9 +69,9 @@ class RowFunctions(Analysis):
             given, rows = argument(call, 0, "fn"), argument(call, 1, "elems")
             if given is None or rows is None or self._is_meant(call) or not self._has_many_rows(rows):
                 continue
-            own = {_short(origin.name) for origin in self.inference.of(self.file, given)}
-            if own and own <= UNARY | _REDUCING:
-                yield RowMap(call, None, frozenset() if own <= UNARY else frozenset(["axis"]))
+            own = {origin.name or "" for origin in self.inference.of(self.file, given)}
+            if own and all(_keeps(name) or _works_along_axis(name) for name in own):
+                yield RowMap(call, None, frozenset() if all(map(_keeps, own)) else frozenset(["axis"]))
                 continue
             callees = self.inference.callables(self.file, given)
             if len(callees) == 1:
@@ -249,15 +245,15 @@ class _RowFunction:
             return None
         value_so_far: _Value | None = None
         of_row = [value for value in values if value is not None and value.of_row]
-        if short in COMBINING and (short != "where" or len(values) == 3):
+        if operation_named(name).combines(len(values)):
             value_so_far = _combined(values)
         elif short in _JOINING:
             value_so_far = _needing(_joined(values), "axis" if short == "stack" else "axes")
-        elif not of_row and (short in NUMBERS | UNARY or name in _HOST_NUMBERS or _is_plain_number(file, call)):
+        elif not of_row and (_makes_number(name) or _is_plain_number(file, call)):
             value_so_far = _joined(values) if values else _FIXED
         elif values and values[:1] == of_row:
-            value_so_far = values[0] if short in UNARY else None
-            if short in _REDUCING:
+            value_so_far = values[0] if _keeps(name) else None
+            if _works_along_axis(name):
                 value_so_far = _needing(values[0], "axis")
         if value_so_far is not None:
             self._understood.add(call)
@@ -267,6 +263,22 @@ class _RowFunction:
 def _short(name: str | None) -> str:
     """`reduce_sum` for `tf.reduce_sum`."""
     return (name or "").removeprefix("tf.compat.v1.").removeprefix("tf.") if (name or "").startswith("tf.") else ""
+
+
+def _keeps(name: str) -> bool:
+    """Whether an operation does to all rows, or images, what it does to one."""
+    operation = operation_named(name)
+    return bool(operation.each) and operation.shape == "same" and not name.startswith("numpy.")
+
+
+def _works_along_axis(name: str) -> bool:
+    is_reduction = name.startswith("tf.") and operation_named(name).shape == "reduced"
+    return is_reduction or _short(name) in _ALONG_AXIS
+
+
+def _makes_number(name: str) -> bool:
+    is_array = name.startswith("tf.") and operation_named(name).is_array
+    return is_array or _keeps(name) or name in _HOST_NUMBERS
 
 
 def _is_plain_number(file: File, call: cst.Call) -> bool:

@@ -90,6 +90,7 @@ _DRAWS = re.compile(r"Dropout|GaussianNoise|Random[A-Z]\w*\(|tf\.random\.(?:norm
 """What draws other numbers when it is traced than eagerly, with Keras 2: from the graph's seed, not from a variable."""
 _UNTIMED = frozenset(
     [
+        "TFG306",  # draws again in each pass what was cached
         "TFG308",  # the pipeline does work that it did not
         "TFG601",  # pays on a GPU only: a CPU shows what it costs to trace cuDNN's function beside the other
     ]

@@ -33,7 +33,10 @@ MAIN = "train.py"
 _LIMIT = 40.0
 _PROGRAMS_PER_FORK = 40
 # What a process may do only once, or for good.
-_FOR_GOOD = re.compile(r"tf\.config\.(?!run_functions|list_)|enable_debug_mode|determinism|Strategy|compat\.v1")
+_FOR_GOOD = re.compile(
+    r"tf\.config\.(?!run_functions|list_)|\.set_(?:virtual|logical|visible|memory)_|enable_debug_mode|determinism"
+    r"|Strategy|compat\.v1"
+)
 _PROGRESS = re.compile(r"^.*(?:\x08|\r|/step|━).*$\n?", re.MULTILINE)
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 _MODULES = ("keras", "tensorflow", "numpy")

@@ -15,14 +15,16 @@ tf = pytest.importorskip("tensorflow")
 
 X = np.arange(1.0, 13.0, dtype="float32").reshape(3, 4) / 13
 IMAGES = np.linspace(0.0, 1.0, 2 * 8 * 8 * 3, dtype="float32").reshape(2, 8, 8, 3)
-CALLS: dict[str, Callable[[Any], Any]] = {
-    "clip": lambda f: f(X, 0.2, 0.5),
-    "clip_by_value": lambda f: f(X, 0.2, 0.5),
-    "clip_by_norm": lambda f: f(X, 1.0),
-    "roll": lambda f: f(X, 1, 1),
-    "dropout": lambda f: f(X, 0.5),
-    "full_like": lambda f: f(X, 2.0),
-    "leaky_relu": lambda f: f(X, 0.2),
+TEXTS = np.array([[" 1", "2.5 "], ["30", " 4 "]])
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "clip": lambda f, x: f(x, 0.2, 0.5),
+    "clip_by_value": lambda f, x: f(x, 0.2, 0.5),
+    "clip_by_norm": lambda f, x: f(x, 1.0),
+    "roll": lambda f, x: f(x, 1, 1),
+    "dropout": lambda f, x: f(x, 0.5),
+    "full_like": lambda f, x: f(x, 2.0),
+    "leaky_relu": lambda f, x: f(x, 0.2),
+    "regex_replace": lambda f, x: f(x, " ", ""),
 }
 """How operations are called that need more than one tensor; by the last part of their names."""
 IMAGE_ARGUMENTS = {
@@ -68,59 +70,75 @@ def test_each_name_is_one_of_tensorflow_keras_or_numpy() -> None:
 
 def called(name: str, row: Operation) -> tuple[Any, tuple[int, ...]]:
     """What an operation gives, and the shape that its row says."""
+    x = given_to(name)
+    return applied(name, row, x, x[:1])
+
+
+def given_to(name: str) -> Any:
+    """Images, texts or numbers."""
+    if ".image." in name:
+        return IMAGES
+    return TEXTS if name.startswith("tf.strings.") and not name.endswith("as_string") else X
+
+
+def applied(name: str, row: Operation, x: Any, other: Any) -> tuple[Any, tuple[int, ...]]:
+    """What an operation gives for some data, and the shape that its row says."""
     function, last = found(name), name.rpartition(".")[2]
-    tensor = tf.constant(X) if name.startswith("keras.backend.") else X
+    tensor = tf.constant(x) if name.startswith("keras.backend.") else x
+    images = x if x.ndim == 4 else IMAGES
     match row.shape:
         case "same" | "rows" if name.startswith("tf.image."):
             if last in ("random_jpeg_quality",):
                 return function(IMAGES[0], 50, 90), IMAGES[0].shape
-            images = tf.constant(IMAGES[..., :1] if last == "grayscale_to_rgb" else IMAGES)
+            images = tf.constant(images[..., :1] if last == "grayscale_to_rgb" else images)
             given = (tf.float16,) if last == "convert_image_dtype" else IMAGE_ARGUMENTS.get(last, ())
             return function(images, *given), images.shape
         case "same" | "rows" if last in ("img_to_array",):
             return function(IMAGES[0]), IMAGES[0].shape
         case "rows" if name == "keras.ops.image.resize":
-            return function(IMAGES, (4, 4)), IMAGES.shape
+            return function(images, (4, 4)), images.shape
         case "rows" if last == "pad_sequences":
             return function([[1], [2, 3]]), (2, 2)
         case "rows":
             return function(np.array([0, 2, 1]), 3), (3, 3)
         case "same" if row.dtype == "given" and not row.is_array:
-            return function(X, "float16"), X.shape
+            return function(x, "float16"), x.shape
         case "same" if name == "tf.ragged.constant":
             return function([[1.0], [2.0, 3.0]]).to_tensor(), (2, 2)
         case "same" if last == "ensure_shape":
-            return function(X, (None, 4)), X.shape
+            return function(x, (None, 4)), x.shape
         case "same" if last == "logical_not":
-            return function(X > 0.5), X.shape
+            return function(x > 0.5), x.shape
         case "same" if last == "reverse":
-            return (function(X, axis=[1]) if name == "tf.reverse" else function(X, 1)), X.shape
+            return (function(x, axis=[1]) if name == "tf.reverse" else function(x, 1)), x.shape
         case "same" if name.startswith("keras.backend."):
-            return CALLS.get(last, lambda f: f(tensor))(function), X.shape
+            return CALLS.get(last, lambda f, x: f(x))(function, tensor), x.shape
         case "same":
-            return CALLS.get(last, lambda f: f(X))(function), X.shape
+            return CALLS.get(last, lambda f, x: f(x))(function, x), x.shape
         case "broadcast" if last.startswith("logical"):
-            return function(X > 0.5, X[:1] > 0.5), X.shape
+            return function(x > 0.5, other > 0.5), x.shape
         case "broadcast" if name == "keras.backend.pow":
-            return function(X, 2), X.shape
+            return function(x, 2), x.shape
         case "broadcast":
-            return function(X, X[:1]), X.shape
+            return function(x, other), x.shape
         case "chosen":
-            return function(X > 0.5, X, X[:1]), X.shape
+            return function(x > 0.5, x, other), x.shape
+        case "product":
+            return function(tensor, tensor.T if tensor is x else tf.transpose(tensor)), (len(x), len(x))
         case "expanded":
-            return function(X, 0), (1, 3, 4)
+            return function(x, 0), (1, 3, 4)
         case "squeezed":
-            return function(X[:, None], 1), (3, 4)
+            return function(x[:, None], 1), (3, 4)
         case "reshaped":
-            return function(X, (2, 6)), (2, 6)
+            return function(x, (2, 6)), (2, 6)
         case "joined":
-            return function([X, X], *axis_of(row, name)), joined(row)
+            return function([x, x], *axis_of(row, name)), joined(row)
         case "stacked":
-            return function([X, X], 1), (3, 2, 4)
+            return function([x, x], 1), (3, 2, 4)
         case "appended":
-            return function(X, X, 1), (3, 8)
+            return function(x, x, 1), (3, 8)
         case "repeated":
-            return function(X, 2, 1), (3, 8)
+            return function(x, 2, 1), (3, 8)
         case "reduced":
             return function(tensor > 0.5 if last in ("all", "any", "reduce_all", "reduce_any") else tensor, 1), (3,)
         case "filled":
@@ -159,6 +177,19 @@ def filled(function: Any, row: Operation, name: str) -> Any:
     return function(*before, shape) if row.says.position else function(shape)
 
 
+def assert_each_for_itself(name: str, row: Operation, result: Any) -> None:
+    """Hold against a result what the operation gives for parts of the data."""
+    x = given_to(name)
+    whole = np.asarray(applied(name, row, x, x)[0] if row.shape in ("broadcast", "chosen") else result)
+    for axis in (0,) if x is IMAGES else (0, 1):
+        parts = [np.asarray(applied(name, row, part, part)[0]) for part in np.split(x, [1], axis)]
+        joined_parts = np.concatenate(parts, axis)
+        if whole.dtype.kind == "f":
+            np.testing.assert_allclose(joined_parts, whole, rtol=1e-5)
+        else:
+            np.testing.assert_array_equal(joined_parts, whole)
+
+
 @pytest.mark.parametrize("name", INSTALLED)
 def test_an_operation_gives_the_shape_and_the_dtype_of_its_row(name: str) -> None:
     """Protects from a row that is believed: each is run."""
@@ -169,6 +200,8 @@ def test_an_operation_gives_the_shape_and_the_dtype_of_its_row(name: str) -> Non
         assert given[0] == shape[0]
     else:
         assert given == shape
+    if row.each:
+        assert_each_for_itself(name, row, result)
     dtype = str(result.dtype if isinstance(result.dtype, str) else getattr(result.dtype, "name", result.dtype))
     expected = {"same": "float32", "float": "float32", "bool": "bool", "named": name.rpartition(".")[2]}.get(row.dtype)
     if row.dtype == "given" and row.shape == "same" and not row.is_array:

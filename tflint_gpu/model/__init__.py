@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.library.devices import device_problem, parse_device
     from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, WEIGHTED
     from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
-    from tflint_gpu.model.library.operations import operation_named
+    from tflint_gpu.model.library.operations import OTHER_WORK, operation_named
     from tflint_gpu.model.library.passing import TF_FUNCTIONS
     from tflint_gpu.model.library.precision import (
         CASTS,
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.library.tensor_functions import (
-        ELEMENT_WORK,
-        REDUCING,
         STATIC_ATTRIBUTES,
-        TENSOR_WORK,
         returns_tensor,
     )
     from tflint_gpu.model.model import Analysis, Model
@@ -172,7 +169,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
     from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
-    from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY
     from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
     from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
     from tflint_gpu.model.tensorflow.tf_data.mapped_functions import SEQUENTIAL_UP_TO, MappedFunctions, State
@@ -205,11 +201,11 @@ _NAMES = {
     "library.devices": "device_problem parse_device",
     "library.keras_methods": "FORWARD_METHODS WEIGHTED",
     "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
-    "library.operations": "operation_named",
+    "library.operations": "OTHER_WORK operation_named",
     "library.passing": "TF_FUNCTIONS",
     "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
     "library.substrings": "CONCATENATIONS may_grow shuffles",
-    "library.tensor_functions": "ELEMENT_WORK REDUCING STATIC_ATTRIBUTES TENSOR_WORK returns_tensor",
+    "library.tensor_functions": "STATIC_ATTRIBUTES returns_tensor",
     "model": "Analysis Model",
     "networks.construction.numpy_arrays": "NumpyArray NumpyArrays",
     "networks.construction.steps": "StepWorks",
@@ -289,7 +285,6 @@ _NAMES = {
     "tensorflow.runtime.visibility": "Visibility",
     "tensorflow.tf_data.chains": "Chain Operation",
     "tensorflow.tf_data.consumers": "Consumers Consumption",
-    "tensorflow.tf_data.element_wise": "COMBINING NUMBERS UNARY",
     "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",
     "tensorflow.tf_data.lengths": "Lengths",
     "tensorflow.tf_data.mapped_functions": "MappedFunctions SEQUENTIAL_UP_TO State",

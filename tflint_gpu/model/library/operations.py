@@ -33,6 +33,7 @@ ResultShape = Literal[
     "stacked",  # tensors of a list along a new axis
     "appended",  # two tensors one after the other along an axis
     "repeated",  # the tensor's, longer along an axis
+    "product",  # the rows of one matrix by the columns of another
     "reduced",  # the tensor's without an axis
 ]
 ResultDtype = Literal["same", "float", "bool", "given", "named", ""]
@@ -51,6 +52,9 @@ class Operation:
             must be there.
         is_array: lists become tensors or arrays, too.
         draws: each call gives other values.
+        each: "element": each number of the result is made of those at the same place of the arguments; "image": each
+            image of a batch is treated by itself.
+        tensors: how many tensors it takes at least, one after the other.
     """
 
     shape: ResultShape
@@ -58,6 +62,12 @@ class Operation:
     says: Parameter | None = None
     is_array: bool = False
     draws: bool = False
+    each: Literal["", "element", "image"] = ""
+    tensors: int = 1
+
+    def combines(self, arguments: int) -> bool:
+        """Whether it makes each number of those at the same place of several tensors, if it gets so many arguments."""
+        return self.each == "element" and 1 < self.tensors <= arguments
 
     @property
     def size(self) -> Parameter | None:
@@ -75,6 +85,17 @@ class Operation:
         return self.shape == "stacked" or (self.is_array and self.shape == "same")
 
     @property
+    def keeps_rows(self) -> bool:
+        """Whether its result has the rows of an argument, as many as there are."""
+        return self.shape in ("same", "broadcast", "chosen", "rows", "expanded")
+
+    @property
+    def computes(self) -> bool:
+        """Whether it computes with the elements of a tensor, and does not only arrange or convert them."""
+        is_plain = self.shape in ("same", "broadcast", "chosen") and self.dtype not in ("given", "named")
+        return not self.draws and (is_plain or self.each == "image" or self.shape == "product")
+
+    @property
     def is_of_tensor(self) -> bool:
         """Whether its result is made of the elements of a tensor that it gets."""
         return self.shape not in ("", "filled", "counted", "reduced")
@@ -84,15 +105,31 @@ _AXIS = Parameter("axis", 1)
 _FIRST_AXIS = Parameter("axis", 1, 0)
 _ROWS: tuple[tuple[Operation, str], ...] = (
     (
-        Operation("same", "same"),
+        Operation("same", "same", each="element"),
         """
         {tf,tf.math,numpy,keras.ops,keras.backend}.{abs,sign,round,square} {tf,tf.math,numpy,keras.ops}.negative
         {tf,tf.math,numpy,keras.ops}.{ceil,floor} numpy.{absolute,around,trunc,positive,conj,conjugate,copy,nan_to_num}
-        numpy.{flip,fliplr,flipud,roll,sort} keras.ops.{absolute,trunc,conj,copy,nan_to_num,flip,roll,sort}
-        {numpy,keras.ops}.clip tf.{clip_by_value,clip_by_norm,identity,reverse,roll,sort,stop_gradient}
-        tf.math.{conj,rint} {numpy,keras.ops}.reciprocal keras.{ops,backend}.stop_gradient keras.backend.{clip,reverse}
+        keras.ops.{absolute,trunc,conj,copy,nan_to_num} tf.{identity,stop_gradient} tf.math.{conj,rint}
+        {numpy,keras.ops}.{reciprocal,full_like} keras.{ops,backend}.stop_gradient
+        {tf,numpy,keras.ops,keras.backend}.{zeros_like,ones_like}
+        """,
+    ),
+    (
+        Operation("same", "same", each="element", tensors=3),
+        "tf.clip_by_value {numpy,keras.ops,keras.backend}.clip",
+    ),
+    (
+        Operation("same", "same", each="image"),
+        """
         tf.image.{adjust_brightness,adjust_contrast,adjust_gamma,adjust_hue,adjust_saturation,flip_left_right}
         tf.image.{flip_up_down,rgb_to_hsv,hsv_to_rgb,rgb_to_yuv,yuv_to_rgb,rgb_to_yiq,yiq_to_rgb}
+        """,
+    ),
+    (
+        Operation("same", "same"),
+        """
+        numpy.{flip,fliplr,flipud,roll,sort} keras.ops.{flip,roll,sort} tf.{clip_by_norm,reverse,roll,sort}
+        keras.backend.reverse numpy.empty_like
         """,
     ),
     (
@@ -104,39 +141,46 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         """,
     ),
     (
-        Operation("same", "float"),
+        Operation("same", "float", each="element"),
         """
         {tf,tf.math,numpy,keras.ops}.{exp,sqrt,sin,cos,tan,sinh,cosh,tanh} {tf.math,numpy,keras.ops}.{log,log1p,expm1}
         {tf,tf.math}.{sigmoid,asin,acos,atan,asinh,acosh,atanh} {tf.math,tf.nn,keras.ops,keras.activations}.softplus
         {numpy,keras.ops}.{arcsin,arccos,arctan,arcsinh,arccosh,arctanh,log2,log10}
-        tf.math.{rsqrt,reciprocal,reciprocal_no_nan,erf,erfc,lgamma,digamma,log_sigmoid,softsign,l2_normalize}
+        tf.math.{rsqrt,reciprocal,reciprocal_no_nan,erf,erfc,lgamma,digamma,log_sigmoid,softsign}
         numpy.{fabs,rint,exp2,cbrt,deg2rad,rad2deg,radians,degrees,sinc}
-        tf.nn.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,tanh,softsign,softmax,log_softmax,l2_normalize}
-        keras.activations.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,hard_sigmoid,tanh,softsign,softmax}
-        keras.activations.{log_softmax,exponential,linear,mish,hard_silu}
-        keras.ops.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,hard_sigmoid,softsign,softmax,log_softmax}
-        keras.ops.{hard_silu,log_sigmoid,rsqrt,erf,normalize} keras.utils.normalize
-        keras.backend.{exp,log,sqrt,sin,cos,relu,elu,sigmoid,hard_sigmoid,tanh,softplus,softsign,softmax,l2_normalize}
-        tf.image.per_image_standardization
+        tf.nn.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,tanh,softsign}
+        keras.activations.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,hard_sigmoid,tanh,softsign}
+        keras.activations.{exponential,linear,mish,hard_silu}
+        keras.ops.{relu,relu6,leaky_relu,elu,selu,gelu,silu,swish,sigmoid,hard_sigmoid,softsign}
+        keras.ops.{hard_silu,log_sigmoid,rsqrt,erf}
+        keras.backend.{exp,log,sqrt,sin,cos,relu,elu,sigmoid,hard_sigmoid,tanh,softplus,softsign}
+        """,
+    ),
+    (Operation("same", "float", each="image"), "tf.image.per_image_standardization"),
+    (
+        Operation("same", "float"),
+        """
+        {tf.nn,keras.activations,keras.ops}.{softmax,log_softmax} keras.backend.{softmax,l2_normalize}
+        {tf.math,tf.nn}.l2_normalize keras.ops.normalize keras.utils.normalize
         """,
     ),
     (
-        Operation("same", "bool"),
+        Operation("same", "bool", each="element"),
         """
         tf.math.{is_nan,is_inf,is_finite} {numpy,keras.ops}.{isnan,isinf,isfinite} numpy.signbit
         {tf,tf.math,numpy,keras.ops}.logical_not
         """,
     ),
     (
-        Operation("same", "given"),
+        Operation("same", "given", each="element"),
         """
         {tf,tf.dtypes}.{cast,saturate_cast} keras.{ops,backend}.cast keras.ops.saturate_cast numpy.astype
         tf.image.convert_image_dtype
         """,
     ),
     (
-        Operation("same", "same"),
-        "{tf,numpy,keras.ops,keras.backend}.{zeros_like,ones_like} numpy.{empty_like,full_like} keras.ops.full_like",
+        Operation("same", each="element"),
+        "tf.strings.{lower,upper,strip,regex_replace,length,to_number,as_string} tf.as_string",
     ),
     (
         Operation("same", "given", is_array=True),
@@ -151,20 +195,18 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         "numpy.{float16,float32,float64,int8,int16,int32,int64,uint8,uint16,uint32,uint64}",
     ),
     (Operation("same", "same", Parameter("shape", 1)), "tf.ensure_shape"),
-    (Operation("rows", says=Parameter("size", 1)), "tf.image.resize keras.ops.image.resize"),
+    (Operation("rows", says=Parameter("size", 1), each="image"), "tf.image.resize keras.ops.image.resize"),
     (
-        Operation("rows"),
-        """
-        tf.image.{resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}
-        {tf,keras.ops}.one_hot keras.utils.to_categorical
-        """,
+        Operation("rows", each="image"),
+        "tf.image.{resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}",
     ),
+    (Operation("rows"), "{tf,keras.ops}.one_hot keras.utils.to_categorical"),
     (
         Operation("rows", is_array=True),
         "keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences",
     ),
     (
-        Operation("broadcast", "same"),
+        Operation("broadcast", "same", each="element", tensors=2),
         """
         {tf,tf.math,numpy,keras.ops}.{add,subtract,multiply,maximum,minimum} {tf,tf.math}.pow numpy.{power,fmax,fmin}
         keras.ops.power keras.backend.{maximum,minimum,pow} {numpy,keras.ops}.{mod,floor_divide} numpy.remainder
@@ -172,19 +214,20 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         """,
     ),
     (
-        Operation("broadcast", "float"),
+        Operation("broadcast", "float", each="element", tensors=2),
         """
         {tf,tf.math,numpy,keras.ops}.divide {tf,tf.math}.{truediv,atan2} {numpy,keras.ops}.{true_divide,arctan2}
         """,
     ),
     (
-        Operation("broadcast", "bool"),
+        Operation("broadcast", "bool", each="element", tensors=2),
         """
         {tf,tf.math,numpy,keras.ops,keras.backend}.{equal,not_equal,greater,greater_equal,less,less_equal}
         {tf,tf.math,numpy,keras.ops}.{logical_and,logical_or} {tf.math,numpy,keras.ops}.logical_xor
         """,
     ),
-    (Operation("chosen"), "{tf,numpy,keras.ops}.where"),
+    (Operation("chosen", each="element", tensors=3), "{tf,numpy,keras.ops}.where"),
+    (Operation("product"), "{tf,tf.linalg,numpy,keras.ops}.matmul {numpy,keras.ops,keras.backend}.dot"),
     (Operation("expanded", "same", _AXIS), "{tf,numpy,keras.ops,keras.backend}.expand_dims"),
     (Operation("squeezed", "same", _AXIS), "{tf,numpy,keras.ops,keras.backend}.squeeze"),
     (Operation("reshaped", "same", Parameter("shape", 1)), "{tf,numpy,keras.backend}.reshape"),
@@ -231,6 +274,10 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("filled", says=Parameter("num", 2, 50)), "{tf,numpy,keras.ops}.linspace"),
 )
 _NO_ROW = Operation("")
+OTHER_WORK = frozenset(
+    "numpy.cumsum numpy.diff numpy.argsort numpy.rot90 numpy.fft.fft numpy.fft.rfft tf.one_hot".split()
+)
+"""What computes with the elements of a tensor besides, of the last axis or of an image."""
 _OLD, _OF_NUMPY = "tf.compat.v1.", "tf.experimental.numpy."
 _BRACES = regex(r"\{([^{}]*)\}")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External, ListValue, plain
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
@@ -30,18 +31,7 @@ _LOADED: dict[str, tuple[Shape | None, Shape, int, int]] = {
 IMAGE_SETS = frozenset(["mnist", "fashion_mnist", "cifar10", "cifar100"])
 """Those of Keras's data sets whose arrays are all of bytes."""
 _CHANGING_LENGTHS = ("maxlen", "test_split")
-_BY_SHAPE = frozenset(
-    (
-        "numpy.zeros numpy.ones numpy.empty numpy.full numpy.random.random numpy.random.random_sample tf.zeros tf.ones "
-        "tf.random.normal tf.random.uniform keras.random.normal keras.random.uniform keras.ops.zeros keras.ops.ones"
-    ).split()
-)
-_BY_LENGTHS = frozenset(["numpy.random.rand", "numpy.random.randn"])
-_BY_SIZE = frozenset("numpy.random.normal numpy.random.uniform numpy.random.randint".split())
-_KEEPING = frozenset(
-    "numpy.array numpy.asarray numpy.float32 tf.constant tf.convert_to_tensor tf.cast numpy.copy".split()
-)
-_COUNTING = frozenset(["numpy.arange", "numpy.eye", "numpy.linspace"])
+_COUNTING = ("numpy.arange", "numpy.eye")
 _DIMENSIONS = frozenset(["numpy.expand_dims", "tf.expand_dims"])
 
 
@@ -52,15 +42,15 @@ def called(name: str, given: Arguments) -> Any:
     if last == "load_data" and folder.startswith("keras.datasets."):
         is_whole = len(given.positional) < 2 and not any(word in given.named for word in _CHANGING_LENGTHS)
         return _loaded(folder.rpartition(".")[2]) if is_whole else UNKNOWN
-    if name in _BY_SHAPE:
-        return _of_shape(given.get(0, "size" if ".random." in name and name.startswith("numpy") else "shape"))
-    if name in _BY_LENGTHS:
+    operation = operation_named(name)
+    if operation.shape == "filled" and operation.size is not None:
+        size = operation.size
+        return _of_shape(given.get(size.position, size.keyword, () if size.default is None else size.default))
+    if operation.shape == "counted" and operation.draws:
         return _of_shape(tuple(given.positional))
-    if name in _BY_SIZE:
-        return _of_shape(given.get(2, "size", ()))
     if name in _COUNTING:
         return _counted(name, given)
-    if name in _KEEPING and isinstance(first, Array):
+    if operation.shape == "same" and isinstance(first, Array):
         return first
     if name in _DIMENSIONS and isinstance(first, Array):
         axis = given.get(1, "axis")
@@ -79,8 +69,6 @@ def called(name: str, given: Arguments) -> Any:
 
 def _counted(name: str, given: Arguments) -> Any:
     """An array whose length is said by a number."""
-    if name == "numpy.linspace":
-        return _of_shape(given.get(2, "num", 50))
     count = given.get(0, "stop" if name == "numpy.arange" else "N")
     if name == "numpy.eye":
         return _of_shape((count, given.get(1, "M", count)))

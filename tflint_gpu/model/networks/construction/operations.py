@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tflint_gpu.model.interpreter.values import Arguments, plain
+from tflint_gpu.model.library.operations import Operation as KnownOperation
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Precision, Shape, Tensor, size
 from tflint_gpu.model.networks.shapes.layer_kinds import Shapes, broadcast, concatenated, reshaped
 from tflint_gpu.model.networks.shapes.layers import Operation, call_layer, flat
@@ -13,17 +15,6 @@ from tflint_gpu.model.networks.shapes.windows import known
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 _FOLDERS = ("tf.nn.", "tf.math.", "tf.", "keras.ops.", "keras.activations.", "keras.backend.")
-_ELEMENT_WISE = frozenset(
-    (
-        "relu relu6 leaky_relu elu selu gelu silu swish mish sigmoid hard_sigmoid hard_swish hard_silu softplus "
-        "softsign softmax log_softmax tanh exp log log1p sqrt rsqrt square abs negative cast identity dropout clip "
-        "clip_by_value l2_normalize stop_gradient sin cos sign round floor ceil linear normalize"
-    ).split()
-)
-_JOINING = frozenset("add subtract multiply divide maximum minimum pow add_n".split())
-_REDUCING = frozenset(
-    "reduce_mean reduce_sum reduce_max reduce_min reduce_prod mean sum max min prod std var amax amin".split()
-)
 
 
 def called(name: str, given: Arguments) -> Any:
@@ -33,7 +24,7 @@ def called(name: str, given: Arguments) -> Any:
     if folder is None or not given.is_whole or not any(map(_has_tensor, given.values())):
         return UNKNOWN
     try:
-        shaped, tensors = _function(last, given)
+        shaped, tensors = _function(operation_named(name), last, given)
         return call_layer(Operation(last, shaped, Precision()), tensors)[0]
     except (NotKnown, ArithmeticError, IndexError, TypeError, ValueError):
         return UNKNOWN
@@ -93,31 +84,33 @@ def _has_tensor(value: Any) -> bool:
         return False
 
 
-def _function(name: str, given: Arguments) -> tuple[Callable[[Shapes], Shape], tuple[Tensor, ...]]:
+def _function(
+    operation: KnownOperation, name: str, given: Arguments
+) -> tuple[Callable[[Shapes], Shape], tuple[Tensor, ...]]:
     first = given.positional[0] if given.positional else next(iter(given.named.values()))
-    if name in _ELEMENT_WISE:
+    if operation.shape == "same":
         return (lambda shapes: shapes[0]), flat(first)
-    if name in _JOINING:
+    if operation.shape == "broadcast" or name == "add_n":
         values = [value for value in given.positional[:2] if not isinstance(value, int | float)]
         return broadcast, tuple(tensor for value in values for tensor in flat(value))
-    if name in ("concat", "concatenate"):
-        axis = given.get(1, "axis", -1 if name == "concatenate" else UNKNOWN)
-        tensors = flat(first)
-        return (lambda shapes: concatenated(shapes, axis % len(shapes[0]))), tensors
-    if name in _REDUCING:
-        axis, keeps = plain(given.get(1, "axis")), given.get(2, "keepdims", default=False)
-        return (lambda shapes: _reduced(shapes[0], axis, keeps)), flat(first)
-    if name == "reshape":
-        target = plain(given.get(1, "newshape") if "newshape" in given.named else given.get(1, "shape"))
-        return (lambda shapes: _reshaped(shapes[0], target)), flat(first)
-    if name == "expand_dims":
-        axis = given.get(1, "axis")
-        return (lambda shapes: _expanded(shapes[0], axis)), flat(first)
-    if name == "squeeze":
-        axis = given.get(1, "axis")
-        return (lambda shapes: _squeezed(shapes[0], axis)), flat(first)
-    if name == "matmul" and len(given.positional) == 2 and not given.named:
+    if operation.shape == "product" and len(given.positional) == 2 and not given.named:
         return _product, flat(tuple(given.positional))
+    if operation.says is None or not operation.says.keyword:
+        raise NotKnown
+    axis = given.get(operation.says.position, operation.says.keyword, operation.says.default)
+    match operation.shape:
+        case "joined":
+            return (lambda shapes: concatenated(shapes, axis % len(shapes[0]))), flat(first)
+        case "reduced":
+            keeps = given.get(2, "keepdims", default=False)
+            return (lambda shapes: _reduced(shapes[0], plain(axis), keeps)), flat(first)
+        case "reshaped":
+            target = plain(given.named.get("newshape", given.named.get("shape", axis)))
+            return (lambda shapes: _reshaped(shapes[0], target)), flat(first)
+        case "expanded":
+            return (lambda shapes: _expanded(shapes[0], axis)), flat(first)
+        case "squeezed":
+            return (lambda shapes: _squeezed(shapes[0], axis)), flat(first)
     raise NotKnown
 
 

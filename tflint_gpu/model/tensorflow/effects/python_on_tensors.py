@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.library.tensor_functions import (
     COMPARING,
     ITERATING,
-    ROW_WISE,
     has_dynamic_shape,
     names_second,
     returns_list,
@@ -24,6 +24,7 @@ from tflint_gpu.model.tensorflow.tracing.traces import Trace
 
 _RAISES = "which raises while it is traced"
 _SHAPES = ("shape", "get_shape")
+_TAKES_ROWS = ("tf.gather", "tf.gather_nd")
 
 
 class PythonOnTensors(Analysis):
@@ -174,7 +175,7 @@ class PythonOnTensors(Analysis):
         name = file.name(node.func) or ""
         if has_dynamic_shape(name, len(node.args)):
             return True
-        if not name.startswith("tf.") or name.removeprefix("tf.") not in ROW_WISE:
+        if not operation_named(name).keeps_rows and name not in _TAKES_ROWS:
             return False
         return any(self._is_dynamic(file, arg.value, context) for arg in node.args if arg.keyword is None)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
+from functools import cache
 
-from tflint_gpu.model.library.tensor_functions import WORK
+from tflint_gpu.model.library.operations import OTHER_WORK, operations
 from tflint_gpu.model.python.prefilter.file_summaries import ITEM, UNNAMED, CallSummary, FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import FileRegion, Lazy, PrefilterScope
 from tflint_gpu.model.tensorflow.prefilter.tracing import BUILTIN, is_models, is_numpys, makes_function
@@ -154,4 +155,12 @@ def prepares_elements(scope: PrefilterScope) -> bool:
 
 
 def _prepares(summary: FileSummary) -> bool:
-    return not WORK.isdisjoint(summary.called)
+    return not _works().isdisjoint(summary.called)
+
+
+@cache
+def _works() -> frozenset[str]:
+    """The last parts of the names of operations that compute something."""
+    rows = operations().items()
+    names = (name for name, operation in rows if operation.computes or operation.shape == "reduced")
+    return frozenset(name.rpartition(".")[2] for name in (*names, *OTHER_WORK))

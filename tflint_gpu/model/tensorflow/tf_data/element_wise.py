@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import operands
@@ -19,31 +20,6 @@ from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
 
-# Of one tensor: numbers change each for itself, or pixels within their own image, and nothing asks for the rank.
-UNARY = frozenset(
-    (
-        "abs cast saturate_cast sqrt square exp log log1p sigmoid tanh sin cos floor ceil round sign negative "
-        "identity logical_not stop_gradient as_string zeros_like ones_like dtypes.cast dtypes.saturate_cast "
-        "image.convert_image_dtype image.adjust_brightness image.adjust_contrast image.adjust_gamma "
-        "image.adjust_hue image.adjust_saturation image.per_image_standardization image.rgb_to_hsv "
-        "image.hsv_to_rgb image.rgb_to_yuv image.yuv_to_rgb nn.relu nn.sigmoid nn.tanh strings.lower strings.upper "
-        "strings.strip strings.regex_replace strings.to_number strings.as_string strings.length math.abs math.sqrt "
-        "math.square math.exp math.expm1 math.log math.log1p math.sigmoid math.tanh math.sin math.cos math.floor "
-        "math.ceil math.rint math.round math.rsqrt math.reciprocal math.sign math.negative math.is_nan "
-        "math.is_finite math.logical_not"
-    ).split()
-)
-COMBINING = frozenset(
-    (
-        "add subtract multiply divide truediv maximum minimum pow equal not_equal greater greater_equal less "
-        "less_equal logical_and logical_or where clip_by_value math.add math.subtract math.multiply math.divide "
-        "math.truediv math.floordiv math.floormod math.divide_no_nan math.maximum math.minimum math.pow math.equal "
-        "math.not_equal math.greater math.greater_equal math.less math.less_equal math.logical_and math.logical_or "
-        "math.squared_difference"
-    ).split()
-)
-NUMBERS = frozenset(["constant", "convert_to_tensor", "float32", "float64", "float16", "int32", "int64", "uint8"])
-_ARRAYS = NUMBERS | {"array", "asarray"}
 _PIXELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb", "one_hot"])  # they change the last axis only
 _CHANNELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb"])
 _SHAPED = {"tf.reshape": 1, "numpy.reshape": 1, "tf.constant": 2}
@@ -248,7 +224,7 @@ class ElementWise:
             return value
         if short == "concat":
             value = self._joined(file, call, context)
-        elif short in COMBINING and (short != "where" or len(values) == 3):
+        elif operation_named(name).combines(len(values)):
             kept = [v for arg, v in zip(call.args, values, strict=True) if not _is_name_argument(arg)]
             value = _combined(kept)
         elif self._rest_is_set(file, call, context):
@@ -291,10 +267,12 @@ class ElementWise:
         self, file: File, call: cst.Call, context: Context | None, name: str, short: str, first: _Value | None
     ) -> _Value | None:
         """A call that works on its first argument, whose others set how."""
-        if short in UNARY or _preprocesses(name) or self._rescales(file, call, context):
+        operation = operation_named(name)
+        keeps = bool(operation.each) and operation.shape == "same"
+        if keeps or _preprocesses(name) or self._rescales(file, call, context):
             is_image = first is not None and (first.is_image or short.startswith("image."))
             return replace(first, is_image=is_image) if first is not None and not first.is_structure else None
-        if short in NUMBERS or (name.startswith("numpy.") and name.removeprefix("numpy.") in _ARRAYS):
+        if operation.is_array:
             is_given = first is not None and (first.is_number or first.is_vector)
             return first if is_given and argument(call, 2, "shape") is None else None
         if short in _PIXELS and argument(call, -1, "axis") is None:
