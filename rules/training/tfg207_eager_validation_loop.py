@@ -47,7 +47,8 @@ class EagerValidationLoop(Rule):
     Why: `model(x)` outside `tf.function` starts each operation from Python, so between small operations a GPU waits.
     `model.evaluate` and `model.predict` run the same forward pass as one traced graph, and so does a `@tf.function`
     around it. This is one reason why a GPU looks idle during validation. Not reported: loops over a few batches,
-    forward passes that the program certainly runs fewer than 24 times (a trace takes as long as 2 to 26 of them), loops
+    forward passes that the program certainly runs fewer than 24 times (a trace takes as long as 2 to 26 of them) or
+    that are a few operations of a `tf.Module` (a call of a traced function takes as long as some four of them), loops
     in a training step (TFG202 reports the step), models out of the folder of a SavedModel, whose calls are traced, and
     a main block that tries out an untrained model.
 

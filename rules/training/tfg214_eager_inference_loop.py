@@ -43,7 +43,8 @@ class EagerInferenceLoop(Rule):
     model answers sooner, and a GPU does not wait for Python between small operations. Where the input grows with each
     iteration, as a text does, or images have sizes of their own, each new shape is traced unless the function has
     `reduce_retracing=True`. Not reported: loops over datasets (TFG207 reports those), loops of a few iterations (fewer
-    than 24 in all, where the code says so: a trace takes as long as 2 to 26 forward passes) or in a training step, a
+    than 24 in all, where the code says so: a trace takes as long as 2 to 26 forward passes), of a few operations of a
+    `tf.Module` (a call of a traced function takes as long as some four of them) or in a training step, a
     main block that tries out an untrained model, samples after each epoch, ensembles and models made in the same
     iteration, loops over several environments (an agent's steps in one are reported), comparisons with TFLite, code
     that builds a model of models, loops that wait for requests, and models that were exported (`tf.saved_model.load`,

@@ -131,3 +131,15 @@ def test_few_made_up_batches_have_no_fix(rule: str, call: str, made: str, head: 
         (found,) = (one for each, one in findings(f"{rows}for {head}:\n    {call}\n", tmp_path) if each.code in TRACING)
         is_few = [f"it runs {runs} times" in note.message for note in found.notes]
         assert any(is_few) == (runs == 12) and (found.fix is None) == (runs == 12)
+
+
+@pytest.mark.parametrize(("operations", "is_found"), [(1, False), (4, False), (9, True)])
+def test_a_forward_pass_of_a_few_operations_is_not_advised(operations: int, is_found: bool, tmp_path: Path) -> None:
+    """Protects small modules: to call a traced function takes as long as some operations."""
+    body = "rows @ self.kernel" + " + self.bias" * (operations - 1)
+    code = (
+        "class Scale(tf.Module):\n    def __init__(self):\n        self.kernel = tf.Variable(tf.ones((4, 1)))\n"
+        "        self.bias = tf.Variable(0.5)\n    def __call__(self, rows):\n"
+        f"        return {body}\nscale = Scale()\nfor part in stored:\n    print(scale(part).numpy())\n"
+    )
+    assert ("TFG207" in codes(HEAD + code, tmp_path)) is is_found

@@ -572,7 +572,7 @@ FORWARD = {
     "checkpoint's model as a parameter": "c = tf.train.Checkpoint(model=model)\ndef check(net, data):\n"
     "    for x, y in data:\n        net(x)\ncheck(c.model, dataset.batch(4))",
     "tf.Module": "class M(tf.Module):\n    def __init__(self):\n        self.w = tf.Variable(2.0)\n"
-    "    def __call__(self, x):\n        return x * self.w\nm = M()\n"
+    "    def __call__(self, x):\n        return tf.tanh(x * self.w) * self.w + tf.sin(x * self.w) - self.w\nm = M()\n"
     "for x, y in dataset.batch(4):\n    m(x)",
     "indexes of an own dataset": OWN_DATA
     + "table = Table()\nfor i in range(len(table)):\n    x, y = table[i]\n    model(x)",
@@ -581,7 +581,8 @@ FORWARD = {
     "    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))\n"
     "for x, y in dataset.batch(4):\n    step(x, y)\nfor x, y in dataset.batch(4):\n    print(loss_of(x, y))",
     "a plain class with variables": "class Net:\n    def __init__(self):\n        self.w = tf.Variable(tf.random.normal([2, 1]))\n"
-    "    def __call__(self, x):\n        return x @ self.w\nnet = Net()\nfor x, y in dataset.batch(4):\n    print(net(x))",
+    "    def __call__(self, x):\n        return tf.tanh(x @ self.w) * 2.0 + tf.sin(x @ self.w) - 1.0\nnet = Net()\n"
+    "for x, y in dataset.batch(4):\n    print(net(x))",
     "a plain class with a model": "class Net:\n    def __init__(self):\n        self.inner = model\n"
     "    def __call__(self, x):\n        return self.inner(x)\nnet = Net()\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "a transformer of another package": "from transformers import TFBertModel\nbert = TFBertModel.from_pretrained('bert')\n"
@@ -1018,7 +1019,8 @@ def test_only_the_model_without_state_is_reported(tmp_path: Path) -> None:
 def test_help_of_an_eager_loop_fits_its_use(body: str, words: str, tmp_path: Path) -> None:
     """Protects the advice: outputs that are collected are `predict`'s, metrics `evaluate`'s, and a tf.Module has neither."""
     code = "class M(tf.Module):\n    def __init__(self):\n        self.w = tf.Variable(2.0)\n"
-    code += "    def __call__(self, x):\n        return x * self.w\nmodule, outputs = M(), []\n"
+    code += "    def __call__(self, x):\n        return tf.tanh(x * self.w) * self.w + tf.sin(x * self.w) - self.w\n"
+    code += "module, outputs = M(), []\n"
     code += f"accuracy = keras.metrics.MeanSquaredError()\nfor x, y in dataset.batch(4):\n    {body}\n"
     (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG207"]
     assert finding.help is not None
