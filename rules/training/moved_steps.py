@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     UPDATES,
     ArrayArguments,
+    Blocker,
     KeptValues,
     Kinds,
     NotMovable,
+    Outline,
     loops_around,
     outline,
     outline_of_function,
@@ -22,12 +26,42 @@ from tflint_gpu.model import (
 from tflint_gpu.rule import Change, Edit, Fix
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from tflint_gpu.model import EagerStep, File, Function, FunctionNode, LoopNode, Model, Node, Outline
+    from tflint_gpu.model import EagerStep, File, Function, FunctionNode, LoopNode, Model, Node
 
 
 _RUNS = frozenset(["run"])
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Statements that become a function above another one."""
+
+    above: Node
+    made: Outline
+
+    def edits(self, file: File, name: str) -> Iterator[tuple[int, int, str]]:
+        """The function, not traced and with a name, and its call, as replacements in the file's code."""
+        made, source = self.made, file.source
+        place = source.above(file.span(self.above)[0])
+        before, _, decorated = made.definition.partition("@")
+        yield place, place, _called(f"{before}{decorated.partition(_LINE)[2].lstrip()}", made.name, name)
+        yield file.span(made.first)[0], file.span(made.last)[1], _called(made.call, made.name, name)
+
+    def with_options(self, options: str) -> Outline:
+        """The function, whose decorator gets something."""
+        head, line, body = self.made.definition.partition("@")[2].partition(_LINE)
+        before = self.made.definition.partition("@")[0]
+        return replace(self.made, definition=f"{before}@{head}{options}{line}{body}")
+
+
+def _called(text: str, old: str, new: str) -> str:
+    """A text in which a function has another name."""
+    return re.sub(rf"\b{re.escape(old)}(?=\()", new, text)
+
+
+_LINE = "\n"
 
 
 def run_on_replicas(model: Model, step: EagerStep) -> EagerStep:
@@ -45,59 +79,77 @@ def run_on_replicas(model: Model, step: EagerStep) -> EagerStep:
     return step
 
 
-def moved_step(model: Model, step: EagerStep) -> Fix | None:
-    """The fix of a step among other statements of a loop, or of a function that cannot be traced as a whole; None where
-    it may do something else when it is traced.
+def moved_steps(model: Model, steps: Sequence[EagerStep]) -> list[Fix | Blocker | None]:
+    """The fixes of steps among other statements of a loop, or of functions that cannot be traced as a whole, or why
+    they may do something else when they are traced; None where the step says that itself.
 
-    What a function of these statements would do is asked of the file as it would be then.
+    What functions of these statements would do is asked of the file as it would be then.
     """
-    step, inner = run_on_replicas(model, step), step
-    is_replicated = step is not inner
-    if is_replicated and not are_traceable(model, inner.functions[len(step.functions) :]):
-        return None
-    ends = _RUNS if is_replicated else UPDATES
+    outlined = [_outlined(model, run_on_replicas(model, step), step) for step in steps]
+    moves = [item for item in outlined if isinstance(item, Move)]
+    traced = dict(zip(map(id, moves), _traced(model, moves), strict=True))
+    result: list[Fix | Blocker | None] = []
+    for step, item in zip(steps, outlined, strict=True):
+        made = traced.get(id(item), item)
+        if isinstance(item, Move) and isinstance(made, Outline):
+            edits = (Edit(item.above, made.definition, "above"), Edit(made.first, made.call, last=made.last))
+            text = f"Move the step into `{made.name}`, under `tf.function`"
+            result.append(Fix(text, "unsafe", edits, defines=(made.name,)))
+        else:
+            result.append(replace(made, file=step.file, node=step.tape) if isinstance(made, Blocker) else None)
+    return result
+
+
+def _outlined(model: Model, step: EagerStep, inner: EagerStep) -> Move | Blocker | None:
+    """A step as a function, as far as its text allows it.
+
+    Arguments:
+        step: it, or what hands it to replicas.
+        inner: it.
+    """
     file, loop, function = model.file, outermost_loop(step), step.file.tree.function(step.tape)
+    is_replicated = step is not inner
+    if is_replicated and (blocker := untraceable(model, inner.functions[len(step.functions) :])) is not None:
+        return blocker
     if step.file is not file:
-        return None
+        return Blocker(step.file, step.tape, f"it is in another file than what is checked, `{file.source.name}`")
+    ends = _RUNS if is_replicated else UPDATES
     in_loop = step.loop_file is file and file.tree.within(step.tape, loop) and function is file.tree.function(loop)
-    if (in_loop and step.host_reads) or _keeps_state(model, step, function):
+    if in_loop and step.host_reads:
         return None
+    if (kept := _kept_state(model, step, function)) is not None:
+        return kept
     try:
         if in_loop:
-            above: Node = loop
-            made = outline(file, loop, step.tape, ends)
+            move = Move(loop, outline(file, loop, step.tape, ends))
         elif isinstance(function, cst.FunctionDef):
             made = outline_of_function(file, function, step.tape, ends, as_method=True)
-            top = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
-            above = function if file.tree.class_of(function) is not None else top
+            is_method = file.tree.class_of(function) is not None
+            move = Move(function if is_method else _top(file, function), made)
         else:
-            return None
-    except NotMovable:
-        return None
-    if f"@{file.names.spelled('tf.function', above)}\n" not in made.definition:
-        return None
-    traced = _traced(model, above, made)
-    if traced is None:
-        return None
-    edits = (Edit(above, traced.definition, "above"), Edit(made.first, made.call, last=made.last))
-    return Fix(f"Move the step into `{made.name}`, under `tf.function`", "unsafe", edits, defines=(made.name,))
+            return Blocker(file, step.tape, "no statements of a loop or a function hold all of the step")
+    except NotMovable as error:
+        return Blocker(file, step.tape, str(error))
+    if f"@{file.names.spelled('tf.function', move.above)}\n" not in move.made.definition:
+        return Blocker(file, step.tape, "`tf.function` has no name in this file")
+    return move
 
 
-def are_traceable(model: Model, functions: Sequence[Function]) -> bool:
-    """Whether functions, the outermost of which a strategy runs, may be traced with it."""
+def untraceable(model: Model, functions: Sequence[Function]) -> Blocker | None:
+    """What keeps functions, the outermost of which a strategy runs, from being traced with it."""
     from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few findings
 
-    return all(model.once(Traceability).effect_of(function) is None for function in functions) and (
-        model.once(Traceability).blocker(functions[0]) is None
-    )
+    traceability = model.once(Traceability)
+    effects = (traceability.effect_of(function) for function in functions)
+    return next((e for e in effects if e is not None), None) or traceability.blocker(functions[0])
 
 
-def _keeps_state(model: Model, step: EagerStep, function: FunctionNode | None) -> bool:
-    """Whether a step reads what importing programs change, or what is not there at its first run."""
+def _kept_state(model: Model, step: EagerStep, function: FunctionNode | None) -> Blocker | None:
+    """What a step reads that importing programs change, or that is not there at its first run."""
     file, kept = step.file, model.once(KeptValues)
     own = [model.inference.definitions.function(file, function)] if function is not None else []
     early = kept.read_too_early(file, function or step.loop)
-    return next(early, None) is not None or (bool(own) and next(kept.by_importers(own), None) is not None)
+    return next(early, None) or (next(kept.by_importers(own), None) if own else None)
 
 
 def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
@@ -115,11 +167,11 @@ def moved_block(model: Model, step: EagerStep) -> tuple[Change, ...]:
             made = outline_of_function(file, function, step.tape, _ends(step), is_short=is_short)
         except NotMovable:
             continue
-        above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
-        traced = _traced(model, above, made, is_run=True)
-        if traced is not None:
+        move = Move(_top(file, function), made)
+        (traced,) = _traced(model, [move], is_run=True)
+        if isinstance(traced, Outline):
             return (
-                Change(file, above, traced.definition, "above"),
+                Change(file, move.above, traced.definition, "above"),
                 Change(file, made.first, _handing(made), last=made.last),
             )
     return ()
@@ -177,38 +229,52 @@ def _meets_arrays(model: Model, file: File, made: Outline) -> bool:
     return any(start <= file.span(use)[0] < end and arrays.may_be_array(file, use) for use in reads)
 
 
-def _traced(model: Model, above: Node, made: Outline, *, is_run: bool = False) -> Outline | None:
-    """A function of these statements with what `tf.function` needs for its arguments; None where it may not be traced.
+def _traced(model: Model, moves: Sequence[Move], *, is_run: bool = False) -> list[Outline | Blocker]:
+    """The functions of some moves with what `tf.function` needs for their arguments, or why they may not be traced.
 
-    That is asked of the file as it would be then.
+    One reading of the file as it would be then serves many, but of each statement of the module one at a time.
 
     Arguments:
-        above: the statement above which the function would be.
         is_run: what is not known shows when it runs, so only what certainly does another thing counts.
     """
+    left, traced = list(moves), dict[int, Outline | Blocker]()
+    while left:
+        together = {_top(model.file, move.made.first): move for move in reversed(left)}  # the first of each
+        traced.update(_traced_together(model, list(together.values()), is_run=is_run))
+        left = [move for move in left if id(move) not in traced]
+    return [traced[id(move)] for move in moves]
+
+
+def _traced_together(model: Model, moves: Sequence[Move], *, is_run: bool) -> dict[int, Outline | Blocker]:
+    """The same of moves in statements of their own, by their identity."""
     from tflint_gpu.model import Traceability  # with all that a traced function may do wrong, for few findings
 
-    file, name = model.file, made.name
-    text, source = file.source.code, file.source
-    place, first, last = source.above(file.span(above)[0]), file.span(made.first)[0], file.span(made.last)[1]
-    decorator = made.definition.index("@")
-    plain = made.definition[:decorator] + made.definition[made.definition.index("\n", decorator) + 1 :].lstrip()
-    supposed = model.supposing(f"{text[:place]}{plain}{text[place:first]}{made.call}{text[last:]}")
+    text, free = model.file.source.code, model.file.names.free
+    names = {id(m): free(f"{m.made.name}_{n}", f"{m.made.name}_moved_{n}") for n, m in enumerate(moves)}
+    edits = [edit for move in moves for edit in move.edits(model.file, names[id(move)])]
+    for start, end, written in sorted(edits, key=lambda edit: edit[:2], reverse=True):
+        text = f"{text[:start]}{written}{text[end:]}"
+    supposed = model.supposing(text)
     if supposed is None:
-        return None
-    functions = [
-        node for node in supposed.file.tree.nodes(cst.FunctionDef) if node.name.value == name and not node.decorators
-    ]
-    definitions = supposed.inference.definitions
-    traceability = supposed.once(Traceability)
+        return {id(move): Blocker(model.file, move.above, "the file would not parse then") for move in moves}
+    nodes = {node.name.value: node for node in supposed.file.tree.nodes(cst.FunctionDef) if not node.decorators}
+    definitions, traceability = supposed.inference.definitions, supposed.once(Traceability)
     ask = partial(traceability.effect_of, is_run_once=True) if is_run else traceability.blocker
-    function = definitions.function(supposed.file, functions[0]) if len(functions) == 1 else None
-    is_traceable = function is not None and ask(function) is None
-    options = traceability.options(function) if function is not None and is_traceable else ""
+    traced: dict[int, Outline | Blocker] = {}
+    for move in moves:
+        function = definitions.function(supposed.file, nodes[names[id(move)]])
+        blocker = ask(function)
+        if blocker is None:
+            traced[id(move)] = move.with_options(traceability.options(function))
+        else:
+            traced[id(move)] = Blocker(model.file, move.made.first, blocker.reason)
     supposed.close()
-    end = made.definition.index("\n", decorator)
-    definition = made.definition[:end] + options + made.definition[end:]
-    return replace(made, definition=definition) if is_traceable else None
+    return traced
+
+
+def _top(file: File, node: Node) -> Node:
+    """The statement of the module that holds a node."""
+    return next(statement for statement in file.tree.module.body if file.tree.within(node, statement))
 
 
 def outermost_loop(step: EagerStep) -> LoopNode:

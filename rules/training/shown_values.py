@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import File, Iterations, StepReads, counter_of, method_name, names_in
+from tflint_gpu.model import Blocker, File, Iterations, StepReads, counter_of, method_name, names_in
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:
@@ -17,25 +17,27 @@ _SHOWING = frozenset("print set_postfix set_postfix_str set_description set_desc
 _EVERY = 100
 
 
-def shown_at_times(model: Model, reads: StepReads) -> Fix | None:
-    """Show what is read every hundred steps; None where something else needs it, nothing counts the steps, or the loop
-    makes no more of them."""
+def shown_at_times(model: Model, reads: StepReads) -> Fix | Blocker:
+    """Show what is read every hundred steps, or why it cannot be: something else needs it, nothing counts the steps, or
+    the loop makes no more of them."""
     file, loop = model.file, reads.loop
     steps = model.once(Iterations).most(file, loop)
     if steps is not None and steps <= _EVERY:
-        return None
+        return Blocker(file, loop, f"of {steps} steps only the first would be shown")
     lines: set[cst.SimpleStatementLine] = set()
     for read in reads.reads:
         line = read.file.tree.statement(read.value)
         if not isinstance(line, cst.SimpleStatementLine) or not file.tree.within(line, loop):
-            return None
+            return Blocker(read.file, read.value, "a function that the loop calls reads it, and may need it")
         needed = _shown_with(file, line)
         if needed is None:
-            return None
+            return Blocker(file, line, "this does more than show the value")
         lines |= needed
+    if any(file.tree.function(line) is not file.tree.function(loop) for line in lines):
+        return Blocker(file, loop, "it is shown in a function of its own")
     counter = _counter(file, loop)
-    if counter is None or any(file.tree.function(line) is not file.tree.function(loop) for line in lines):
-        return None
+    if counter is None:
+        return Blocker(file, loop, "nothing counts the steps of this loop")
     name, counting = counter
     edits = [edit for line in lines for edit in _guarded(file, line, lines, f"if {name} % {_EVERY} == 0:")]
     return Fix(f"Read it every {_EVERY} steps", "unsafe", (*counting, *edits))

@@ -30,10 +30,10 @@ from tflint_gpu.rule import (
     fix_changes,
     measured_loop,
     notes_on,
+    offered,
 )
 
-from .few_runs import notes_on_few_runs
-from .moved_steps import are_traceable, moved_block, moved_from_loop, moved_step, run_on_replicas
+from .moved_steps import moved_block, moved_from_loop, moved_steps, run_on_replicas, untraceable
 from .step_sizes import of_training_step
 
 if TYPE_CHECKING:
@@ -118,14 +118,13 @@ class EagerTrainStep(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that a loop of this file runs eagerly."""
         loops = model.once(ExecutionContexts)
-        for step in model.once(TrainingSteps).eager:
-            if not loops.pays(step.file, step.tape):
-                continue
-            repair = _found_repair(model, step)
-            few = notes_on_few_runs(model, step.file, step.tape)
-            fix = repair if isinstance(repair, Fix) and not few else None
-            if fix is None and not few:
-                fix = model.costly_fix(partial(moved_step, model, step))
+        steps = [step for step in model.once(TrainingSteps).eager if loops.pays(step.file, step.tape)]
+        repairs = [_found_repair(model, step) for step in steps]
+        made = [_made(model, step, repair) for step, repair in zip(steps, repairs, strict=True)]
+        left = [step for step, fix in zip(steps, made, strict=True) if fix is None]
+        moved = iter(model.costly_fix(partial(moved_steps, model, left)) or [None] * len(left))
+        for step, repair, fix_or_reason in zip(steps, repairs, made, strict=True):
+            fix, withheld = offered(next(moved) if fix_or_reason is None else fix_or_reason)
             yield Finding(
                 step.file,
                 step.tape,
@@ -137,8 +136,8 @@ class EagerTrainStep(Rule):
                     Note(step.loop_file, step.loop, f"{loops.of_loop(step.loop_file, step.loop).text} that runs it"),
                     *notes_on(step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
-                    *_blocker_note(step, repair),
-                    *few,
+                    *_blocker_note(repair),
+                    *withheld,
                 ),
                 fix=fix,
                 subject=step,
@@ -164,8 +163,8 @@ def _found_repair(model: Model, step: EagerStep) -> Fix | Blocker | None:
 
     blocker = None
     around = run_on_replicas(model, step).functions
-    if around != step.functions and not are_traceable(model, step.functions[len(around) :]):
-        return model.once(Traceability).blocker(step.functions[len(around)])
+    if around != step.functions and (blocker := untraceable(model, step.functions[len(around) :])) is not None:
+        return blocker
     for function in around:
         blocker = model.once(Traceability).blocker(function)
         if blocker is None and function.file is step.file:
@@ -176,6 +175,12 @@ def _found_repair(model: Model, step: EagerStep) -> Fix | Blocker | None:
             text = f"@{spelled}\n{function.file.indentation(function.node)}"
             return Fix(f"Put `@{spelled}` on `{function.name}`", "unsafe", (Edit(function.node, text, "before"),))
     return blocker
+
+
+def _made(model: Model, step: EagerStep, repair: Fix | Blocker | None) -> Fix | Blocker | None:
+    """The fix of a step where it stands, or why none is made; None where the step may be moved."""
+    few = model.once(ExecutionContexts).too_few_runs(step.file, step.tape)
+    return few or (repair if isinstance(repair, Fix) else None)
 
 
 def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
@@ -192,7 +197,7 @@ def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
     return "put the step into a function of its own under `@tf.function`"
 
 
-def _blocker_note(step: EagerStep, repair: Fix | Blocker | None) -> Iterator[Note]:
+def _blocker_note(repair: Fix | Blocker | None) -> Iterator[Note]:
     if repair is not None and not isinstance(repair, Fix) and repair.text:
         yield Note(repair.file, repair.node, "this prevents `@tf.function`")
 

@@ -22,9 +22,9 @@ from tflint_gpu.rule import (
     calls_under_functions,
     eager_against_traced,
     notes_on,
+    offered,
 )
 
-from .few_runs import notes_on_few_runs
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -115,15 +115,16 @@ class EagerValidationLoop(Rule):
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in forward.others]
             if forward.usage is not None:
                 notes.append(Note(forward.file, forward.usage, "this shows that it is a Keras model"))
-            notes += notes_on_few_runs(model, forward.file, forward.call)
+            make = partial(calls_under_functions, model, forward.file, forward.calls)
+            fix, withheld = offered(model.costly_fix(make))
             yield Finding(
                 forward.file,
                 forward.call.func,
                 "the model runs eagerly for every batch of this loop: nothing traces the forward pass",
                 of_forward_pass(model, _PREDICTION, forward.file, forward.call, (forward.loop_file, forward.loop)),
                 help=_HELP[forward.use],
-                notes=tuple(notes),
-                fix=model.costly_fix(partial(calls_under_functions, model, forward.file, forward.calls)),
+                notes=(*notes, *withheld),
+                fix=fix,
                 subject=forward,
             )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import TIMERS, Guards, HostReads, Runtime
-from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule, notes_on
+from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule, notes_on, offered
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -84,6 +84,7 @@ class SyncEveryStep(Rule):
             if _is_meant(model, reads.loop):
                 continue
             first, *others = reads.reads
+            fix, withheld = offered(shown_at_times(model, reads))
             text = " ".join(first.file.code(first.value).split())
             yield Finding(
                 first.file,
@@ -98,11 +99,12 @@ class SyncEveryStep(Rule):
                     basis="small dense networks on an H200; less the longer a step is, and nothing on a CPU",
                 ),
                 help="read it every hundred steps, or collect it in a `tf.keras.metrics.Mean` and read that at the end",
-                fix=shown_at_times(model, reads),
+                fix=fix,
                 notes=(
                     Note(model.file, reads.loop, "the loop of the steps"),
                     *notes_on(first.path),
                     *(Note(other.file, other.value, "this is read in every step, too") for other in others),
+                    *withheld,
                 ),
             )
 

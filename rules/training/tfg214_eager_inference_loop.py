@@ -16,9 +16,9 @@ from tflint_gpu.rule import (
     calls_under_functions,
     eager_against_traced,
     notes_on,
+    offered,
 )
 
-from .few_runs import notes_on_few_runs
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -112,15 +112,15 @@ class EagerInferenceLoop(Rule):
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:
                 notes.append(Note(step.file, step.usage, "this shows that it is a Keras model"))
-            notes += notes_on_few_runs(model, step.file, step.call)
+            fix, withheld = offered(model.costly_fix(partial(calls_under_functions, model, step.file, step.calls)))
             yield Finding(
                 step.file,
                 step.call.func,
                 "the model runs eagerly in every iteration of this loop: Python starts each of its operations",
                 of_forward_pass(model, _PREDICTION, step.file, step.call, (step.loop_file, step.loop)),
                 help=_HELP_WITH_SHAPES if step.has_changing_shapes else _HELP,
-                notes=tuple(notes),
-                fix=model.costly_fix(partial(calls_under_functions, model, step.file, step.calls)),
+                notes=(*notes, *withheld),
+                fix=fix,
                 subject=step,
             )
 

@@ -31,7 +31,8 @@ def found(checker: Checker, path: Path, text: str, *, all_fixes: bool) -> tuple[
 def without_costly_parts(diagnostic: Diagnostic) -> Diagnostic:
     """A diagnostic without what is left out while somebody types."""
     prediction = diagnostic.prediction and replace(diagnostic.prediction, on_cpu=None)
-    return replace(diagnostic, fix=None, prediction=prediction)
+    notes = tuple(note for note in diagnostic.related if not note.message.startswith("no fix: "))
+    return replace(diagnostic, fix=None, prediction=prediction, related=notes)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

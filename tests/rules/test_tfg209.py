@@ -211,7 +211,11 @@ def test_read_in_another_file(tmp_path: Path) -> None:
     [finding] = [finding for rule, finding in findings(code, tmp_path) if rule.code == "TFG209"]
     assert finding.file.source.path.name == "players.py"
     assert finding.file.code(finding.node) == "step(x, y).numpy()"
-    assert [note.message for note in finding.notes] == ["the loop of the steps", "calls `learn`"]
+    assert [note.message for note in finding.notes] == [
+        "the loop of the steps",
+        "calls `learn`",
+        "no fix: a function that the loop calls reads it, and may need it",
+    ]
 
 
 def test_notebook(tmp_path: Path) -> None:

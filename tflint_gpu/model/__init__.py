@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         outline_of_function,
         set_apart,
     )
-    from tflint_gpu.model.python.refactoring.traced_calls import traced_definitions
+    from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, traced_definitions
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.operators import operands
     from tflint_gpu.model.python.syntax.scopes import Binding
@@ -225,7 +225,7 @@ _NAMES = {
     "python.refactoring.free_names": "free",
     "python.refactoring.moves": "head in_one_block may_move_down needed_before needed_behind reads_any text_at",
     "python.refactoring.outlines": "NotMovable Outline outline outline_of_function set_apart",
-    "python.refactoring.traced_calls": "traced_definitions",
+    "python.refactoring.traced_calls": "CallOutline traced_definitions",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.operators": "operands",
     "python.syntax.scopes": "Binding",

@@ -64,7 +64,7 @@ class Model:
             answers[analysis] = analysis(self)
         return cast("_T", answers[analysis])
 
-    def costly_fix(self, make: Callable[[], _T | None]) -> _T | None:
+    def costly_fix(self, make: Callable[[], _T]) -> _T | None:
         """A fix that asks much of the file; None while somebody types, who has not asked for it."""
         return make() if self.makes_costly_parts else None
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.execution.walks import Frame
     from tflint_gpu.model.python.names.imports import Spelling
     from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 
 _T = TypeVar("_T")
 
@@ -77,6 +78,17 @@ class Note:
     file: File
     node: CSTNode
     message: str
+
+
+def offered(made: Fix | Blocker | None) -> tuple[Fix | None, tuple[Note, ...]]:
+    """A fix for a finding, and a note that says why it has none: a fix that is withheld carries its reason.
+
+    Arguments:
+        made: what a maker of fixes gives; None where nobody asked it, or the finding says it already.
+    """
+    if made is None or isinstance(made, Fix):
+        return made, ()
+    return None, (Note(made.file, made.node, f"no fix: {made.reason}"),)
 
 
 def notes_on(frames: Iterable[Frame]) -> tuple[Note, ...]:

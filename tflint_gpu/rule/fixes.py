@@ -11,30 +11,33 @@ from tflint_gpu.rule.finding import Edit, Fix, importing
 if TYPE_CHECKING:
     from libcst import Arg, Call, CSTNode
 
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import Blocker, CallOutline, Model
     from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.python.refactoring.traced_calls import CallOutline
 
 
-def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, Call]]) -> Fix | None:
-    """Make a loop's calls of models in functions of their own under `tf.function`; None where that may change results.
+def calls_under_functions(model: Model, file: File, calls: Sequence[tuple[File, Call]]) -> Fix | Blocker:
+    """Make a loop's calls of models in functions of their own under `tf.function`, or why that may change results.
 
     Of several calls those are left as they are of which it may, that are in other files or another cell of a notebook
     than the first, or run too seldom for a trace to pay. It is unsafe: what only runs while a function is traced (a
     model's `print`) runs once.
     """
     from tflint_gpu.model import (  # late, as libcst: listing the rules should not wait for it
+        Blocker,
+        CallOutline,
         ExecutionContexts,
         TracedCalls,
         traced_definitions,
     )
 
     contexts = model.once(ExecutionContexts)
-    own = [call for where, call in calls if where is file and contexts.few_runs(file, call) is None]
+    few = {call: contexts.too_few_runs(file, call) for where, call in calls if where is file}
+    own = [call for call, seldom in few.items() if seldom is None]
     own = [call for call in own if _are_in_one_cell(file, own[0], call)]
-    made = model.once(TracedCalls).outlines(file, own)
+    outlined = model.once(TracedCalls).outlines(file, own)
+    made = [outline for outline in outlined if isinstance(outline, CallOutline)]
     if not made:
-        return None
+        return next(item for item in (*outlined, *few.values()) if isinstance(item, Blocker))
     spellings = {outline.spelling.text: outline.spelling for outline in made}
     return Fix(
         _traced(made, len(calls)),

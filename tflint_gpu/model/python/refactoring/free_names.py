@@ -79,6 +79,31 @@ def free_of_block(block: Block, dropped: Dropped = _NOTHING) -> set[str]:
     return names
 
 
+class StatementNames:
+    """What whole statements of one tree read from outside and bind, found once for all who ask."""
+
+    def __init__(self) -> None:
+        self._free: dict[ast.stmt, frozenset[str]] = {}
+        self._bound: dict[ast.stmt, frozenset[str]] = {}
+
+    def free(self, statement: ast.stmt) -> frozenset[str]:
+        """The names that a statement needs from outside."""
+        if statement not in self._free:
+            self._free[statement] = frozenset(free(statement))
+        return self._free[statement]
+
+    def free_of_block(self, block: Block) -> set[str]:
+        """The names that statements in a row need from outside."""
+        names: set[str] = set()
+        defined: set[str] = set()
+        for statement in block:
+            if statement not in self._bound:
+                self._bound[statement] = frozenset(_certainly_bound(statement))
+            names |= self.free(statement) - defined
+            defined |= self._bound[statement]
+        return names
+
+
 def _of_parts(node: ast.AST, dropped: Dropped) -> set[str]:
     """Of a node that opens no scope: its blocks in order, and whatever else it holds."""
     names: set[str] = set()

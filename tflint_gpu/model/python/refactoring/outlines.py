@@ -18,9 +18,9 @@ from tflint_gpu.model.python.refactoring.call_sites import (
     call_site,
     has_long_strings,
     leaving,
-    rows_of,
 )
 from tflint_gpu.model.python.refactoring.free_names import (
+    StatementNames,
     blocks,
     bound,
     declarations,
@@ -201,8 +201,12 @@ def _written(
         raise NotMovable(f"the `{WORDS[type(word)]}` in row {word.lineno} would leave that function")
     made = _made(moved) - bound_in(site.before)
     inside = frozenset(node for statement in moved for node in ast.walk(statement) if isinstance(node, ast.stmt))
-    called = [node for node in tree.body if isinstance(node, DEFINITIONS) and _mentions(file, node, made)]
-    read = {name for node in called for name in free(node, inside)} | _read_after(tree, first, last, inside)
+    names_of = file.once(_names_of)
+    read = _read_after(tree, first, last, inside, names_of)
+    for node in tree.body:  # functions and classes may run later
+        if isinstance(node, DEFINITIONS):
+            is_around = node.lineno <= first <= (node.end_lineno or first)
+            read |= free(node, inside) if is_around else names_of.free(node)
     moved = [statement for statement in moved if statement not in outside]
     read |= free_of_block([*site.before, *site.after])
     names = free_of_block(moved, outside) & local
@@ -283,10 +287,9 @@ def set_apart(file: File, statement: Node, definition: str, indentation: str) ->
     return ("" if opens_a_block else "\n" * (usual - gap)) + definition + "\n" * usual
 
 
-def _mentions(file: File, definition: ast.stmt, names: set[str]) -> bool:
-    """Whether the rows of a function or class, which may be run later, hold one of some names: wider than `free`."""
-    text = "\n".join(map(file.source.line, rows_of(definition)))
-    return any(name in text for name in names)
+def _names_of(file: File) -> StatementNames:
+    """What the statements of a file read and bind."""
+    return StatementNames()
 
 
 def _made(block: list[ast.stmt]) -> set[str]:
@@ -301,14 +304,16 @@ def _made(block: list[ast.stmt]) -> set[str]:
     return {name for statement in block for name in bound(statement)} - managers
 
 
-def _read_after(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
+def _read_after(
+    tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt], names_of: StatementNames
+) -> set[str]:
     """The names whose values are read after some rows: further down, or in the next iteration of a loop around them."""
     names: set[str] = set()
     block, is_repeated = tree.body, False
     while True:
-        names |= free_of_block([statement for statement in block if statement.lineno > last])
+        names |= names_of.free_of_block([statement for statement in block if statement.lineno > last])
         if is_repeated:
-            names |= free_of_block(block)
+            names |= names_of.free_of_block(block)
         path = next(
             (statement for statement in block if statement.lineno <= first and last <= (statement.end_lineno or 0)),
             None,

@@ -12,7 +12,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.names.imports import Spelling
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.refactoring.outlines import set_apart
+from tflint_gpu.model.python.refactoring.outlines import NotMovable, set_apart
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name
 
 
@@ -78,8 +78,8 @@ class CallOutlines:
         options: str = "",
         method: str = "",
         may_share: Callable[[str], bool] = lambda name: True,
-    ) -> CallOutline | None:
-        """The function for one more call, which is below those before; None where its arguments cannot be handed on.
+    ) -> CallOutline:
+        """The function for one more call, which is below those before.
 
         What is called is a parameter, so that each model is traced once, whoever calls the function how often.
 
@@ -88,13 +88,19 @@ class CallOutlines:
             options: for `tf.function`: "(reduce_retracing=True)".
             method: of what is called, where it is not called itself.
             may_share: whether a function that does the same may be called here, too.
+
+        Raises:
+            NotMovable: its arguments, or what it calls, cannot be handed on.
         """
         file = self.file
         above = next((statement for statement in file.tree.module.body if file.tree.within(called, statement)), None)
         spelling = None if above is None else file.imports.spelling("tf.function", above)
-        is_made = any(file.tree.within(other, called) for other in file.tree.calls)
-        if above is None or spelling is None or is_made or any(arg.star for arg in call.args):
-            return None
+        if above is None or spelling is None:
+            raise NotMovable("`tf.function` has no name in this file")
+        if any(file.tree.within(other, called) for other in file.tree.calls):
+            raise NotMovable(f"`{file.code(called)}` may give another model in each iteration")
+        if any(arg.star for arg in call.args):
+            raise NotMovable("what the `*` in its arguments hands on is not known")
         own = (dotted_name(called) or "model").rpartition(".")[2]
         own = "model" if own == "self" else own
         traced = _Traced(f"@{spelling.text}{options}", *_parameters(own, call.args), method)
@@ -109,7 +115,7 @@ class CallOutlines:
                 is_there = _is_there(file, name, traced, above)
             if definition or (is_there and may_share(name)):
                 return CallOutline(call, above, definition, name, file.code(called), spelling)
-        return None
+        raise AssertionError  # there is always another name
 
 
 def traced_definitions(file: File, outlines: Iterable[CallOutline]) -> Iterator[tuple[Node, str]]:

@@ -13,8 +13,24 @@ class Blocker:
 
     Arguments:
         text: what it is, in words; empty where it is only not known what it does.
+        doubt: what is not known then, with `{}` for the code.
     """
 
     file: File
     node: Node
     text: str = ""
+    doubt: str = "what `{}` does in a graph is not known"
+
+    @property
+    def reason(self) -> str:
+        """Why there is no fix, as one short clause."""
+        code = " ".join(self.file.code(self.node).split("\n", 1)[0].split()) if not self.text else ""
+        return self.text or self.doubt.format(_shortened(code))
+
+
+def _shortened(code: str) -> str:
+    """The beginning of a line of code, where it is long."""
+    return code if len(code) <= _LENGTH else f"{code[: _LENGTH - 3]}..."
+
+
+_LENGTH = 60

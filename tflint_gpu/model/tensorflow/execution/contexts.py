@@ -16,6 +16,7 @@ from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
@@ -115,10 +116,15 @@ class ExecutionContexts(Analysis):
         runs = self._most_runs(self.data.iterations, file, node)
         return runs is None or runs >= PAYS_FROM
 
-    def few_runs(self, file: File, node: Node) -> int | None:
-        """How often the program as it stands runs a step, over arrays that it makes up; None where a trace may pay."""
+    def too_few_runs(self, file: File, node: Node) -> Blocker | None:
+        """That the program as it stands runs a step a few times, over arrays that it makes up; None where a trace may
+        pay."""
         runs = self._most_runs(self.counted, file, node)
-        return runs if runs is not None and runs < PAYS_FROM else None
+        if runs is None or runs >= PAYS_FROM:
+            return None
+        times = "once" if runs == 1 else f"{runs} times"
+        text = f"with these made-up arrays it runs {times}, which is too seldom for a trace to pay"
+        return Blocker(file, node, text)
 
     def _most_runs(self, iterations: Iterations, file: File, node: Node) -> int | None:
         """How often a program runs a place at most, all its loops and callers together; None where that is open."""

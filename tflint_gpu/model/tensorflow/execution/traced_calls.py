@@ -11,9 +11,11 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.refactoring.outlines import NotMovable
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, CallOutlines
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
@@ -34,18 +36,51 @@ class TracedCalls(Analysis):
         self.invocations = model.once(Invocations)
         self.traceability = model.once(Traceability)
 
-    def outlines(self, file: File, calls: Iterable[cst.Call]) -> list[CallOutline]:
-        """The functions that make some calls of models; calls may have one in common.
+    def outlines(self, file: File, calls: Iterable[cst.Call]) -> list[CallOutline | Blocker]:
+        """The functions that make some calls of models, or why there is none; calls may have one in common.
 
-        None is made for those of which tracing may change what they give, or gain nothing.
+        There is none where tracing may change what a call gives, or gain nothing.
         """
         made, unbuilt = CallOutlines(file), dict[str, set[Node]]()
         ordered = sorted(calls, key=lambda call: file.tree.order[call])
-        return [outline for call in ordered if (outline := self._outline(file, call, made, unbuilt)) is not None]
+        return [self._blocker(file, call) or self._outline(file, call, made, unbuilt) for call in ordered]
+
+    def _blocker(self, file: File, call: cst.Call) -> Blocker | None:
+        """What would be otherwise if a call were made in a graph."""
+        called = called_model(call)
+        text = file.code(called)
+        if not call.args:
+            return Blocker(file, call, f"`{text}` gets no argument of its own here")
+        for arg in call.args:
+            if self.arguments.is_new(file, arg.value):
+                new = f"`{file.code(arg)}` is another Python value in each call: each would be traced"
+                return Blocker(file, arg, new)
+        origins = self.inference.of(file, called)
+        unbuilt = self._unbuilt(origins)
+        are_made_once = all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values())
+        if len(unbuilt) > 1 or not are_made_once or any(True for _ in self._given_by_importers(file, called, origins)):
+            text = f"`{text}` may be several models, and a `tf.function` creates variables for the first only"
+            return Blocker(file, called, text)
+        if any(map(_is_any_callable, origins)):
+            return Blocker(file, called, f"`{text}` may be any function, which may do what no graph can")
+        needed = self._needed_lengths(file, call, origins) if self.shapes.of_call(file, call) else None
+        if needed is not None:
+            return needed
+        sites = [(file, call)]
+        effects = (self.traceability.effect_of(method, sites) for method in self._forward_of(origins))
+        if (effect := next((effect for effect in effects if effect is not None), None)) is not None:
+            return effect
+        if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
+            return Blocker(file, called, f"`{text}` gives a distribution, which its caller would get as a tensor")
+        return None
+
+    def _unbuilt(self, origins: Iterable[Origin]) -> dict[Node, Origin]:
+        """The models that may get their variables in their first call."""
+        return {origin.node: origin for origin in origins if self.traceability.creates_variables(origin)}
 
     def _outline(
         self, file: File, call: cst.Call, made: CallOutlines, unbuilt_in: dict[str, set[Node]]
-    ) -> CallOutline | None:
+    ) -> CallOutline | Blocker:
         """The function that makes one of the calls.
 
         Arguments:
@@ -53,36 +88,31 @@ class TracedCalls(Analysis):
             unbuilt_in: the models that may get their variables in each of these.
         """
         called = called_model(call)
-        if not call.args or any(self.arguments.is_new(file, arg.value) for arg in call.args):
-            return None
-        origins = self.inference.of(file, called)
-        unbuilt = {origin.node: origin for origin in origins if self.traceability.creates_variables(origin)}
-        if len(unbuilt) > 1 or not all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values()):
-            return None  # a `tf.function` creates variables in its first call only
-        if any(map(_is_any_callable, origins)) or any(True for _ in self._given_by_importers(file, called, origins)):
-            return None
-        options, sites = self.options(file, call), [(file, call)]
-        if options is None or any(self.traceability.effect_of(m, sites) is not None for m in self._forward_of(origins)):
-            return None
-        if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
-            return None
+        unbuilt = {*self._unbuilt(self.inference.of(file, called))}
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
 
         def may_share(name: str) -> bool:
-            return {*unbuilt} == unbuilt_in.get(name, {*unbuilt}) and self._may_share(file, {*unbuilt}, name)
+            return unbuilt == unbuilt_in.get(name, unbuilt) and self._may_share(file, unbuilt, name)
 
-        outline = made.outline(call, called, options, own, may_share)
-        if outline is not None:
-            unbuilt_in[outline.name] = {*unbuilt}
+        options = self.traceability.options_for(shapes_change=self.shapes.of_call(file, call))
+        try:
+            outline = made.outline(call, called, options, own, may_share)
+        except NotMovable as error:
+            return Blocker(file, call, str(error))
+        unbuilt_in[outline.name] = unbuilt
         return outline
 
     def options(self, file: File, call: cst.Call) -> str | None:
         """What `tf.function` gets around a call of a model; None where no trace can serve all shapes of its inputs."""
-        if not self.shapes.of_call(file, call):
-            return ""
-        methods = self._forward_of(self.inference.of(file, called_model(call)))
-        is_needed = any(any(self.traceability.lengths_needed(method)) for method in methods)
-        return None if is_needed else self.traceability.options_for(shapes_change=True)
+        shapes_change = self.shapes.of_call(file, call)
+        if shapes_change and self._needed_lengths(file, call, self.inference.of(file, called_model(call))) is not None:
+            return None
+        return self.traceability.options_for(shapes_change=shapes_change)
+
+    def _needed_lengths(self, file: File, call: cst.Call, origins: Iterable[Origin]) -> Blocker | None:
+        """What in the models that are called needs lengths that a trace for several shapes does not know."""
+        methods = self._forward_of(origins)
+        return next((needed for method in methods for needed in self.traceability.lengths_needed(method)), None)
 
     def _given_by_importers(self, file: File, called: Expression, origins: Iterable[Origin]) -> Iterator[Origin]:
         """What files that import this one give as a model, in places that may run again, with no variables yet."""
