@@ -112,7 +112,7 @@ def _outlined(model: Model, step: EagerStep, inner: EagerStep) -> Move | Blocker
     if is_replicated and (blocker := untraceable(model, inner.functions[len(step.functions) :])) is not None:
         return blocker
     if step.file is not file:
-        return Blocker(step.file, step.tape, f"it is in another file than what is checked, `{file.source.name}`")
+        return Blocker(step.file, step.tape, "it and the loop that runs it are in different files")
     ends = _RUNS if is_replicated else UPDATES
     in_loop = step.loop_file is file and file.tree.within(step.tape, loop) and function is file.tree.function(loop)
     if in_loop and step.host_reads:

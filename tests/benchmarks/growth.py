@@ -94,6 +94,19 @@ def _sites(count: int) -> dict[str, str]:
     return {"a.py": f"{_HEAD}\n\ndef make(ds, size):\n    return ds.batch(size)\n\n\n{calls}"}
 
 
+def _steps(count: int) -> dict[str, str]:
+    """Functions with a training step each, which may move into functions of their own."""
+    part = (
+        "def train{0}(dataset, epochs=30):\n    net = tf.keras.Sequential([tf.keras.layers.Dense({0} + 1)])\n"
+        "    optimizer = tf.keras.optimizers.Adam()\n    for epoch in range(epochs):\n        for x, y in dataset:\n"
+        "            with tf.GradientTape() as tape:\n                loss = tf.reduce_mean((net(x) - y) ** 2)\n"
+        "            gradients = tape.gradient(loss, net.trainable_variables)\n"
+        "            optimizer.apply_gradients(zip(gradients, net.trainable_variables))\n"
+        "        print(epoch, float(loss))\n    return net\n\n\n"
+    )
+    return {"a.py": f"{_HEAD}\n\n" + "".join(part.format(n) for n in range(count))}
+
+
 @dataclass
 class Kind:
     """A way to be large, and what a check of it took."""
@@ -120,6 +133,7 @@ KINDS = (
     Kind("depth of a call graph", _graph, (10, 50, 100, 200)),
     Kind("statements of a function", _statements, (100, 500, 1_000, 5_000)),
     Kind("call sites of a function", _sites, (30, 100, 300, 1_000)),
+    Kind("training steps of a file", _steps, (25, 50, 100, 400)),
 )
 
 

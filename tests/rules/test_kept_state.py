@@ -152,6 +152,23 @@ net = tf.keras.Sequential([tf.keras.layers.Input((3,)), drop, tf.keras.layers.De
 sgd = tf.keras.optimizers.SGD(0.05)
 """
 )
+OPENING = """
+class Opening(tf.keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 15:
+            WHAT.trainable = True
+
+
+opening = tf.keras.callbacks.CallbackList([Opening()], model=net)
+"""
+BY_MODEL, BY_NAME = (OPENING.replace("WHAT", what) for what in ("self.model.layers[0]", "body"))
+NORMED = DATA + (
+    """
+body = tf.keras.layers.BatchNormalization()
+net = tf.keras.Sequential([tf.keras.layers.Input((3,)), body, tf.keras.layers.Dense(1)])
+body.trainable = False
+"""
+)
 LAYERED = DATA + (
     """
 class Times(tf.keras.layers.Layer):
@@ -353,6 +370,34 @@ WITHHELD = {
         SCALED + FADING + INFERENCE.replace("BEFORE", "fading.on_epoch_begin(turn)"),
         "",
     ),
+    "thawed by a callback": (FROZEN + BY_MODEL + epochs("opening.on_epoch_begin(turn)"), "trainable"),
+    "thawed by a callback, by its name": (FROZEN + BY_NAME + epochs("opening.on_epoch_begin(turn)"), "trainable"),
+    "thawed by a callback that is handed over": (
+        FROZEN
+        + BY_MODEL.replace("tf.keras.callbacks.CallbackList([Opening()], model=net)", "Opening()")
+        + "opening.set_model(net)\n"
+        + epochs("opening.on_epoch_begin(turn)"),
+        "trainable",
+    ),
+    "a function that each iteration traces, thawed by a callback": (
+        PARTS + "body.trainable = False\n" + BY_NAME + TRACED_AGAIN.replace("BEFORE", "opening.on_epoch_begin(turn)"),
+        "",
+    ),
+    "a step among the statements of a loop, thawed by a callback": (
+        PARTS
+        + "body.trainable = False\n"
+        + BY_MODEL
+        + INLINE.replace("if turn == 15:\n        body.trainable = True", "opening.on_epoch_begin(turn)"),
+        "",
+    ),
+    "batch normalization that a callback thaws": (
+        NORMED + BY_MODEL + INFERENCE.replace("BEFORE", "opening.on_epoch_begin(turn)").replace("False", "True"),
+        "",
+    ),
+    "inference of a layer in a Sequential that changes": (
+        LAYERED + INFERENCE.replace("BEFORE", "times.factor = 1 / (turn + 1)"),
+        "",
+    ),
     "a step among the statements of a loop": (PARTS + "body.trainable = False\n" + INLINE, ""),
 }
 OFFERED = {
@@ -471,6 +516,35 @@ def test_what_a_fix_would_freeze() -> None:
     assert not np.allclose(eager, traced)
 
 
+def test_what_a_callback_thaws() -> None:
+    """The same by hand, where a callback thaws: the trained weights, and the mode of batch normalization, are others."""
+    np = pytest.importorskip("numpy")
+    trained = FROZEN + BY_NAME + epochs("opening.on_epoch_begin(turn)") + "result = [body.layers[-1].kernel.numpy()]\n"
+    normed = NORMED + BY_MODEL + INFERENCE.replace("BEFORE", "opening.on_epoch_begin(turn)").replace("False", "True")
+    normed += "result = [found[-1].numpy()]\n"
+    for program, traced in (
+        (trained, trained.replace("def update", "@tf.function\ndef update")),
+        (
+            normed,
+            normed.replace("found = []", "found, run = [], tf.function(net)").replace("net(features", "run(features"),
+        ),
+    ):
+        assert traced != program
+        (eager,), (changed,) = results(program), results(traced)
+        assert not np.allclose(eager, changed)
+
+
+def test_a_thaw_is_no_reason_where_the_model_only_infers(tmp_path: Path) -> None:
+    program = NORMED + BY_MODEL + INFERENCE.replace("BEFORE", "opening.on_epoch_begin(turn)")
+    assert _told(program, tmp_path) == [("TFG207", True, _told(program, tmp_path)[0][2])]
+    assert_same(
+        *(
+            text + "result = [part.numpy() for part in found]\n"
+            for text in (program, fixed(program, tmp_path, "TFG207"))
+        )
+    )
+
+
 def test_two_models_are_both_fixed(tmp_path: Path) -> None:
     program = (
         DATA
@@ -567,6 +641,39 @@ def test_a_mode_that_is_needed_stays(program: str, is_fixed: bool, tmp_path: Pat
     told = [finding for rule, finding in findings(program, tmp_path) if rule.code == "TFG205"]
     assert [finding.fix is not None for finding in told] == [is_fixed]
     assert ("self.factor" in str(told[0].help)) is not is_fixed
+
+
+TUNED = (
+    STEPPING.replace("net = Stepping()\n", "net = Stepping()\nnet(rows)\nnet.inner.trainable = False\n")
+    .replace(
+        "self.inner = tf.keras.layers.Dense(1)",
+        "self.inner, self.top = tf.keras.layers.Dense(2), tf.keras.layers.Dense(1)",
+    )
+    .replace("self.inner(inputs)", "self.top(self.inner(inputs))")
+)
+THAWN = "net.inner.trainable = True\n"
+COMPILED = "net.compile(optimizer='sgd', run_eagerly=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "is_fixed"),
+    [
+        (FITS + THAWN + COMPILED + FITS, True),
+        (FITS + THAWN + COMPILED.replace(", run_eagerly=True", "") + FITS, True),
+        (FITS + "for turn in range(2):\n    net.inner.trainable = turn == 1\n    " + COMPILED + "    " + FITS, True),
+        (FITS + THAWN + FITS, False),
+        (FITS + THAWN + FITS + COMPILED + FITS, False),
+        (FITS + THAWN + "if len(rows) > 99:\n    " + COMPILED + FITS, False),
+        (FITS + THAWN + "other = Stepping()\n" + COMPILED.replace("net", "other") + FITS, False),
+    ],
+)
+def test_compile_makes_the_trace_again(after: str, is_fixed: bool, tmp_path: Path) -> None:
+    program = TUNED + after
+    told = [finding for rule, finding in findings(program, tmp_path) if rule.code == "TFG205"]
+    assert told
+    assert all((finding.fix is not None) is is_fixed for finding in told)
+    if is_fixed:
+        assert_same(program + RESULT, fixed(program, tmp_path, "TFG205") + RESULT)
 
 
 WEIGHTS_FIRST = SCALED + STEP.replace("    with tf", "    free = net.trainable_variables\n    with tf").replace(

@@ -80,6 +80,15 @@ FOUND = {
     "one of several": ("for x, y in dataset:\n    loss, norm = pair(x, y)\n    log(norm.numpy())", "norm.numpy()"),
     "the counter": (LOOP + "    n = optimizer.iterations.numpy()\n    if n % 100 == 0:\n        save()", None),
     "the counter in a test": (LOOP + "    if optimizer.iterations.numpy() % 100 == 0:\n        save()", None),
+    "beside a model that acts at times": (
+        "for n in range(9999):\n    if n % 100 == 0:\n        act = int(tf.argmax(model(state)[0]))\n"
+        "        state = world.move(act)\n    print(step(*memory.sample()).numpy())",
+        "step(*memory.sample()).numpy()",
+    ),
+    "beside a model that is only shown": (
+        LOOP + "    print(loss.numpy())\n    print(model(x).numpy())",
+        "loss.numpy()",
+    ),
     "in epochs": (EPOCHS + "        print(loss.numpy())", "loss.numpy()"),
     "inline": (
         "for x, y in dataset:\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n"
@@ -143,6 +152,12 @@ SILENT = {
     "for x, y in dataset:\n    learn(x, y)",
     "by a step that calls itself": "def learn(x, y):\n    step(x, y)\n    return learn(x, y)\n"
     "for x, y in dataset:\n    learn(x, y)",
+    "an agent that acts by a model": "while True:\n    act = int(tf.argmax(model(state)[0]))\n    state = world.move(act)\n"
+    "    print(step(*memory.sample()).numpy())\n",
+    "an agent that acts by a function": "def chosen(state):\n    return model(state).numpy().argmax()\n"
+    "while True:\n    state = world.move(chosen(state))\n    loss = step(*memory.sample())\n    print(loss.numpy())\n",
+    "an agent that acts by predict": "for n in range(9999):\n    act = model.predict(state)\n    state = world.move(act)\n"
+    "    loss = step(*memory.sample())\n    print(loss.numpy())\n",
     "an agent": "state = env.reset()\nwhile True:\n    action = step(state, 1).numpy()\n    state = env.step(action)\n",
     # more of what only looks like it
     "once an epoch": EPOCHS + "    print(loss.numpy())",
@@ -228,7 +243,8 @@ def test_one_finding_a_loop(tmp_path: Path) -> None:
     """Protects against a report for each of several reads: the others are reported as notes."""
     code = HEAD + LOOP + "    print(loss.numpy())\n    losses.append(float(loss))\n"
     ((_, finding),) = [(r, f) for r, f in findings(code, tmp_path) if r.code == "TFG209"]
-    assert [n.file.code(n.node) for n in finding.notes][1:] == ["float(loss)"]
+    assert [n.file.code(n.node) for n in finding.notes][1:] == ["float(loss)", "losses.append(float(loss))"]
+    assert finding.notes[-1].message == "no fix: this does more than show the value"
 
 
 @pytest.mark.parametrize(("steps", "is_fixed"), [("range(1, 101)", False), ("range(5000)", True)])

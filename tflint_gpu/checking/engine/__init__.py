@@ -19,7 +19,7 @@ from tflint_gpu.catalogue import rule_words, with_package
 from tflint_gpu.checking.engine.collector import collector_held_off
 from tflint_gpu.checking.engine.findings import findings_of
 from tflint_gpu.checking.engine.loaded_rules import LoadedRules, trace_of
-from tflint_gpu.checking.engine.placement import noted, placed
+from tflint_gpu.checking.engine.placement import UNPLACED, noted, placed
 from tflint_gpu.checking.engine.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.engine.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
@@ -298,6 +298,8 @@ class Engine:
         source = finding.file.source
         start, end = finding.file.span(finding.node)
         location = source.locate(start)
+        fix = None if finding.fix is None else placed(finding.fix, finding.file)
+        lost = (UNPLACED,) if fix is None and finding.fix is not None else ()
         return Diagnostic(
             code=rule.code,
             name=rule.name,
@@ -309,9 +311,12 @@ class Engine:
             severity=finding.severity or rule.severity,
             prediction=finding.prediction,
             help=finding.help,
-            related=tuple(noted(note, self._name) for note in finding.notes),
+            related=(
+                *(noted(note, self._name) for note in finding.notes),
+                *(Related(self._name(source), location, source.locate(end), text) for text in lost),
+            ),
             of_project=rule.once_a_project,
-            fix=None if finding.fix is None else placed(finding.fix, finding.file),
+            fix=fix,
         )
 
     def _name(self, source: SourceFile) -> str:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.rule import finding
 
+UNPLACED = "no fix: it would change several cells of the notebook at once, or a part of an f-string"
+
 
 def placed(fix: finding.Fix, file: File) -> Fix | None:
     """A fix with offsets instead of nodes; None if it spans cells of a notebook, or cannot stand in an f-string."""

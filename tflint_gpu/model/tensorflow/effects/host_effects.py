@@ -88,7 +88,7 @@ class HostEffects(Analysis):
                     queue.append((called, converts and (self.converts_layers or not self._is_layer(called))))
             if len(queue) > EFFECT_FUNCTIONS.limit:
                 self.inference.meet(EFFECT_FUNCTIONS)
-                yield Blocker(reached.file, reached.node)
+                yield Blocker(reached.file, reached.node, doubt="it runs more functions than are looked at")
                 return
 
     def _is_layer(self, function: Function) -> bool:
@@ -107,7 +107,7 @@ class HostEffects(Analysis):
                 yield from self._of_assignment(function, node)
             elif isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
                 if not self._is_static(file, node.test) or trace.holds_tensor(node.test):
-                    yield Blocker(file, node.test)
+                    yield Blocker(file, node.test, doubt="`{}` may be asked of a tensor")
             elif isinstance(node, cst.With):
                 yield from (Blocker(file, i) for i in node.items if not self._is_of_tensorflow(file, i.item))
             elif is_first and isinstance(node, _UNTRACEABLE):

@@ -18,7 +18,7 @@ from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
@@ -28,6 +28,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 _OF_TRAINABLE = frozenset(["trainable_variables", "trainable_weights", "trainable"])
 # Of Keras's own objects: variables, which a graph reads, and what only training loops of Keras's read.
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
+_MODAL = ("BatchNorm", "applications", "load_model")
 _RUNNING = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
@@ -62,16 +63,21 @@ class KeptValues(Analysis):
         self.reached = model.once(ReachedFunctions)
         self._changes: dict[File, dict[str, list[_Change]]] = {}
 
-    def of(self, functions: Sequence[Function], sites: Sequence[Site] = ()) -> Iterator[Blocker]:
+    def of(
+        self, functions: Sequence[Function], sites: Sequence[Site] = (), *, by_keras: bool = False
+    ) -> Iterator[Blocker]:
         """The names and attributes that functions read, and all that they call, and that change between two calls.
 
         Arguments:
             sites: where the functions are run; none: where they are called.
+            by_keras: Keras traces the functions, and makes a new trace after each `compile`.
         """
-        yield from self._seen_here(functions, sites)
-        yield from self.by_importers(functions, sites)
+        yield from self._seen_here(functions, sites, by_keras=by_keras)
+        yield from self.by_importers(functions, sites, by_keras=by_keras)
 
-    def by_importers(self, functions: Sequence[Function], sites: Sequence[Site] = ()) -> Iterator[Blocker]:
+    def by_importers(
+        self, functions: Sequence[Function], sites: Sequence[Site] = (), *, by_keras: bool = False
+    ) -> Iterator[Blocker]:
         """The same, as far as only files show it that import the one in which the functions are."""
         file = functions[0].file
         if file is not self.file or not self.inference.project.is_open(file):
@@ -84,7 +90,7 @@ class KeptValues(Analysis):
         changing = re.compile(rf"\.(?:{names})\s*(?:[-+*/%&|]*=(?!=)|\[|\.\w+\()|setattr\(".encode())
         for importing in list(self.inference.project.importing(file, changing)):
             model = Model(importing, self.inference.project)
-            yield from model.once(KeptValues)._seen_here(functions, sites)
+            yield from model.once(KeptValues)._seen_here(functions, sites, by_keras=by_keras)
             model.close()
 
     def read_too_early(self, file: File, region: Node) -> Iterator[Blocker]:
@@ -95,8 +101,9 @@ class KeptValues(Analysis):
             if isinstance(node, cst.Attribute) and node.attr.value in _OF_TRAINABLE:
                 yield from self._empty_at_first(file, node, order)
 
-    def _seen_here(self, functions: Sequence[Function], sites: Sequence[Site]) -> Iterator[Blocker]:
-        order = RunOrder(self.inference, [RunSite(*site) for site in sites or self._calls(functions)])
+    def _seen_here(self, functions: Sequence[Function], sites: Sequence[Site], *, by_keras: bool) -> Iterator[Blocker]:
+        kind = _OrderByKeras if by_keras else RunOrder
+        order = kind(self.inference, [RunSite(*site) for site in sites or self._calls(functions)])
         reached = self._all_reached(functions)
         for function in reached:
             yield from self._in_function(function, order)
@@ -322,23 +329,35 @@ class KeptValues(Analysis):
 
     # What Keras's own objects read of themselves.
 
+    def of_call(self, file: File, call: cst.Call) -> Iterator[Blocker]:
+        """What Keras's own objects read while a model is called, and that changes between two such calls."""
+        yield from self._of_calls([(file, call)], (), RunOrder(self.inference, [RunSite(file, call)]))
+
     def _of_keras(self, functions: Sequence[Function], order: RunOrder) -> Iterator[Blocker]:
-        """Attributes of Keras's layers and optimizers that change, and of layers that are parts of Keras's models."""
+        """The same of what functions call."""
         calls = [(f.file, node) for f in functions for node in walk(f.node.body) if isinstance(node, cst.Call)]
+        yield from self._of_calls(calls, functions, order)
+
+    def _of_calls(
+        self, calls: Sequence[tuple[File, cst.Call]], functions: Sequence[Function], order: RunOrder
+    ) -> Iterator[Blocker]:
+        """Attributes of Keras's layers and optimizers that change, and of layers that are parts of Keras's models.
+
+        Arguments:
+            functions: whose own code is known.
+        """
         used = {kind for file, call in calls for kind in self._kinds_used(file, call)}
         if "model" in used:
             for method in self.reached.of_layers():
                 if method not in functions:
                     yield from self._in_function(method, order)
-        first = functions[0]
-        for file in self.inference.seen.with_text("keras", first.file):
+        for file in self.inference.seen.with_text("keras", calls[0][0]) if used else ():
             for name, changes in self._in_file(file).items():
-                if name and name not in _READ_IN_GRAPHS and name != "trainable":
-                    for change in changes:
-                        kind = self._keras_kind(change)
-                        if kind is not None and kind in used and self._matters(change, order):
-                            text = _is_kept(f"{file.code(change.owner)}.{name}")
-                            yield Blocker(file, change.node, text)
+                for change in changes if name and name not in _READ_IN_GRAPHS else ():
+                    kind = "mode" if name == "trainable" else self._keras_kind(change)
+                    if kind is not None and kind in used and self._matters(change, order):
+                        text = _is_kept(f"{file.code(change.owner)}.{name}")
+                        yield Blocker(file, change.node, text)
 
     def _kinds_used(self, file: File, call: cst.Call) -> Iterator[str]:
         func = call.func
@@ -347,8 +366,15 @@ class KeptValues(Analysis):
         elif self.kinds.is_model(file, func):
             yield "model"
             yield "layer"
+            training = argument(call, -1, "training")
+            if training is not None and self.constants.of(file, training) is not False and self._has_modes(file):
+                yield "mode"
         elif self.kinds.must_be(file, func, "layer"):
             yield "layer"
+
+    def _has_modes(self, file: File) -> bool:
+        """Whether models may have layers that do another thing in training while they are frozen."""
+        return any(text in other.source.text for text in _MODAL for other in self.inference.seen.with_text(text, file))
 
     def _keras_kind(self, change: _Change) -> str | None:
         """Whether a change is one of an optimizer or layer of Keras's own."""
@@ -360,6 +386,33 @@ class KeptValues(Analysis):
 
 
 _ANY = "*"
+
+
+class _OrderByKeras(RunOrder):
+    """What may run between two runs of one trace, where `compile` has Keras trace again."""
+
+    def lies_between(self, file: File, node: Node, *, is_the_same_each_time: bool = False) -> bool:
+        """Whether a place may run between two of the runs, and no `compile` follows before the next of them."""
+        is_between = super().lies_between(file, node, is_the_same_each_time=is_the_same_each_time)
+        return is_between and not any(self._is_compiled(file, node, call) for call in file.method_calls("compile"))
+
+    def _is_compiled(self, file: File, node: Node, compiling: cst.Call) -> bool:
+        """Whether a call of `compile` certainly comes after a place, before any run, and for every model that runs."""
+        tree = file.tree
+        if tree.function(compiling) is not tree.function(node) or tree.order[compiling] < tree.order[node]:
+            return False
+        if not tree.within(node, tree.block(tree.statement(compiling))):
+            return False
+        sites = self._bodies.get((file, tree.function(node)), ())
+        if any(tree.order[node] < tree.order[site] < tree.order[compiling] for site in sites):
+            return False
+        own, models = self._models(file, compiling), [self._models(file, run) for run in file.method_calls(*_RUNNING)]
+        return bool(own) and all(run == own for run in models)
+
+    def _models(self, file: File, call: cst.Call) -> set[Node]:
+        """Where the model may be made of which a call is a method."""
+        assert isinstance(call.func, cst.Attribute)
+        return {origin.node for origin in self._inference.of(file, call.func.value)}
 
 
 def _is_named(node: Node) -> TypeGuard[cst.Name | cst.Attribute]:

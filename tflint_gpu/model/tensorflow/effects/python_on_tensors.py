@@ -68,7 +68,7 @@ class PythonOnTensors(Analysis):
         if any(trace.is_one(value) for value in values):
             yield Blocker(file, expr, f"{what} iterates over `{file.code(expr)}`, a tensor, {_RAISES}")
         elif not is_unpacked and trace.may_be_one(expr):
-            yield Blocker(file, expr)
+            yield Blocker(file, expr, doubt="`{}` may be a tensor, which Python cannot iterate over in a graph")
 
     def _unpacked(self, trace: Trace, target: Expression, value: Expression) -> Iterator[Blocker]:
         """`a, b = tensor`; of `(a, b), c = x, y` the parts."""

@@ -22,6 +22,8 @@ from tflint_gpu.model.tensorflow.training.training import TAPES, Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _READS = frozenset(["numpy", "item"])
+_ON_HOST = ("predict", "predict_on_batch", "evaluate", "test_on_batch")
+"""Methods of Keras's models that give NumPy arrays, or Python's numbers."""
 _NUMBERS = ("float", "int")
 _Region: TypeAlias = cst.For | cst.While | cst.FunctionDef
 _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.CompIf, cst.Assert)
@@ -69,7 +71,7 @@ class HostReads(Analysis):
         for loop in self.file.tree.loops:
             assert isinstance(loop, cst.For | cst.While)
             steps = self.steps_of(self.file, loop)
-            if steps and not self.data.is_at_most(self.file, loop, FEW):
+            if steps and not self.data.is_at_most(self.file, loop, FEW) and not self._waits_anyway(loop, steps):
                 reads = tuple(self._reads_within(self.file, loop, steps, set())) or tuple(
                     StepRead(self.file, value) for value in self._reads(self.file, loop, steps)
                 )
@@ -161,6 +163,32 @@ class HostReads(Analysis):
             if not is_conditional(file, node, loop):
                 yield value if isinstance(node, cst.FormattedStringExpression) else _shown(node, value)
 
+    def _waits_anyway(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> bool:
+        """Whether an iteration needs what a model computes beside the step on the host, as an agent that acts does."""
+        file = self.file
+        calls = [call for call in file.calls_below.get(loop, ()) if call not in steps]
+        always = [call for call in calls if not is_conditional(file, call, loop)]
+        functions = [function for call in always for function in self.training.functions_run(file, call)]
+        inner = [(f.file, f.node) for f in functions if isinstance(f.node, cst.FunctionDef)]
+        return self._needs_model(file, loop, steps) or any(
+            not self.training.takes_gradients(where, node) and self._needs_model(where, node, frozenset())
+            for where, node in inner
+        )
+
+    def _needs_model(self, file: File, region: _Region, steps: frozenset[Node]) -> bool:
+        """Whether every run of a region reads what a model computes in it, and does more than show that."""
+        function = _function_of(file, region)
+        calls = [c for c in file.calls_below.get(region, ()) if file.tree.function(c) is function and c not in steps]
+        models = frozenset[Node](call for call in calls if self.kinds.is_model(file, call.func))
+        reads = [node for node in _expressions(file, region) if _is_read(file, node) and node not in steps]
+        results = IterationFlow(file, region, models, frozenset(reads))
+        needed: list[Node] = []
+        for node in reads if models else ():
+            values = [value for value in _read_by(node) if not (_is_counter(value) or _is_of_metric(value))]
+            needed += [node] if any(self.is_result(value, results) for value in values) else []
+        needed += [call for call in calls if self.kinds.receiver(file, call, *_ON_HOST) is not None]
+        return any(not is_conditional(file, node, region) and not _is_shown(file, node) for node in needed)
+
     def is_result(self, expr: Expression, results: IterationFlow) -> bool:
         """Whether an expression is what a step computed: not its shape, nor what was read from it."""
         if expr in results.sources:
@@ -236,6 +264,19 @@ def _is_assigned(file: File, read: Node) -> bool:
     arg = file.tree.parents.get(read)
     call = file.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
     return isinstance(call, cst.Call) and method_name(call) == "assign"
+
+
+def _is_of_metric(value: Expression) -> bool:
+    """`metric.result()`"""
+    return isinstance(value, cst.Call) and method_name(value) == "result"
+
+
+def _is_shown(file: File, node: Node) -> bool:
+    """Whether a statement does no more with a value than hand it to a function, and keeps it in no list."""
+    line = file.tree.statement(node)
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    call = small.value if isinstance(small, cst.Expr) else None
+    return isinstance(call, cst.Call) and call is not node and method_name(call) != "append"
 
 
 def _tests(file: File, loop: _Region) -> list[Expression]:

@@ -14,6 +14,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.value_flow.call_sites import is_special
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Origin, Part
 from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
@@ -38,6 +39,7 @@ from tflint_gpu.model.tensorflow.types.tensors import Carry
 _RELAXED_SINCE = (2, 9)
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
 _BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
+_COMPUTED = (cst.UnaryOperation, cst.BinaryOperation, cst.BooleanOperation)
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
 _EFFECTS: dict[EffectKind, str] = {
     "print": "`print` in it would run only while it is traced",
@@ -79,7 +81,7 @@ class Traceability(Analysis):
         First what can be named; then what is only not known.
         """
         if not self._may_be_decorated(function):
-            return Blocker(function.file, function.node)
+            return Blocker(function.file, function.node, doubt="`{}` is no plain function that is made once")
         assumed = self.model.assuming(function)
         blockers = [*self._effects(assumed, function), *self._arguments(assumed, function)]
         if self.shapes.of_function(function):
@@ -132,7 +134,7 @@ class Traceability(Analysis):
         yield from self.effects.of(function, execution, by_keras=by_keras)
         called = self.inference.call_sites(function) if sites is None else sites
         yield from self.returned.of(execution.of(function), called)
-        yield from self.kept.of([function], sites or ())
+        yield from self.kept.of([function], sites or (), by_keras=by_keras)
 
     def _may_be_decorated(self, function: Function) -> bool:
         """Whether it is a plain function or method that is made once, and not one that Keras or Python calls."""
@@ -176,11 +178,11 @@ class Traceability(Analysis):
         }
         sites = self.inference.call_sites(function)
         if not sites or len(sites) > TRACED_ARGUMENT_SITES.limit:
-            yield Blocker(function.file, function.node)
+            yield Blocker(function.file, function.node, doubt="the calls of `{}` are not all known")
         yield from self._shared_by_several(function, sites)
         for file, call in self.inference.first(TRACED_ARGUMENT_SITES, sites):
             if any(arg.star for arg in call.args):
-                yield Blocker(file, call)
+                yield Blocker(file, call, doubt="what the `*` of `{}` hands on is not known")
             for parameter, value in self.inference.definitions.passed(file, call, function):
                 for part in self.inference.parts(file, value):
                     is_tensor = parameter in seeds and part.expr is value
@@ -199,13 +201,13 @@ class Traceability(Analysis):
             text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
             yield Blocker(file, value, text)
         elif self._keeps_dtype(function, parameter, file, value):
-            yield Blocker(file, value)
+            yield Blocker(file, value, doubt="`{}` may be an array, which keeps its own dtype in a graph")
         elif is_tensor or self._is_tensor(part):
             return
         elif not (self._stays(file, call, value) or self._is_data(file, call, value)) or (
             function.owner is None and any(map(self._is_renewed, self.inference.of(file, value)))
         ):
-            yield Blocker(file, value)
+            yield Blocker(file, value, doubt="`{}` may be another Python value or model in a later call")
 
     def _is_tensor(self, part: Part) -> bool:
         """Whether a traced function gets a value as a tensor."""
@@ -255,6 +257,8 @@ class Traceability(Analysis):
 
     def _stays(self, file: File, call: cst.Call, value: Expression) -> bool:
         """Whether an argument is the same in all calls."""
+        if isinstance(value, _COMPUTED):
+            return self.constants.of(file, value) is not UNKNOWN
         if isinstance(value, _CONSTANTS) or (isinstance(value, cst.Name) and value.value in ("True", "False", "None")):
             return True
         origins = self.inference.of(file, value)

@@ -67,6 +67,9 @@ class TracedCalls(Analysis):
         if needed is not None:
             return needed
         sites = [(file, call)]
+        kept = next(self.traceability.kept.of_call(file, call), None)
+        if kept is not None:
+            return kept
         effects = (self.traceability.effect_of(method, sites) for method in self._forward_of(origins))
         if (effect := next((effect for effect in effects if effect is not None), None)) is not None:
             return effect

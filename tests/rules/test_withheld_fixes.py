@@ -1,0 +1,197 @@
+"""A finding whose fix is withheld says why, in one short sentence, whichever rule found it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checks import findings, fixed, notebook
+from fixed_programs import results
+
+TRACING = ("TFG202", "TFG207", "TFG209", "TFG214")
+HEAD = """\
+import cv2
+import numpy as np
+import tensorflow as tf
+
+twin = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(1)])
+adam = tf.keras.optimizers.Adam()
+sheets = np.load("sheets.npy").astype("float32")
+pages = tf.data.Dataset.from_tensor_slices((sheets, sheets[:, :1])).batch(4)
+seen = []
+"""
+TAPE = """\
+with tf.GradientTape() as tape:
+    gap = tf.reduce_mean(tf.square(twin(page, training=True) - goal))
+    MORE
+adam.apply_gradients(zip(tape.gradient(gap, twin.trainable_variables), twin.trainable_variables))
+"""
+
+
+def _inline(more: str = "pass", after: str = "pass") -> str:
+    lines = [*TAPE.replace("MORE", more).splitlines(), after]
+    return HEAD + "for page, goal in pages:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+LEARN = (
+    HEAD
+    + "@tf.function\ndef learn(page, goal):\n"
+    + "".join(f"    {line}\n" for line in [*TAPE.replace("MORE", "pass").splitlines(), "return gap"])
+)
+COUNTING = """
+class Counting(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+        self.inner = tf.keras.layers.Dense(1)
+
+    def call(self, inputs):
+        self.calls += 1
+        return self.inner(inputs)
+
+
+counting = Counting()
+"""
+SCALE = """
+class Scale(tf.keras.layers.Layer):
+    size = 1.0
+
+    def call(self, inputs):
+        return inputs * self.size
+
+
+scale = Scale()
+pair = tf.keras.Sequential([tf.keras.layers.Input((3,)), scale, tf.keras.layers.Dense(1)])
+"""
+CASES = {  # the rule, the program, and what its reason names
+    "a step that leaves the loop": ("TFG202", _inline("if len(seen) > 9: break"), "the `break` in row 13"),
+    "a step that fills a list": ("TFG202", _inline("seen.append(page)"), "`seen`"),
+    "a step of something unknown": ("TFG202", _inline("stamp(gap)"), "what `stamp` does in a graph is not known"),
+    "what the model changes": (
+        "TFG207",
+        HEAD + COUNTING + "for page, _ in pages:\n    seen.append(counting(page))\n",
+        "`self.calls`",
+    ),
+    "models made in a function": (
+        "TFG207",
+        HEAD
+        + "def judge(depth):\n    fresh = tf.keras.Sequential([tf.keras.layers.Dense(depth)])\n"
+        + "    for page, _ in pages:\n        seen.append(fresh(page))\n"
+        + "for depth in range(3):\n    judge(depth)\n",
+        "creates variables for the first only",
+    ),
+    "what a layer reads": (
+        "TFG207",
+        HEAD + SCALE + "for turn in range(9):\n    scale.size *= 0.9\n    for page, _ in pages:\n"
+        "        seen.append(pair(page))\n",
+        "`self.size` changes",
+    ),
+    "new Python values": (
+        "TFG214",
+        HEAD + "noise = tf.random.normal((1, 3))\nfor n in range(500):\n    noise = noise - twin([noise, n])\n",
+        "`[noise, n]` is another Python value in each call",
+    ),
+    "arguments in a star": (
+        "TFG214",
+        HEAD + "noise = tf.random.normal((1, 3))\nfor n in range(500):\n    noise = noise - twin(noise, *given)\n",
+        "`*`",
+    ),
+    "few made-up rows": (
+        "TFG207",
+        HEAD.replace('np.load("sheets.npy")', "np.zeros((16, 3))")
+        + "for page, _ in pages:\n    seen.append(twin(page))\n",
+        "it runs 4 times",
+    ),
+    "few values": ("TFG209", LEARN + "for n in range(90):\n    print(learn(sheets, sheets).numpy())\n", "of 90 steps"),
+    "kept values": (
+        "TFG209",
+        LEARN + "for page, goal in pages:\n    seen.append(learn(page, goal).numpy())\n",
+        "does more than show",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_withheld_fix_carries_its_reason(case: str, tmp_path: Path) -> None:
+    rule, program, reason = CASES[case]
+    ((_, finding),) = [pair for pair in findings(program, tmp_path) if pair[0].code == rule]
+    assert finding.fix is None
+    assert any(note.message.startswith("no fix: ") and reason in note.message for note in finding.notes), finding.notes
+
+
+def test_a_step_in_another_file_says_so(tmp_path: Path) -> None:
+    step = (
+        HEAD
+        + "def learn(page, goal):\n"
+        + "".join(f"    {line}\n" for line in TAPE.replace("MORE", "print(gap)").splitlines())
+    )
+    (tmp_path / "steps.py").write_text(step)
+    program = (
+        "import tensorflow as tf\nfrom steps import learn, pages\nfor page, goal in pages:\n    learn(page, goal)\n"
+    )
+    ((_, finding),) = [pair for pair in findings(program, tmp_path) if pair[0].code == "TFG202"]
+    assert finding.fix is None
+    assert any("different files" in note.message for note in finding.notes)
+
+
+def test_a_fix_over_several_cells_says_so(tmp_path: Path) -> None:
+    made = "twin = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(1)])\nnoise = random.normal((1, 3))\n"
+    loop = "for n in range(500):\n    noise = noise - twin(noise, training=False)\n"
+    (tmp_path / "twin.ipynb").write_text(notebook("from tensorflow import keras, random\n", made, loop))
+    check = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--select", "TFG214"]
+    done = subprocess.run([*check, "--output-format", "json", tmp_path], capture_output=True, text=True)
+    (told,) = json.loads(done.stdout)
+    assert told["fix"] is None
+    assert any(note["message"].startswith("no fix: ") for note in told["related"])
+
+
+@pytest.mark.parametrize("given", ["{'pull': -0.5}", "{'pull': 1 / 4, 'how': ['all', (3, True, None)]}"])
+def test_constants_in_an_argument_prevent_nothing(given: str, tmp_path: Path) -> None:
+    """The dictionary is the same in each call, so one trace serves them all."""
+    np = pytest.importorskip("numpy")
+    lines = TAPE.replace("MORE", "gap *= dials['pull']").splitlines()
+    program = HEAD.replace("import cv2\n", "").replace(
+        'np.load("sheets.npy")', "np.random.default_rng(2).normal(size=(160, 3))"
+    )
+    program = program.replace("twin =", "tf.keras.utils.set_random_seed(4)\ntwin =")
+    program += "adam.build(twin.trainable_variables)\n\n\ndef learn(page, goal, dials):\n" + "".join(
+        f"    {line}\n" for line in lines
+    )
+    program += f"for page, goal in pages:\n    learn(page, goal, {given})\n"
+    after = fixed(program, tmp_path, "TFG202")
+    assert "@tf.function\ndef learn" in after
+    shown = "result = [w.numpy() for w in twin.weights]\n"
+    for old, new in zip(results(program + shown), results(after + shown), strict=True):
+        np.testing.assert_allclose(new, old, rtol=1e-4, atol=1e-6)
+    assert results(after + "result = [learn.experimental_get_tracing_count()]\n") == [1]
+    changing = program.replace(f"learn(page, goal, {given})", "learn(page, goal, {'pull': -turn / 2})")
+    changing = changing.replace("for page, goal in pages", "for turn, (page, goal) in enumerate(pages)")
+    assert "@tf.function\ndef learn" not in fixed(changing, tmp_path, "TFG202")
+
+
+def test_all_moved_steps_of_a_file_are_those_of_a_file_each(tmp_path: Path) -> None:
+    """Protects a file with many steps: what is said of each does not rest on the others."""
+    parts = {
+        "one": "    pass",
+        "two": "    seen.append(gap)",
+        "three": "    stamp(gap)",
+        "four": "    tf.debugging.check_numerics(gap, 'gap')",
+    }
+    loops = {
+        name: f"def {name}(leaves):\n    for page, goal in pages:\n"
+        + "".join(f"        {line}\n" for line in [*TAPE.replace("MORE", more.strip()).splitlines(), "print(gap)"])
+        for name, more in parts.items()
+    }
+    alone = {name: _said(HEAD + loop, tmp_path) for name, loop in loops.items()}
+    assert _said(HEAD + "".join(loops.values()), tmp_path) == [one for said in alone.values() for one in said]
+
+
+def _said(program: str, folder: Path) -> list[tuple[str, list[str]]]:
+    return [
+        (found.fix.message if found.fix else "", [n.message for n in found.notes if n.message.startswith("no fix")])
+        for rule, found in findings(program, folder)
+        if rule.code == "TFG202"
+    ]
