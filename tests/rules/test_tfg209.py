@@ -85,6 +85,12 @@ FOUND = {
         "        state = world.move(act)\n    print(step(*memory.sample()).numpy())",
         "step(*memory.sample()).numpy()",
     ),
+    "of a step that gets what a model made": (
+        "while True:\n    made = model(noise)\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(made))\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+        "    losses.append(float(loss))",
+        "float(loss)",
+    ),
     "beside a model that is only shown": (
         LOOP + "    print(loss.numpy())\n    print(model(x).numpy())",
         "loss.numpy()",

@@ -182,10 +182,12 @@ class HostReads(Analysis):
         models = frozenset[Node](call for call in calls if self.kinds.is_model(file, call.func))
         reads = [node for node in _expressions(file, region) if _is_read(file, node) and node not in steps]
         results = IterationFlow(file, region, models, frozenset(reads))
+        of_step = IterationFlow(file, region, steps - frozenset(reads), frozenset(reads))
         needed: list[Node] = []
         for node in reads if models else ():
             values = [value for value in _read_by(node) if not (_is_counter(value) or _is_of_metric(value))]
-            needed += [node] if any(self.is_result(value, results) for value in values) else []
+            is_own = [self.is_result(value, results) and not self.is_result(value, of_step) for value in values]
+            needed += [node] if any(is_own) else []
         needed += [call for call in calls if self.kinds.receiver(file, call, *_ON_HOST) is not None]
         return any(not is_conditional(file, node, region) and not _is_shown(file, node) for node in needed)
 
@@ -276,7 +278,7 @@ def _is_shown(file: File, node: Node) -> bool:
     line = file.tree.statement(node)
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
     call = small.value if isinstance(small, cst.Expr) else None
-    return isinstance(call, cst.Call) and call is not node and method_name(call) != "append"
+    return isinstance(call, cst.Call) and method_name(call) != "append"
 
 
 def _tests(file: File, loop: _Region) -> list[Expression]:
