@@ -161,14 +161,19 @@ class EagerModes(Analysis):
         traced = {function.node: (function, True) for function in self._given(mode)}
         traced |= {trace.function.node: (trace.function, trace.keras) for trace in self._traces(mode) if not trace.path}
         traceability = self.model.once(Traceability)
-        effects = (traceability.effect_of(function, by_keras=keras) for function, keras in traced.values())
+        effects = [traceability.effect_of(function, by_keras=keras) for function, keras in traced.values()]
+        effects += [traceability.retraced_for(function) for function, keras in traced.values() if not keras]
         return next((effect.text for effect in effects if effect is not None), "")
 
     def _given(self, mode: EagerMode) -> Iterator[Function]:
-        """The losses and metrics that the model with a mode is given."""
+        """What models with a mode are given as losses and metrics."""
         call = mode.file.tree.parents.get(mode.node)
-        if mode.what == "model" and isinstance(call, cst.Call):
-            yield from (given.callee.function for given in self.keras_functions.given_to(call))
+        own = [call] if mode.what == "model" and isinstance(call, cst.Call) else []
+        for compilation in self.file.method_calls("compile") if mode.what == "functions" else own:
+            yield from (given.callee.function for given in self.keras_functions.given_to(compilation))
+            for cls in self.keras_functions.classes_given_to(compilation):
+                methods = (self.inference.definitions.method(cls, name) for name in ("call", "update_state"))
+                yield from (method for method in methods if method is not None)
 
     def _is_switched_off(self, file: File, switch: cst.Call) -> bool:
         """Whether another call, later in the code, in another function or in another file, may switch it off."""

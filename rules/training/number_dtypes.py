@@ -38,6 +38,7 @@ class NumberDtypes(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
+        self._in_work: set[Node] = set()
 
     def of_argument(self, file: File, value: Expression, function: Function, parameter: cst.Param) -> Need | None:
         """The dtype with which a function needs a Python number that it is given; "any": that which the number has."""
@@ -127,7 +128,15 @@ class NumberDtypes(Analysis):
 
     def is_float(self, file: File, expr: Expression) -> bool:
         """Whether a value is certainly a Python float, or a tensor of 32 bit floating point numbers."""
-        return isinstance(self.constants.of(file, expr), float) or self.inference.must_be(file, expr, self._is_float)
+        if expr in self._in_work:  # `rate = rate * 0.9` is one where the other operand is
+            return False
+        self._in_work.add(expr)
+        try:
+            return isinstance(self.constants.of(file, expr), float) or self.inference.must_be(
+                file, expr, self._is_float
+            )
+        finally:
+            self._in_work.discard(expr)
 
     def _is_float(self, origin: Origin) -> bool:
         node, file, name = origin.node, origin.file, origin.made_by or ""

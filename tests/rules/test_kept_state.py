@@ -257,6 +257,7 @@ for turn in range(30):
     for features, wanted in pairs:
         found.append(net(features, training=False))
 """
+MASKED = PARTS + "\nmask = np.ones((3,), 'float32')\n" + STEP.replace("net(features,", "net(features * mask,")
 WITHHELD = {
     "thawed in the loop over epochs": (FROZEN + epochs(THAW), "trainable"),
     "thawed between two loops": (FROZEN + epochs("pass") + "body.trainable = True\n" + epochs("pass"), "trainable"),
@@ -289,6 +290,52 @@ WITHHELD = {
     "an attribute that is set by setattr": (SCALED + STEP + epochs("setattr(net, 'factor', 1 / (turn + 1))"), "factor"),
     "an attribute of a layer in a Sequential": (LAYERED + STEP + epochs("times.factor = 1 / (turn + 1)"), "factor"),
     "an attribute of Keras's own layer": (DROPPING + STEP + epochs("drop.rate = 0.5 / (turn + 1)"), "drop.rate"),
+    "a layer that is taken out of the model": (DROPPING + STEP + epochs("net.layers[0].rate = 0.01 * turn"), "rate"),
+    "a layer that is asked for": (DROPPING + STEP + epochs("net.get_layer(index=0).rate = 0.01 * turn"), "rate"),
+    "each layer that has it": (
+        DROPPING
+        + "\ndef relax(parts, share):\n    for part in parts:\n        if hasattr(part, 'rate'):\n"
+        + "            part.rate = share\n"
+        + STEP
+        + epochs("relax(net.layers, 0.01 * turn)"),
+        "rate",
+    ),
+    "a part of a layer": (
+        PARTS + STEP + epochs("for part in net.layers: part.kernel_regularizer = 'l2' if turn % 2 else None"),
+        "kernel_regularizer",
+    ),
+    "an array that is filled": (MASKED + epochs("mask.fill(turn)"), "mask"),
+    "an array that is shuffled": (MASKED + epochs("np.random.shuffle(mask)"), "mask"),
+    "an array that a function of NumPy writes into": (MASKED + epochs("np.multiply(mask, 0.9, out=mask)"), "mask"),
+    "an array that a function changes": (
+        MASKED + "\ndef fade(weights):\n    weights *= 0.9\n" + epochs("fade(mask)"),
+        "mask",
+    ),
+    "a view of an array": (MASKED + "first = mask[:1]\n" + epochs("first[0] = turn"), "mask"),
+    "arrays in a list": (
+        MASKED.replace("mask = np.ones((3,), 'float32')", "masks = [np.ones((3,), 'float32')]").replace(
+            "features * mask", "features * masks[0]"
+        )
+        + epochs("for one in masks: one[:] = turn"),
+        "masks",
+    ),
+    "a dictionary inside of another one": (
+        PARTS
+        + "settings = {'step': {'share': 1.0}}\nof_steps = settings['step']\n"
+        + STEP.replace("net(features,", "net(features * settings['step']['share'],")
+        + epochs("of_steps['share'] = 1.0 / (turn + 1)"),
+        "settings",
+    ),
+    "a list that another object changes": (
+        PARTS
+        + "class Shares:\n    def __init__(self):\n        self.own = [1.0, 1.0]\n\n\n"
+        + "class Fader:\n    def __init__(self, of):\n        self.values = of.own\n\n"
+        + "    def fade(self, turn):\n        self.values[0] = 1.0 / (turn + 1)\n\n\n"
+        + "shares = Shares()\nfader = Fader(shares)\n"
+        + STEP.replace("net(features,", "net(features * shares.own[0],")
+        + epochs("fader.fade(turn)"),
+        "shares.own",
+    ),
     "a rate that is multiplied": (coach("Coach().run(30)\n", before="self.rate *= 0.9"), "self.rate"),
     "a rate that is set between two runs": (coach("c = Coach()\nc.run(9)\nc.rate = 0.01\nc.run(9)\n"), "self.rate"),
     "a rate that a function returns": (
@@ -401,6 +448,10 @@ WITHHELD = {
     "a step among the statements of a loop": (PARTS + "body.trainable = False\n" + INLINE, ""),
 }
 OFFERED = {
+    "an array that the step does not read": MASKED
+    + "order = np.arange(16)\nmask /= 2\n"
+    + epochs("np.random.default_rng(turn).shuffle(order)")
+    + RESULT,
     "frozen before the loop": FROZEN + epochs("pass") + RESULT,
     "layers frozen before the loop": PARTS
     + "for layer in body.layers:\n    layer.trainable = False\n"
@@ -506,6 +557,14 @@ def test_what_stays_is_no_reason(case: str, tmp_path: Path) -> None:
     after = fixed(program, tmp_path, "TFG202")
     assert "@tf.function" in after
     assert_same(program, after)
+
+
+def test_a_layer_that_changes_between_evaluations(tmp_path: Path) -> None:
+    """Protects sweeps over a setting of a layer: traced, all would give what the first one gives."""
+    sweep = "for factor in (0.5, 1.0, 2.0):\n    CHANGE\n    for features, _ in pairs.repeat(8):\n        print(net(features))\n"
+    for change, has_fix in (("times.factor = factor", False), ("print(factor)", True)):
+        ((_, is_fixed, _),) = _told(LAYERED + sweep.replace("CHANGE", change), tmp_path)
+        assert is_fixed is has_fix
 
 
 def test_what_a_fix_would_freeze() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
 import libcst as cst
@@ -18,7 +18,7 @@ from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
@@ -33,6 +33,9 @@ _RUNNING = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "pr
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTAINERS = frozenset(["list", "dict", "set"])
+_ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
+"""Methods that change an array in place, besides those of containers."""
+_CHANGING = frozenset(f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal"))
 _FIXED = frozenset(["parameter", "import", "star"])
 
 Site: TypeAlias = tuple[File, Node]
@@ -174,22 +177,37 @@ class KeptValues(Analysis):
             return order.lies_between(file, binding.node)
         return order.lies_between_in(file, file.tree.function(binding.node), binding.node)
 
-    def _changes_in_place(self, file: File, name: cst.Name, outer: Sequence[Binding]) -> Iterator[_Change]:
-        """What changes the container that a name holds, by this name or another one."""
-        made = {o.node: o.file for o in self.inference.of(file, name) if self._is_container(o)}
-        for other in dict.fromkeys((file, *made.values())):
+    def _changes_in_place(self, file: File, read: Expression, outer: Sequence[Binding] = ()) -> Iterator[_Change]:
+        """What changes the container or array that an expression holds, by this name or another one.
+
+        Arguments:
+            outer: what binds it, where it is a name.
+        """
+        made = {o.node: o.file for o in self.inference.of(file, read) if self._is_mutable(o)}
+        for other in dict.fromkeys((file, self.file, *made.values())):
             for change in self._in_file(other).get("", ()):
                 owner = change.owner
-                is_it = isinstance(owner, cst.Name) and owner.value == name.value and other is file
-                if (is_it and set(other.flow.lookup(name.value, owner)) & {*outer}) or (
-                    made and any(origin.node in made for origin in self.inference.of(other, owner))
+                name = owner.value if isinstance(owner, cst.Name) and other is file else None
+                is_it = name is not None and isinstance(read, cst.Name) and name == read.value
+                if (is_it and name is not None and {*other.flow.lookup(name, owner)} & {*outer}) or (
+                    made and any(self._is_part(origin, made) for origin in self.inference.of(other, owner))
                 ):
                     yield change
 
-    def _is_container(self, origin: Origin) -> bool:
+    def _is_mutable(self, origin: Origin) -> bool:
+        """Whether it is a container or an array of NumPy, which can be changed in place."""
         call = origin.call
+        if call is not None and (origin.made_by or "").startswith("numpy."):
+            return True
         is_made = call is not None and any(origin.file.names.is_builtin(call.func, name) for name in _CONTAINERS)
         return is_made or (isinstance(origin.node, _DISPLAYS) and not origin.access_path)
+
+    def _is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
+        """Whether a value is one of some objects, something in one, or a view of one: `row` after `row = array[0]`."""
+        origins = [origin]
+        if isinstance(origin.node, cst.Subscript):
+            origins.extend(self.inference.of(origin.file, _innermost(origin.node), origin.context))
+        return any(o.file is file and file.tree.within(o.node, node) for o in origins for node, file in made.items())
 
     # Attributes.
 
@@ -202,7 +220,9 @@ class KeptValues(Analysis):
                 yield Blocker(file, node, text)
             return
         changes = [*self._writes(name, file), *self._writes(_ANY, file)]
-        if any(self._may_be_same(file, node.value, change) and self._matters(change, order) for change in changes):
+        if any(
+            self._may_be_same(file, node.value, change) and self._matters(change, order) for change in changes
+        ) or any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, node)):
             yield Blocker(file, node, _is_kept(file.code(node)))
 
     def _empty_at_first(self, file: File, read: cst.Attribute, order: RunOrder) -> Iterator[Blocker]:
@@ -305,8 +325,7 @@ class KeptValues(Analysis):
             for container, node in self._changed_in_place(file):
                 if isinstance(container, cst.Attribute):
                     changes.setdefault(container.attr.value, []).append(_Change(file, node, container.value))
-                elif isinstance(container, cst.Name):
-                    changes.setdefault("", []).append(_Change(file, node, container))
+                changes.setdefault("", []).append(_Change(file, node, container))
             for call in (*file.calls_ending_with("setattr"), *file.calls_ending_with("__setattr__")):
                 given = [arg.value for arg in call.args]
                 if len(given) == 3:
@@ -316,10 +335,19 @@ class KeptValues(Analysis):
         return self._changes[file]
 
     def _changed_in_place(self, file: File) -> Iterator[tuple[Expression, Node]]:
-        """`d[k] = v` and `l.append(v)`: the container, and the place."""
+        """`d[k] = v`, `l.append(v)`, `a += 1`, `rng.shuffle(a)`, `np.exp(b, out=a)`: the container, and the place."""
         for target, _ in file.tree.item_assignments:
             yield _innermost(target.value), target
-        for call in file.method_calls(*CHANGES):
+        for changed in file.tree.nodes(cst.AugAssign):
+            if isinstance(changed.target, cst.Name):
+                yield changed.target, changed
+        for call in file.tree.calls:
+            out = argument(call, -1, "out")
+            if out is not None:
+                yield _innermost(out), call
+            if call.args and (method_name(call) == "shuffle" or file.name(call.func) in _CHANGING):
+                yield _innermost(call.args[0].value), call
+        for call in file.method_calls(*CHANGES, *_ARRAY_CHANGES):
             if (
                 isinstance(call.func, cst.Attribute)
                 and not is_library(file.name(call.func))
@@ -378,11 +406,20 @@ class KeptValues(Analysis):
 
     def _keras_kind(self, change: _Change) -> str | None:
         """Whether a change is one of an optimizer or layer of Keras's own."""
-        kinds = {
-            self.kinds.of(origin) if self.inference.instance_class(origin) is None else None
-            for origin in self.inference.of(change.file, change.owner)
-        }
+        kinds = {self._kind_of_part(origin) for origin in self.inference.of(change.file, change.owner)}
         return next((kind for kind in ("optimizer", "layer") if kinds == {kind}), None)
+
+    def _kind_of_part(self, origin: Origin) -> str | None:
+        """The same of one object, also of what Keras's models and layers hold: `model.layers[1].kernel_regularizer`."""
+        if origin.access_path:
+            whole = self.kinds.of(Origin(origin.file, origin.node, origin.context))
+            first = origin.access_path[0].key
+            if whole == "model" and first in ("layers", "optimizer", "loss"):
+                return "optimizer" if first == "optimizer" else "layer"
+        call = origin.call
+        if call is not None and isinstance(call.func, cst.Attribute) and call.func.attr.value == "get_layer":
+            return "layer" if self.kinds.is_model(origin.file, call.func.value, origin.context) else None
+        return self.kinds.of(origin) if self.inference.instance_class(origin) is None else None
 
 
 _ANY = "*"

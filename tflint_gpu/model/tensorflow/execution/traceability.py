@@ -41,6 +41,7 @@ _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "v
 _BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
 _COMPUTED = (cst.UnaryOperation, cst.BinaryOperation, cst.BooleanOperation)
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
+_MADE = (cst.List, cst.Tuple, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp, cst.GeneratorExp, cst.Call)
 _EFFECTS: dict[EffectKind, str] = {
     "print": "`print` in it would run only while it is traced",
     "open": "`open` in it would run only while it is traced",
@@ -102,6 +103,11 @@ class Traceability(Analysis):
         """
         effects = self._effects(self.model.assuming(function), function, sites, by_keras=by_keras)
         return next((e for e in effects if e.text and not (is_run_once and self._is_set_in_between(e))), None)
+
+    def retraced_for(self, function: Function) -> Blocker | None:
+        """The argument for which a function is certainly traced again in each call."""
+        arguments = self._arguments(self.model.assuming(function), function)
+        return next((blocker for blocker in arguments if blocker.text), None)
 
     def options(self, function: Function) -> str:
         """What a decorator on a function gets."""
@@ -267,6 +273,8 @@ class Traceability(Analysis):
             return False
         if any(kind is not None and kind not in _KEPT for kind in kinds):
             return False
+        if any(kind is None and self._is_made_again(o) for kind, o in zip(kinds, origins, strict=True)):
+            return False
         root: Node = value
         while isinstance(root, cst.Attribute):
             root = root.value
@@ -277,6 +285,11 @@ class Traceability(Analysis):
         if any(binding.kind == "parameter" for binding in bindings):
             return len({origin.node for origin in origins}) == 1 and (None not in kinds or _is_self(file, value, call))
         return len({origin.node for origin in origins}) == 1 or None not in kinds
+
+    def _is_made_again(self, origin: Origin) -> bool:
+        """Whether a list or the like is made in code that may run again."""
+        is_made = isinstance(origin.node, _MADE) and not origin.access_path
+        return is_made and not runs_once(self.inference, RunSite(origin.file, origin.node))
 
     def _is_renewed(self, origin: Origin) -> bool:
         """Whether a program may make several of what gets variables in a traced function, which takes those of one."""

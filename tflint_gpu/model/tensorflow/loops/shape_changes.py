@@ -279,8 +279,7 @@ class ShapeChanges(Analysis):
         if isinstance(value, cst.UnaryOperation):
             return self._number(file, value.expression, context)
         if isinstance(value, cst.Call):
-            name = file.name(value.func)
-            if is_drawn(file, value, lambda arg: True) or (name is None and method_name(value) in facts.DRAWS):
+            if _draws_number(file, value):
                 return Change.CHANGES if self._repeats(file, value) else Change.FIXED
             if value.args and file.names.is_builtin(value.func, "len"):
                 return self._of(file, value.args[0].value, context)
@@ -291,7 +290,10 @@ class ShapeChanges(Analysis):
             return Change.CHANGES
         origins = self.inference.of(file, value, context)
         constants = [self.constants.of(o.file, o.node, o.context) for o in origins if isinstance(o.node, cst.Integer)]
-        if len(set(constants)) > _ALIKE:
+        drawn = (
+            o for o in origins if o.call is None and isinstance(o.node, cst.Call) and _draws_number(o.file, o.node)
+        )
+        if len(set(constants)) > _ALIKE or any(self._repeats(o.file, o.node) for o in drawn):
             return Change.CHANGES
         if all(self._is_length(origin, value) for origin in origins):
             return _joined(map(self._of_length, origins))
@@ -341,7 +343,7 @@ class ShapeChanges(Analysis):
             size = facts.DRAWN_SIZE
         if size is not None:
             return self._of_size(origin, call, argument(call, size.position, size.keyword))
-        if operation_named(name).shape == "counted":
+        if operation_named(name).shape == "counted" or (not name and method in ("rand", "randn")):
             return _joined(self._number(file, arg.value, context) for arg in call.args)
         if not name and method == "reshape" and isinstance(call.func, cst.Attribute):
             change = _joined(self._number(file, arg.value, context) for arg in call.args)
@@ -478,6 +480,12 @@ class ShapeChanges(Analysis):
         finally:
             self._mapped -= own
         return _joined(changes) if changes else Change.OPEN
+
+
+def _draws_number(file: File, call: cst.Call) -> bool:
+    """Whether a call draws a number, or several that the program takes apart."""
+    is_method = file.name(call.func) is None and method_name(call) in facts.DRAWS
+    return is_drawn(file, call, lambda arg: True) or is_method
 
 
 def _joined(changes: Iterable[Change]) -> Change:

@@ -11,6 +11,7 @@ from tflint_gpu.bounds import LISTED_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import LABELLED_METHODS
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -86,6 +87,14 @@ class KerasFunctions(Analysis):
         for keyword, position in (("loss", 1), *_METRICS):
             yield from self._given(compilation, keyword, position, "", 2)
 
+    def classes_given_to(self, compilation: cst.Call) -> Iterator[Class]:
+        """The classes of the project of which a call of `compile` is given losses and metrics."""
+        for keyword, position in (("loss", 1), *_METRICS):
+            for origin in self._single(self._argument(compilation, keyword, position), 0):
+                cls = self.inference.instance_class(origin)
+                if cls is not None:
+                    yield cls
+
     @cached_property
     def evaluated(self) -> frozenset[Node]:
         """The functions and classes of the losses and metrics of models that this file trains or evaluates."""
@@ -102,12 +111,8 @@ class KerasFunctions(Analysis):
             if not any((origin.file, origin.node) in models for origin in self.inference.of(self.file, receiver)):
                 continue
             evaluated.update(given.callee.function.node for given in self.given_to(call))
-            for keyword, position in (("loss", 1), *_METRICS):
-                for origin in self._single(self._argument(call, keyword, position), 0):
-                    cls = self.inference.instance_class(origin)
-                    evaluated.update(
-                        related.node for related in (self.inference.definitions.lineage(cls) if cls else ())
-                    )
+            for cls in self.classes_given_to(call):
+                evaluated.update(related.node for related in self.inference.definitions.lineage(cls))
         return frozenset(evaluated)
 
     def _has_own_ways(self, origin: Origin) -> bool:

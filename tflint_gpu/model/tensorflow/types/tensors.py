@@ -15,6 +15,7 @@ from tflint_gpu.model.library.nondeterminism import (
     NUMPY_GENERATORS,
     PYTHON_GENERATORS,
 )
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.library.tensor_functions import (
     ARRAY_METHODS,
     CONTAINER_METHODS,
@@ -62,6 +63,8 @@ _LITERALS = (
 _HOST_BUILTINS = frozenset("len int float str bool isinstance hasattr callable range type id".split())
 _COMBINING_BUILTINS = frozenset(["zip", "enumerate", "dict"])
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+_DRAWING_ARRAYS = frozenset("permutation permuted shuffle dirichlet multinomial multivariate_normal".split())
+"""Draws of a generator that give arrays without a size, too."""
 _LOSS_METHODS = frozenset(["compute_loss", "compiled_loss"])
 _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
@@ -520,10 +523,20 @@ def _is_super(file: File, expr: Expression) -> bool:
 
 
 def draws_array(inference: Inference, file: File, call: cst.Call, context: Context | None) -> bool:
-    """Whether a call draws an array from a generator of NumPy; those of Python draw numbers."""
-    if method_name(call) not in DRAWING or not isinstance(call.func, cst.Attribute):
+    """Whether a call draws an array from a generator of NumPy: not without a size; those of Python draw numbers."""
+    if method_name(call) not in DRAWING or not isinstance(call.func, cst.Attribute) or not _has_size(call):
         return False
     return inference.must_be(file, call.func.value, lambda origin: origin.made_by in NUMPY_GENERATORS, context)
+
+
+def _has_size(call: cst.Call) -> bool:
+    """Whether what a generator draws has a size."""
+    method = method_name(call) or ""
+    operation = operation_named(f"numpy.random.{'randint' if method == 'integers' else method}")
+    if operation.shape == "counted":
+        return bool(call.args)
+    position = operation.size.position if operation.size is not None else -1
+    return method in _DRAWING_ARRAYS or argument(call, position, "size") is not None
 
 
 def _is_name(expr: Node, name: str) -> bool:
