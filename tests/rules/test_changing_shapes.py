@@ -77,6 +77,14 @@ CHANGING = {
         "        yield rng.normal(size=(1, 2 * rng.integers(4, 20), 2 * rng.integers(4, 20), 3)).astype('float32')\n"
         "result = []\nfor photo in photos():\n    result.append(float(tf.reduce_sum(mapper(photo, training=False))))\n",
     ),
+    "images of sizes that are drawn": (
+        "TFG214",
+        "traced_mapper",
+        IMAGES + "def photo():\n    tall, wide = rng.integers(8, 30, 2)\n"
+        "    return rng.random((1, tall, wide, 3)).astype('float32')\n"
+        "result = []\nfor _ in range(40):\n    picture = photo()\n"
+        "    result.append(float(tf.reduce_sum(mapper(picture, training=False))))\n",
+    ),
     "tokens that grow": (
         "TFG214",
         "traced_reader",

@@ -140,3 +140,20 @@ def test_a_step_with_such_an_argument_is_not_decorated(name: str, tmp_path: Path
     assert finding.fix is None or "Put " not in finding.fix.message
     reason = "is a Python number that a loop changes" if name in NUMBERS else "is another Python value in each call"
     assert reason in (finding.help or "")
+
+
+def test_a_list_that_is_made_before_each_call_is_not_handed_on(tmp_path: Path) -> None:
+    """Protects replays of an agent: a list of Python's numbers is a trace for each of its contents."""
+    code = (
+        HEAD.format(use="1.0", first="1.0")
+        + STEP.format(use="tf.reduce_mean(knob)")
+        + (
+            "import random\nmemory = []\ndef replay():\n    chosen = random.sample(memory, 4)\n"
+            "    knob = MADE\n    learn(rows, knob)\nrows = tf.ones((4, 3))\n"
+            "for turn in range(90):\n    memory.append((turn, float(turn)))\n    replay()\n"
+        )
+    )
+    for made, has_fix in (("[one[1] for one in chosen]", False), ("tf.constant([one[1] for one in chosen])", True)):
+        ((_, finding),) = [f for f in findings(code.replace("MADE", made), tmp_path) if f[0].code == "TFG202"]
+        is_decorated = finding.fix is not None and "Put " in finding.fix.message
+        assert is_decorated is has_fix

@@ -42,6 +42,7 @@ CHANGED = {  # the row of the call, below HEAD
     "trange": ("from tqdm import trange\nfor epoch in trange(50):\n    step(x, epoch)\n", 3),
     "arithmetic": ("for epoch in range(50):\n    rate = 0.1 / (1 + epoch)\n    step(x, rate)\n", 3),
     "a decay of epochs": ("for epoch in range(50):\n    beta = min(1.0, epoch / 10)\n    step(x, beta)\n", 3),
+    "a rate that is a part of itself": ("rate = 0.1\nfor x in data:\n    rate = rate * 0.9\n    step(x, rate)\n", 4),
     "a counter": ("count = 0\nwhile count < limit:\n    count += 1\n    step(x, count)\n", 4),
     "a counter written out": ("n = 0\nfor x in data:\n    n = n + 1\n    step(x, n)\n", 4),
     "counted in many places": (  # each of which depends on all others: they are looked at once, or this does not end

@@ -189,6 +189,25 @@ def test_a_loss_in_another_file(tmp_path: Path) -> None:
     assert finding.fix is None and "`len`" in (finding.help or "")
 
 
+def test_a_loss_of_another_file_that_a_callback_changes(tmp_path: Path) -> None:
+    """Protects schedules of losses: traced, `fit` would keep the first value."""
+    (tmp_path / "losses.py").write_text(
+        "import tensorflow as tf\nclass Mixed(tf.keras.losses.Loss):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.share = 1.0\n    def call(self, truth, guess):\n"
+        "        return tf.reduce_mean(tf.abs(truth - guess), -1) * self.share\n"
+    )
+    code = (
+        "from losses import Mixed\n" + HEAD + "tf.config.run_functions_eagerly(True)\nmixed = Mixed()\n"
+        "class Fading(tf.keras.callbacks.Callback):\n    def on_epoch_begin(self, epoch, logs=None):\n        CHANGE\n"
+        "model.compile('sgd', mixed)\nmodel.fit(x, x[:, :1], epochs=3, callbacks=[Fading()])\n"
+    )
+    for change, has_fix in (("mixed.share *= 0.5", False), ("print(epoch)", True)):
+        program = code.replace("CHANGE", change)
+        (finding,) = [f for rule, f in findings(program, tmp_path) if rule.code == "TFG205"]
+        assert (finding.fix is not None) is has_fix
+        assert ("`self.share` changes" in (finding.help or "")) is not has_fix
+
+
 def test_what_is_traced_is_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text("import tensorflow as tf\n@tf.function\ndef step(x):\n    return x\n")
     assert rows("from steps import step\ntf.config.run_functions_eagerly(True)\nstep(x)\n", tmp_path) == [2]
@@ -296,6 +315,11 @@ EFFECTS = {
         "tf.config.run_functions_eagerly(True)\n@tf.function\ndef step(rows):\n    low = int(tf.argmax(rows[:, 0]))\n"
         "    return rows * low\nfor _ in range(99):\n    step(tf.constant(x))\n",
         "`int",
+    ),
+    "a Python number for each step": (
+        "tf.config.run_functions_eagerly(True)\n@tf.function\ndef step(rows, turn):\n    return rows * turn\n"
+        "for turn in range(99):\n    step(tf.constant(x), turn)\n",
+        "`turn` is a Python number that a loop changes",
     ),
     "a print in a loss": (
         "def error(truth, guess):\n    print('a batch')\n    return tf.reduce_mean(tf.abs(truth - guess))\n" + GIVEN,

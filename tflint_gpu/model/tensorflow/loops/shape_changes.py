@@ -340,7 +340,7 @@ class ShapeChanges(Analysis):
             return Change.FIXED
         size = facts.size_of(name)
         if size is None and not name and method in facts.DRAWS:
-            size = facts.DRAWN_SIZE
+            size = operation_named(f"numpy.random.{method}").size or facts.DRAWN_SIZE
         if size is not None:
             return self._of_size(origin, call, argument(call, size.position, size.keyword))
         if operation_named(name).shape == "counted" or (not name and method in ("rand", "randn")):
