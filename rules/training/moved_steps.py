@@ -262,7 +262,11 @@ def _traced_together(model: Model, moves: Sequence[Move], *, is_run: bool) -> di
     ask = partial(traceability.effect_of, is_run_once=True) if is_run else traceability.blocker
     traced: dict[int, Outline | Blocker] = {}
     for move in moves:
-        function = definitions.function(supposed.file, nodes[names[id(move)]])
+        node = nodes.get(names[id(move)])
+        if node is None:
+            traced[id(move)] = Blocker(model.file, move.above, "the function that holds it has decorators")
+            continue
+        function = definitions.function(supposed.file, node)
         blocker = ask(function)
         if blocker is None:
             traced[id(move)] = move.with_options(traceability.options(function))

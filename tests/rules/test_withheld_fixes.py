@@ -67,6 +67,15 @@ scale = Scale()
 pair = tf.keras.Sequential([tf.keras.layers.Input((3,)), scale, tf.keras.layers.Dense(1)])
 """
 CASES = {  # the rule, the program, and what its reason names
+    "a step with decorators of the program": (
+        "TFG202",
+        HEAD
+        + "def counted(inner):\n    def outer(*given):\n        seen.append(1)\n        return inner(*given)\n    return outer\n"
+        + "@counted\n@counted\ndef study(page, goal):\n"
+        + "".join(f"    {line}\n" for line in TAPE.replace("MORE", "pass").splitlines())
+        + "for page, goal in pages.repeat(9):\n    study(page, goal)\n",
+        "decorators",
+    ),
     "a step that leaves the loop": ("TFG202", _inline("if len(seen) > 9: break"), "the `break` in row 13"),
     "a step that fills a list": ("TFG202", _inline("seen.append(page)"), "`seen`"),
     "a step of something unknown": ("TFG202", _inline("stamp(gap)"), "what `stamp` does in a graph is not known"),
