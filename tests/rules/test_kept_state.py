@@ -258,6 +258,7 @@ for turn in range(30):
         found.append(net(features, training=False))
 """
 MASKED = PARTS + "\nmask = np.ones((3,), 'float32')\n" + STEP.replace("net(features,", "net(features * mask,")
+TUNED = PARTS + "pace = 1.0\n" + STEP.replace("    free = ", "        miss = miss * pace\n    free = ")
 WITHHELD = {
     "thawed in the loop over epochs": (FROZEN + epochs(THAW), "trainable"),
     "thawed between two loops": (FROZEN + epochs("pass") + "body.trainable = True\n" + epochs("pass"), "trainable"),
@@ -288,6 +289,43 @@ WITHHELD = {
         "self.factor",
     ),
     "an attribute that is set by setattr": (SCALED + STEP + epochs("setattr(net, 'factor', 1 / (turn + 1))"), "factor"),
+    "an attribute that is set by __setattr__": (
+        SCALED + STEP + epochs("for name in ['factor']: net.__setattr__(name, 1 / (turn + 1))"),
+        "self.factor",
+    ),
+    "an attribute that is set by object's __setattr__": (
+        SCALED + STEP + epochs("object.__setattr__(net, 'factor', 1 / (turn + 1))"),
+        "self.factor",
+    ),
+    "attributes that are updated": (
+        coach("Coach().run(9)\n", before="self.__dict__.update({'rate': 0.1 / (turn + 1)})"),
+        "self.rate",
+    ),
+    "attributes that are updated from elsewhere": (
+        coach("c, given = Coach(), {}\nfor _ in range(3):\n    c.run(9)\n    vars(c).update(given)\n"),
+        "changes, and the graph",
+    ),
+    "an item of the attributes": (coach("Coach().run(9)\n", before="vars(self)['rate'] = turn / 9"), "self.rate"),
+    "attributes by another name": (
+        coach("c = Coach()\nown = c.__dict__\nfor n in range(3):\n    c.run(9)\n    own['rate'] = n / 9\n"),
+        "self.rate",
+    ),
+    "a name that is set by globals": (TUNED + epochs("globals()['pa' + 'ce'] = turn / 9"), "pace"),
+    "a name that is updated by globals": (TUNED + epochs("globals().update(pace=turn / 9)"), "pace"),
+    "a name that is bound only by globals": (
+        TUNED.replace("pace = 1.0", "globals()['pace'] = 1.0") + epochs("globals()['pace'] = turn / 9"),
+        "pace",
+    ),
+    "a name that a function sets by globals": (
+        TUNED + "\ndef tune(key, value):\n    globals()[key] = value\n" + epochs("tune('pace', turn / 9)"),
+        "pace",
+    ),
+    "a name that is set by exec": (TUNED + epochs("exec(f'pace = {turn / 9}')"), "may set `"),
+    "an attribute that is set by exec": (SCALED + STEP + epochs("exec('net.factor = turn / 9')"), "self.factor"),
+    "a name of the module by its entry": (
+        TUNED + "import sys\n" + epochs("setattr(sys.modules[__name__], 'pace', turn / 9)"),
+        "pace",
+    ),
     "an attribute of a layer in a Sequential": (LAYERED + STEP + epochs("times.factor = 1 / (turn + 1)"), "factor"),
     "an attribute of Keras's own layer": (DROPPING + STEP + epochs("drop.rate = 0.5 / (turn + 1)"), "drop.rate"),
     "a layer that is taken out of the model": (DROPPING + STEP + epochs("net.layers[0].rate = 0.01 * turn"), "rate"),
@@ -511,6 +549,22 @@ for _ in range(3):
 result = [w.numpy() for w in c.net.weights]
 """
     ),
+    "attributes that are updated in the constructor": coach(
+        "c = Coach()\nc.run(9)\nresult = [w.numpy() for w in c.net.weights]\n", "self.__dict__.update(dict(turns=3))"
+    ),
+    "names that are set before the loop": TUNED
+    + "globals().update({'pace': 0.5})\nexec('pace = 0.7')\n"
+    + epochs("pass")
+    + RESULT,
+    "another name that is set": TUNED
+    + "share = 1\n"
+    + epochs("globals()['share'] = turn; globals().update(part=turn); exec('share = 3')")
+    + RESULT,
+    "a text that is run with other names": TUNED + epochs("exec('pace = 3', {})") + RESULT,
+    "a function that has names of its own": TUNED
+    + "\ndef told(share):\n    vars()['pace'] = share\n    return locals()\n"
+    + epochs("told(turn)")
+    + RESULT,
     "two objects with a step each": coach(
         "a, b = Coach(), Coach(0.02)\na.run(9)\nb.run(9)\nresult = [w.numpy() for w in a.net.weights + b.net.weights]\n"
     ),

@@ -16,6 +16,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.effects.asked_types import AskedTypes
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.effects.python_on_tensors import PythonOnTensors
 from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
@@ -67,6 +68,7 @@ class HostEffects(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.python = model.once(PythonOnTensors)
+        self.types = model.once(AskedTypes)
         self.converts_layers = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
         self.reached = model.once(ReachedFunctions)
 
@@ -82,6 +84,7 @@ class HostEffects(Analysis):
             trace = execution.of(reached)
             yield from self._in_function(reached, trace, is_first=reached is function)
             yield from self.python.in_function(trace, converts=converts)
+            yield from self.types.in_function(trace)
             for called in self.reached.called(reached):
                 if called.node not in seen:
                     seen.add(called.node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
@@ -22,6 +23,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, me
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.tracing.dynamic_writes import ANY_NAME, DYNAMIC_SUBSTRINGS, DynamicWrites, Place
 from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -37,6 +39,7 @@ _ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
 """Methods that change an array in place, besides those of containers."""
 _CHANGING = frozenset(f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal"))
 _FIXED = frozenset(["parameter", "import", "star"])
+_NOT_SET = frozenset(["import", "star", "function", "class"])  # by a name that is computed: that is for settings
 
 Site: TypeAlias = tuple[File, Node]
 """Where functions are run: a call, or a place of the code that runs them."""
@@ -49,12 +52,14 @@ class _Change:
     Arguments:
         owner: whose attribute it is.
         value: what it gets, where that is written there.
+        place: what the owner is; of "module" and "anywhere" it is no object.
     """
 
     file: File
     node: Node
     owner: Expression
     value: Expression | None = None
+    place: Place = "object"
 
 
 class KeptValues(Analysis):
@@ -64,6 +69,7 @@ class KeptValues(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.reached = model.once(ReachedFunctions)
+        self.dynamic = model.once(DynamicWrites)
         self._changes: dict[File, dict[str, list[_Change]]] = {}
 
     def of(
@@ -90,7 +96,7 @@ class KeptValues(Analysis):
         if read & _OF_TRAINABLE:
             read.add("trainable")
         names = "|".join(sorted(map(re.escape, read)))
-        changing = re.compile(rf"\.(?:{names})\s*(?:[-+*/%&|]*=(?!=)|\[|\.\w+\()|setattr\(".encode())
+        changing = re.compile(rf"\.(?:{names})\s*(?:[-+*/%&|]*=(?!=)|\[|\.\w+\()|setattr|__dict__|\bvars\(".encode())
         for importing in list(self.inference.project.importing(file, changing)):
             model = Model(importing, self.inference.project)
             yield from model.once(KeptValues)._seen_here(functions, sites, by_keras=by_keras)
@@ -148,25 +154,35 @@ class KeptValues(Analysis):
 
     def _of_name(self, function: Function, name: cst.Name, order: RunOrder) -> Iterator[Blocker]:
         file = function.file
-        outer = [b for b in file.flow.lookup(name.value, name) if not _is_in(file, b.node, function)]
-        if not outer:
+        bindings = file.flow.lookup(name.value, name)
+        outer = [b for b in bindings if not _is_in(file, b.node, function)]
+        if not outer and (bindings or hasattr(builtins, name.value)):
             return
-        scope = file.tree.scope(outer[0].node)
+        scope = file.tree.scope(outer[0].node) if outer else file.tree.root
         bound = scope.bindings.get(name.value, outer)
         if function.owner is not None and any(binding.node is function.owner.node for binding in bound):
             return  # a later class of this name, as in a notebook, has other methods
+        is_of_module = scope is file.tree.root
         if (
             any(self._is_bound_again(file, binding, order) for binding in bound)
-            or any(
-                self._is_module(change, file) and self._matters(change, order)
-                for change in (self._writes(name.value, file) if scope is file.tree.root else ())
-            )
+            or (is_of_module and next(self._sets_of_module(name.value, file, order), None) is not None)
             or any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, name, outer))
         ):
             yield Blocker(file, name, _is_kept(name.value))
+        elif is_of_module and not any(binding.kind in _NOT_SET for binding in bound):
+            for change in self._sets_of_module(ANY_NAME, file, order):
+                yield Blocker(file, name, _may_be_kept(name.value, change))
+
+    def _sets_of_module(self, name: str, file: File, order: RunOrder) -> Iterator[_Change]:
+        """What gives a name of a module another value between two runs, but for statements of the module."""
+        for change in self._writes(name, file):
+            if self._is_module(change, file) and self._matters(change, order):
+                yield change
 
     def _is_module(self, change: _Change, file: File) -> bool:
         """Whether it is the module of a file of which something is set: `settings.rate = 0.1`."""
+        if change.place != "object":
+            return change.file is file
         dotted = change.file.name(change.owner)
         return dotted is not None and self.inference.project.locate(change.file, dotted) == (file.source.path, "")
 
@@ -219,10 +235,13 @@ class KeptValues(Analysis):
                 text = f"`trainable` is set later, and the graph would keep `{file.code(node)}` as it is at first"
                 yield Blocker(file, node, text)
             return
-        changes = [*self._writes(name, file), *self._writes(_ANY, file)]
-        if any(
-            self._may_be_same(file, node.value, change) and self._matters(change, order) for change in changes
-        ) or any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, node)):
+        changes = [*self._writes(name, file), *self._writes(ANY_NAME, file)]
+        for change in changes:
+            if self._may_be_same(file, node.value, change) and self._matters(change, order):
+                is_object, text = change.place == "object", file.code(node)
+                yield Blocker(file, node, _is_kept(text) if is_object else _may_be_kept(text, change))
+                return
+        if any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, node)):
             yield Blocker(file, node, _is_kept(file.code(node)))
 
     def _empty_at_first(self, file: File, read: cst.Attribute, order: RunOrder) -> Iterator[Blocker]:
@@ -251,14 +270,15 @@ class KeptValues(Analysis):
 
     def _writes(self, name: str, file: File) -> Iterator[_Change]:
         """What may set an attribute of this name in the files that are seen."""
-        text = "setattr" if name == _ANY else name
-        for other in self.inference.seen.with_text(text, file):
+        texts = DYNAMIC_SUBSTRINGS if name == ANY_NAME else (name,)
+        for other in dict.fromkeys(other for text in texts for other in self.inference.seen.with_text(text, file)):
             yield from self._in_file(other).get(name, ())
 
     def _matters(self, change: _Change, order: RunOrder) -> bool:
         """Whether a change may come between two runs, and is none of an object that is being made."""
         file = change.file
-        if self._is_made_there(file, change.owner) and not order.leads_through(file, change.node):
+        is_object = change.place == "object"
+        if is_object and self._is_made_there(file, change.owner) and not order.leads_through(file, change.node):
             return False
         is_same = change.value is not None and self._is_constant(change.value)
         return order.lies_between(file, change.node, is_the_same_each_time=is_same)
@@ -295,6 +315,9 @@ class KeptValues(Analysis):
 
     def _may_be_same(self, file: File, owner: Expression, change: _Change) -> bool:
         """Whether the object that is read may be the one that is changed."""
+        if change.place != "object":
+            is_module = self.inference.project.locate(file, file.name(owner) or "") == (change.file.source.path, "")
+            return is_module or change.place == "anywhere"
         read, changed = self.inference.of(file, owner), self.inference.of(change.file, change.owner)
         if not read or not changed:
             return True
@@ -326,11 +349,9 @@ class KeptValues(Analysis):
                 if isinstance(container, cst.Attribute):
                     changes.setdefault(container.attr.value, []).append(_Change(file, node, container.value))
                 changes.setdefault("", []).append(_Change(file, node, container))
-            for call in (*file.calls_ending_with("setattr"), *file.calls_ending_with("__setattr__")):
-                given = [arg.value for arg in call.args]
-                if len(given) == 3:
-                    named = str(given[1].raw_value) if isinstance(given[1], cst.SimpleString) else _ANY
-                    changes.setdefault(named, []).append(_Change(file, call, given[0], given[2]))
+            for write in self.dynamic.of(file):
+                change = _Change(file, write.node, write.owner, write.value, write.place)
+                changes.setdefault(write.name, []).append(change)
             self._changes[file] = changes
         return self._changes[file]
 
@@ -422,9 +443,6 @@ class KeptValues(Analysis):
         return self.kinds.of(origin) if self.inference.instance_class(origin) is None else None
 
 
-_ANY = "*"
-
-
 class _OrderByKeras(RunOrder):
     """What may run between two runs of one trace, where `compile` has Keras trace again."""
 
@@ -458,6 +476,11 @@ def _is_named(node: Node) -> TypeGuard[cst.Name | cst.Attribute]:
 
 def _is_kept(text: str) -> str:
     return f"`{text}` changes, and the graph would keep the value that it has at first"
+
+
+def _may_be_kept(text: str, change: _Change) -> str:
+    setter = change.file.code(change.node)
+    return f"`{setter}` may set `{text}`, and the graph would keep the value that it has at first"
 
 
 def _innermost(container: Expression) -> Expression:

@@ -27,6 +27,7 @@ from tflint_gpu.model.tensorflow.effects.kept_values import KeptValues
 from tflint_gpu.model.tensorflow.effects.returned_values import ReturnedValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.effects.static_shapes import StaticShapes
+from tflint_gpu.model.tensorflow.execution.object_keys import ObjectKeys
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
@@ -70,6 +71,7 @@ class Traceability(Analysis):
         self.execution = model.once(TracedFunctions)
         self.returned = model.once(ReturnedValues)
         self.kept = model.once(KeptValues)
+        self.keys = model.once(ObjectKeys)
         self.arrays = model.once(ArrayArguments)
         self.shapes = model.once(ShapeChanges)
         self.python = model.once(PythonArguments)
@@ -81,8 +83,10 @@ class Traceability(Analysis):
 
         First what can be named; then what is only not known.
         """
-        if not self._may_be_decorated(function):
-            return Blocker(function.file, function.node, doubt="`{}` is no plain function that is made once")
+        no_key = next(self.keys.of_method(function), None)
+        if no_key is not None or not self._may_be_decorated(function):
+            doubt = "`{}` is no plain function that is made once"
+            return no_key or Blocker(function.file, function.node, doubt=doubt)
         assumed = self.model.assuming(function)
         blockers = [*self._effects(assumed, function), *self._arguments(assumed, function)]
         if self.shapes.of_function(function):
@@ -141,6 +145,9 @@ class Traceability(Analysis):
         called = self.inference.call_sites(function) if sites is None else sites
         yield from self.returned.of(execution.of(function), called)
         yield from self.kept.of([function], sites or (), by_keras=by_keras)
+        for file, call in called:
+            for _, value in self.inference.definitions.passed(file, call, function):
+                yield from self.keys.of_argument(file, value)
 
     def _may_be_decorated(self, function: Function) -> bool:
         """Whether it is a plain function or method that is made once, and not one that Keras or Python calls."""
