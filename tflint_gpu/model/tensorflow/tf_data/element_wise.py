@@ -219,6 +219,8 @@ class ElementWise:
         values = [self._expression(file, arg.value, context) for arg in call.args if not arg.star]
         if not values or len(values) != len(call.args):
             return None
+        if name.startswith("numpy.") and any(value is None or value.shape is not None for value in values):
+            return None  # NumPy on a tensor raises
         value: _Value | None = self._record(file, call, context)
         if value is not None:
             return value
