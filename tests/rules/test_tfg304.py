@@ -92,7 +92,7 @@ ELEMENT_WISE = {
     "two ways, one that flips": "def prep(ds, train):\n    ds = ds.map(lambda x: x / 255)\n    if train:\n"
     "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
     "model.fit(prep(rows, True).batch(8), validation_data=prep(rows, False).batch(8))",
-    "flipped on another way, with labels": "def flipped(x, y):\n    return tf.image.flip_up_down(x), y\n"
+    "flipped on another way, with labels": "def flipped(x, y):\n    return tf.image.random_flip_up_down(x), y\n"
     "def make(ds, flip=True):\n    ds = ds.map(lambda x, y: (x / 255, y))\n    if flip:\n        ds = ds.map(flipped)\n"
     "    return ds\nmodel.fit(make(source, NAME == 'cifar').batch(32))",
     "beside a glance": "ds = rows.map(lambda x: x / 255)\nfor x in ds.take(3):\n    print(x)\nmodel.fit(ds.batch(32))",
