@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.model.library.tensor_functions import COMPARING, DYNAMIC, ITERATING, NAMED_SECOND, ROW_WISE
+from tflint_gpu.model.library.operations import operation_named
+from tflint_gpu.model.library.tensor_functions import COMPARING, DYNAMIC, ITERATING, NAMED_SECOND
 
 ROWS = {
     "dict": "dict(rows)",
@@ -87,10 +88,25 @@ def test_shapes_that_depend_on_values_are_not_known(name: str) -> None:
     assert shapes == [None]
 
 
-@pytest.mark.parametrize("name", sorted(ROW_WISE))
+ROW_WISE = """
+    abs cast exp expand_dims gather gather_nd identity maximum minimum negative nn.relu nn.sigmoid nn.softmax nn.tanh pow
+    sigmoid sqrt square stop_gradient tanh math.log math.abs math.square math.sqrt clip_by_value one_hot
+"""
+
+
+@pytest.mark.parametrize("name", ROW_WISE.split())
 def test_functions_that_keep_rows_keep_that_they_are_unknown(name: str) -> None:
     tf = pytest.importorskip("tensorflow")
-    more = {"cast": (tf.float64,), "expand_dims": (-1,), "maximum": (0.0,), "minimum": (0.0,), "pow": (2.0,)}
+    assert name.startswith("gather") or operation_named(f"tf.{name}").keeps_rows
+    more = {
+        "clip_by_value": (0.0, 1.0),
+        "one_hot": (3,),
+        "cast": (tf.float64,),
+        "expand_dims": (-1,),
+        "maximum": (0.0,),
+        "minimum": (0.0,),
+        "pow": (2.0,),
+    }
     function = tf
     for part in name.split("."):
         function = getattr(function, part)
@@ -99,6 +115,7 @@ def test_functions_that_keep_rows_keep_that_they_are_unknown(name: str) -> None:
     @tf.function(autograph=False)
     def step(rows: Any) -> Any:
         kept = tf.boolean_mask(rows, rows > 2)
+        kept = tf.cast(kept, tf.int32) if name == "one_hot" else kept
         given = (rows, tf.where(rows > 2)) if name.startswith("gather") else (kept, *more.get(name, ()))
         shapes.append((function(*given)).shape[0])
         return rows
