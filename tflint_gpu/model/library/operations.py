@@ -90,6 +90,11 @@ class Operation:
         return self.shape in ("same", "broadcast", "chosen", "rows", "expanded")
 
     @property
+    def is_of_each(self) -> bool:
+        """Whether it gives each element, or each image, another one in its place."""
+        return bool(self.each) and self.shape == "same"
+
+    @property
     def computes(self) -> bool:
         """Whether it computes with the elements of a tensor, and does not only arrange or convert them."""
         is_plain = self.shape in ("same", "broadcast", "chosen") and self.dtype not in ("given", "named")
@@ -291,6 +296,11 @@ def operation_named(name: str | None) -> Operation:
         last = name.removeprefix(_OLD)
         return rows.get(f"tf.{last}") or rows.get(f"tf.math.{last}", _NO_ROW)
     return rows.get(f"numpy.{name.removeprefix(_OF_NUMPY)}", _NO_ROW) if name.startswith(_OF_NUMPY) else _NO_ROW
+
+
+def draw_named(method: str | None) -> Operation:
+    """The row of a method of NumPy's generators: `rng.integers`."""
+    return operation_named(f"numpy.random.{'randint' if method == 'integers' else method}")
 
 
 @cache

@@ -14,7 +14,7 @@ What no step goes beyond is an origin; the views of TensorFlow say what it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
@@ -144,6 +144,19 @@ class Inference:
         """Whether something holds of every value that an expression may have; None apart."""
         origins = [origin for origin in self.of(file, expr, context) if not origin.is_none]
         return bool(origins) and all(holds(origin) for origin in origins)
+
+    def is_method_of(
+        self,
+        file: File,
+        call: cst.Call,
+        methods: Container[str],
+        makers: Container[str | None],
+        context: Context | None = None,
+    ) -> bool:
+        """Whether a call is one of some methods of what functions or classes of some names certainly made."""
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in methods:
+            return False
+        return self.must_be(file, call.func.value, lambda origin: origin.made_by in makers, context)
 
     def parts(self, file: File, expr: Expression, context: Context | None = None) -> Iterator[Part]:
         """The values in tuples, lists and dictionaries, as they are written or by names; else the expression itself."""

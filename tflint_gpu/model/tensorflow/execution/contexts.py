@@ -216,10 +216,7 @@ class ExecutionContexts(Analysis):
 
     def _reads_frames(self, file: File, loop: LoopNode) -> bool:
         return any(
-            method_name(call) in _READS_FRAME
-            and isinstance(call.func, cst.Attribute)
-            and self.inference.must_be(file, call.func.value, lambda origin: origin.made_by in _FRAMES)
-            for call in file.calls_below.get(loop, ())
+            self.inference.is_method_of(file, call, _READS_FRAME, _FRAMES) for call in file.calls_below.get(loop, ())
         )
 
 

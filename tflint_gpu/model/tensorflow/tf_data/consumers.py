@@ -99,12 +99,7 @@ class Consumers(Analysis):
     def _writes(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop writes what it gets into files: a data set is made, which is done once."""
         return any(
-            file.name(call.func) in _WRITING
-            or (
-                method_name(call) == "write"
-                and isinstance(call.func, cst.Attribute)
-                and self.inference.must_be(file, call.func.value, lambda origin: origin.made_by in _WRITERS)
-            )
+            file.name(call.func) in _WRITING or self.inference.is_method_of(file, call, ("write",), _WRITERS)
             for call in file.calls_below.get(loop, ())
         )
 

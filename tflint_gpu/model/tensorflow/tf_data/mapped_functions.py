@@ -13,7 +13,7 @@ from tflint_gpu.model.library.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, displayed, method_name
+from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
@@ -29,6 +29,7 @@ _WORK = (*_LONG, "tf.image.", "tf.linalg.", "tf.map_fn", "tf.while_loop", "tf.st
 _NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
 _RANDOM_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random")
 _VECTORIZING = frozenset(f"keras.layers.{folder}TextVectorization" for folder in ("", "experimental.preprocessing."))
+_TABLES = ("tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable")
 _LOOKUPS = _VECTORIZING | frozenset(
     f"keras.layers.{folder}{name}"
     for folder in ("", "experimental.preprocessing.")
@@ -187,23 +188,16 @@ class MappedFunctions(Analysis):
         return None
 
     def _generates(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        return method_name(call) in GENERATOR_DRAWS and self._is_method_of(file, call, context, GENERATORS)
+        return self.inference.is_method_of(file, call, GENERATOR_DRAWS, GENERATORS, context)
 
     def _looks_up(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        tables = frozenset(["tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable"])
-        if method_name(call) == "lookup" and self._is_method_of(file, call, context, tables):
+        if self.inference.is_method_of(file, call, ("lookup",), _TABLES, context):
             return True
         return self._is_layer(file, call, context, _LOOKUPS)
 
     def _is_layer(self, file: File, call: cst.Call, context: Context | None, classes: frozenset[str]) -> bool:
         """Whether a call is one of a layer of these classes."""
-        return bool(call.args) and self._is_made_by(file, call.func, context, classes)
-
-    def _is_method_of(self, file: File, call: cst.Call, context: Context | None, makers: frozenset[str]) -> bool:
-        return isinstance(call.func, cst.Attribute) and self._is_made_by(file, call.func.value, context, makers)
-
-    def _is_made_by(self, file: File, expr: Expression, context: Context | None, makers: frozenset[str]) -> bool:
-        return self.inference.must_be(file, expr, lambda origin: origin.made_by in makers, context)
+        return bool(call.args) and self.inference.must_be(file, call.func, lambda o: o.made_by in classes, context)
 
     def _is_random_layer(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """A call of `RandomFlip`, or of a `Sequential` that has such layers, which is not for inference."""

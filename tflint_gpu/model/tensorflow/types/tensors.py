@@ -15,7 +15,7 @@ from tflint_gpu.model.library.nondeterminism import (
     NUMPY_GENERATORS,
     PYTHON_GENERATORS,
 )
-from tflint_gpu.model.library.operations import operation_named
+from tflint_gpu.model.library.operations import draw_named
 from tflint_gpu.model.library.tensor_functions import (
     ARRAY_METHODS,
     CONTAINER_METHODS,
@@ -65,6 +65,7 @@ _COMBINING_BUILTINS = frozenset(["zip", "enumerate", "dict"])
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _DRAWING_ARRAYS = frozenset("permutation permuted shuffle dirichlet multinomial multivariate_normal".split())
 """Draws of a generator that give arrays without a size, too."""
+_TAPE = frozenset(["tf.GradientTape"])
 _LOSS_METHODS = frozenset(["compute_loss", "compiled_loss"])
 _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
@@ -448,32 +449,26 @@ class Tensors:
 
     def _is_gradient(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call takes gradients from a tape."""
-        if method_name(call) not in TAKES or not isinstance(call.func, cst.Attribute):
-            return False
-        return self.inference.must_be(file, call.func.value, lambda o: o.made_by == "tf.GradientTape", context)
+        return self.inference.is_method_of(file, call, TAKES, _TAPE, context)
 
     def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call draws a tensor from a generator of TensorFlow."""
-        if method_name(call) not in GENERATOR_DRAWS or not isinstance(call.func, cst.Attribute):
-            return False
-        return self.inference.must_be(file, call.func.value, lambda origin: origin.made_by in GENERATORS, context)
+        return self.inference.is_method_of(file, call, GENERATOR_DRAWS, GENERATORS, context)
 
     def _predicts(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call gives the arrays of Keras's own `predict`."""
-        return (
-            method_name(call) in ("predict", "predict_on_batch")
-            and isinstance(call.func, cst.Attribute)
-            and self.kinds.must_be(file, call.func.value, "model", context=context)
-            and not self.inference.callees(file, call, context)
-        )
+        is_asked = self._is_asked(file, call, context, "model", "predict", "predict_on_batch")
+        return is_asked and not self.inference.callees(file, call, context)
 
     def _reduces(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """`dataset.reduce(state, function)`."""
-        return (
-            method_name(call) == "reduce"
-            and isinstance(call.func, cst.Attribute)
-            and self.kinds.must_be(file, call.func.value, "dataset", context=context)
-        )
+        return self._is_asked(file, call, context, "dataset", "reduce")
+
+    def _is_asked(self, file: File, call: cst.Call, context: Context | None, kind: Kind, *methods: str) -> bool:
+        """Whether a call is one of some methods of an object of a kind."""
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in methods:
+            return False
+        return self.kinds.must_be(file, call.func.value, kind, context=context)
 
     def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
         """Outside of traced code a layer's result is symbolic where what it gets is."""
@@ -524,15 +519,13 @@ def _is_super(file: File, expr: Expression) -> bool:
 
 def draws_array(inference: Inference, file: File, call: cst.Call, context: Context | None) -> bool:
     """Whether a call draws an array from a generator of NumPy: not without a size; those of Python draw numbers."""
-    if method_name(call) not in DRAWING or not isinstance(call.func, cst.Attribute) or not _has_size(call):
-        return False
-    return inference.must_be(file, call.func.value, lambda origin: origin.made_by in NUMPY_GENERATORS, context)
+    return _has_size(call) and inference.is_method_of(file, call, DRAWING, NUMPY_GENERATORS, context)
 
 
 def _has_size(call: cst.Call) -> bool:
     """Whether what a generator draws has a size."""
-    method = method_name(call) or ""
-    operation = operation_named(f"numpy.random.{'randint' if method == 'integers' else method}")
+    method = method_name(call)
+    operation = draw_named(method)
     if operation.shape == "counted":
         return bool(call.args)
     position = operation.size.position if operation.size is not None else -1
