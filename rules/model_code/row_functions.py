@@ -267,8 +267,7 @@ def _short(name: str | None) -> str:
 
 def _keeps(name: str) -> bool:
     """Whether an operation does to all rows, or images, what it does to one."""
-    operation = operation_named(name)
-    return bool(operation.each) and operation.shape == "same" and not name.startswith("numpy.")
+    return operation_named(name).is_of_each and not name.startswith("numpy.")
 
 
 def _works_along_axis(name: str) -> bool:

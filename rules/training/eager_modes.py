@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 import libcst as cst
@@ -161,9 +162,9 @@ class EagerModes(Analysis):
         traced = {function.node: (function, True) for function in self._given(mode)}
         traced |= {trace.function.node: (trace.function, trace.keras) for trace in self._traces(mode) if not trace.path}
         traceability = self.model.once(Traceability)
-        effects = [traceability.effect_of(function, by_keras=keras) for function, keras in traced.values()]
-        effects += [traceability.retraced_for(function) for function, keras in traced.values() if not keras]
-        return next((effect.text for effect in effects if effect is not None), "")
+        effects = (traceability.effect_of(function, by_keras=keras) for function, keras in traced.values())
+        retraced = (traceability.retraced_for(function) for function, keras in traced.values() if not keras)
+        return next((effect.text for effect in chain(effects, retraced) if effect is not None), "")
 
     def _given(self, mode: EagerMode) -> Iterator[Function]:
         """What models with a mode are given as losses and metrics."""

@@ -34,7 +34,7 @@ def shown_at_times(model: Model, reads: StepReads) -> Fix | Blocker:
             return Blocker(file, line, "this does more than show the value")
         lines |= needed
     if any(file.tree.function(line) is not file.tree.function(loop) for line in lines):
-        return Blocker(file, loop, "it is shown in a function of its own")
+        return Blocker(file, loop, "it is shown in another function")
     counter = _counter(file, loop)
     if counter is None:
         return Blocker(file, loop, "nothing counts the steps of this loop")

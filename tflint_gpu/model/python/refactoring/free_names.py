@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from typing import Any
 
 Block = list[ast.stmt]
@@ -70,12 +70,16 @@ def _of_declaration(node: ast.Global | ast.Nonlocal, dropped: Dropped) -> set[st
 
 def free_of_block(block: Block, dropped: Dropped = _NOTHING) -> set[str]:
     """The names that statements in a row need from outside."""
+    return _in_order((free(s, dropped), _certainly_bound(s)) for s in block if s not in dropped)
+
+
+def _in_order(statements: Iterable[tuple[Set[str], Set[str]]]) -> set[str]:
+    """What statements that run one after the other need from outside, by what each reads and certainly binds."""
     names: set[str] = set()
     defined: set[str] = set()
-    for statement in block:
-        if statement not in dropped:
-            names |= free(statement, dropped) - defined
-            defined |= _certainly_bound(statement)
+    for read, bound_in_it in statements:
+        names |= read - defined
+        defined |= bound_in_it
     return names
 
 
@@ -94,14 +98,12 @@ class StatementNames:
 
     def free_of_block(self, block: Block) -> set[str]:
         """The names that statements in a row need from outside."""
-        names: set[str] = set()
-        defined: set[str] = set()
-        for statement in block:
-            if statement not in self._bound:
-                self._bound[statement] = frozenset(_certainly_bound(statement))
-            names |= self.free(statement) - defined
-            defined |= self._bound[statement]
-        return names
+        return _in_order((self.free(statement), self._certainly_bound(statement)) for statement in block)
+
+    def _certainly_bound(self, statement: ast.stmt) -> frozenset[str]:
+        if statement not in self._bound:
+            self._bound[statement] = frozenset(_certainly_bound(statement))
+        return self._bound[statement]
 
 
 def _of_parts(node: ast.AST, dropped: Dropped) -> set[str]:

@@ -96,17 +96,18 @@ class AskedTypes(Analysis):
             yield from self._types(file, expr.right, depth)
             return
         name = file.name(expr)
-        if name is not None and self.inference.definitions.class_named(file, expr) is None:
+        if self.inference.definitions.class_named(file, expr) is not None:
+            yield "other"
+        elif name is not None:
             yield _type_named(name)
         elif isinstance(expr, cst.Name) and file.names.is_builtin(expr, expr.value):
             yield "array" if expr.value in _NUMBERS else "other"
-        elif self.inference.definitions.class_named(file, expr) is not None:
-            yield "other"
         else:
-            named = [o for o in self.inference.of(file, expr) if isinstance(o.node, _DISPLAYS) and not o.access_path]
-            if not named or depth:
+            displays = [o for o in self.inference.of(file, expr) if isinstance(o.node, _DISPLAYS) and not o.access_path]
+            if not displays or depth:
                 yield "unknown"
-            for origin in named if not depth else ():
+                return
+            for origin in displays:
                 if isinstance(origin.node, _DISPLAYS):
                     yield from self._types(origin.file, origin.node, depth + 1)
 

@@ -202,21 +202,23 @@ class KeptValues(Analysis):
         made = {o.node: o.file for o in self.inference.of(file, read) if self._is_mutable(o)}
         for other in dict.fromkeys((file, self.file, *made.values())):
             for change in self._in_file(other).get("", ()):
-                owner = change.owner
-                name = owner.value if isinstance(owner, cst.Name) and other is file else None
-                is_it = name is not None and isinstance(read, cst.Name) and name == read.value
-                if (is_it and name is not None and {*other.flow.lookup(name, owner)} & {*outer}) or (
-                    made and any(self._is_part(origin, made) for origin in self.inference.of(other, owner))
-                ):
+                is_it = other is file and outer and self._is_same_name(file, change.owner, read, outer)
+                if is_it or (made and any(self._is_part(o, made) for o in self.inference.of(other, change.owner))):
                     yield change
+
+    def _is_same_name(self, file: File, owner: Expression, read: Expression, bindings: Sequence[Binding]) -> bool:
+        """Whether a container that changes is the name that is read, which one of some bindings binds."""
+        if not isinstance(owner, cst.Name) or not isinstance(read, cst.Name) or owner.value != read.value:
+            return False
+        return not {*bindings}.isdisjoint(file.flow.lookup(owner.value, owner))
 
     def _is_mutable(self, origin: Origin) -> bool:
         """Whether it is a container or an array of NumPy, which can be changed in place."""
         call = origin.call
-        if call is not None and (origin.made_by or "").startswith("numpy."):
-            return True
-        is_made = call is not None and any(origin.file.names.is_builtin(call.func, name) for name in _CONTAINERS)
-        return is_made or (isinstance(origin.node, _DISPLAYS) and not origin.access_path)
+        if call is None:
+            return isinstance(origin.node, _DISPLAYS) and not origin.access_path
+        is_array = (origin.made_by or "").startswith("numpy.")
+        return is_array or any(origin.file.names.is_builtin(call.func, name) for name in _CONTAINERS)
 
     def _is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
         """Whether a value is one of some objects, something in one, or a view of one: `row` after `row = array[0]`."""

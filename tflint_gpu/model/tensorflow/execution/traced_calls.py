@@ -50,7 +50,7 @@ class TracedCalls(Analysis):
         called = called_model(call)
         text = file.code(called)
         if not call.args:
-            return Blocker(file, call, f"`{text}` gets no argument of its own here")
+            return Blocker(file, call, f"`{text}` gets no argument here")
         for arg in call.args:
             if self.arguments.is_new(file, arg.value):
                 new = f"`{file.code(arg)}` is another Python value in each call: each would be traced"

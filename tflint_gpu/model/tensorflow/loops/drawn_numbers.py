@@ -7,6 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from tflint_gpu.model.library.nondeterminism import TIMERS
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument
 from tflint_gpu.model.python.value_flow.constants import Constants
@@ -21,7 +22,6 @@ _DRAWN = frozenset(  # without a size these give Python's own numbers, not NumPy
     "numpy.random.rand numpy.random.randn numpy.random.random numpy.random.uniform numpy.random.normal "
     "numpy.random.randint".split()
 )
-_DRAWN_SIZE = {"numpy.random.uniform": 2, "numpy.random.normal": 2, "numpy.random.randint": 2}
 _WHOLE = frozenset(["random.randint", "random.randrange", "numpy.random.randint"])
 
 
@@ -30,7 +30,9 @@ def is_drawn(file: File, call: cst.Call, is_number: Callable[[Expression], bool]
     name = file.name(call.func) or ""
     if name in _NEW_EACH_TIME:
         return True
-    if name not in _DRAWN or argument(call, -1, "size") is not None or len(call.args) > _DRAWN_SIZE.get(name, 0):
+    size = operation_named(name).size
+    most = size.position if size is not None else 0
+    if name not in _DRAWN or argument(call, -1, "size") is not None or len(call.args) > most:
         return False
     return all(is_number(arg.value) for arg in call.args)
 

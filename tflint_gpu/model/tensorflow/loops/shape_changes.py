@@ -10,7 +10,7 @@ from enum import IntEnum
 import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
-from tflint_gpu.model.library.operations import operation_named
+from tflint_gpu.model.library.operations import draw_named, operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats
 from tflint_gpu.model.python.project.file import File
@@ -340,10 +340,10 @@ class ShapeChanges(Analysis):
             return Change.FIXED
         size = facts.size_of(name)
         if size is None and not name and method in facts.DRAWS:
-            size = operation_named(f"numpy.random.{method}").size or facts.DRAWN_SIZE
+            size = draw_named(method).size
         if size is not None:
             return self._of_size(origin, call, argument(call, size.position, size.keyword))
-        if operation_named(name).shape == "counted" or (not name and method in ("rand", "randn")):
+        if (operation_named(name) if name else draw_named(method)).shape == "counted":
             return _joined(self._number(file, arg.value, context) for arg in call.args)
         if not name and method == "reshape" and isinstance(call.func, cst.Attribute):
             change = _joined(self._number(file, arg.value, context) for arg in call.args)

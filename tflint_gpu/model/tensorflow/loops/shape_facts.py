@@ -12,8 +12,6 @@ _OTHER_SIZES = {
     "cv2.resize": Parameter("dsize", 1),
     "skimage.transform.resize": Parameter("output_shape", 1),
 }
-DRAWN_SIZE = Parameter("size", 2)
-"""What says the shape of what a generator of NumPy draws."""
 DRAWS = frozenset("normal uniform integers random standard_normal choice randint poisson binomial gamma".split())
 """Methods of NumPy's generators, which take a `size`."""
 OF_VALUES = frozenset(

@@ -270,8 +270,7 @@ class ElementWise:
     ) -> _Value | None:
         """A call that works on its first argument, whose others set how."""
         operation = operation_named(name)
-        keeps = bool(operation.each) and operation.shape == "same"
-        if keeps or _preprocesses(name) or self._rescales(file, call, context):
+        if operation.is_of_each or _preprocesses(name) or self._rescales(file, call, context):
             is_image = first is not None and (first.is_image or short.startswith("image."))
             return replace(first, is_image=is_image) if first is not None and not first.is_structure else None
         if operation.is_array:
