@@ -565,6 +565,29 @@ result = [w.numpy() for w in c.net.weights]
     + "\ndef told(share):\n    vars()['pace'] = share\n    return locals()\n"
     + epochs("told(turn)")
     + RESULT,
+    "computed names of other objects": SCALED
+    + """
+class Record:
+    def replaced(self, **values):
+        made = self.__class__.__new__(self.__class__)
+        for name, value in values.items():
+            setattr(made, name, value)
+        return made
+
+
+class Listed(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, values)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--widths", action=Listed)
+parser.parse_args([])
+record = Record()
+""".replace("\nclass Record", "import argparse\n\n\nclass Record")
+    + STEP
+    + epochs("record = record.replaced(turn=turn)")
+    + RESULT,
     "two objects with a step each": coach(
         "a, b = Coach(), Coach(0.02)\na.run(9)\nb.run(9)\nresult = [w.numpy() for w in a.net.weights + b.net.weights]\n"
     ),

@@ -237,7 +237,7 @@ class KeptValues(Analysis):
                 text = f"`trainable` is set later, and the graph would keep `{file.code(node)}` as it is at first"
                 yield Blocker(file, node, text)
             return
-        changes = [*self._writes(name, file), *self._writes(ANY_NAME, file)]
+        changes = [*self._writes(name, file), *(c for c in self._writes(ANY_NAME, file) if not self._is_of_unknown(c))]
         for change in changes:
             if self._may_be_same(file, node.value, change) and self._matters(change, order):
                 is_object, text = change.place == "object", file.code(node)
@@ -276,6 +276,21 @@ class KeptValues(Analysis):
         for other in dict.fromkeys(other for text in texts for other in self.inference.seen.with_text(text, file)):
             yield from self._in_file(other).get(name, ())
 
+    def _is_of_unknown(self, change: _Change) -> bool:
+        """Whether the object is given to a function that nothing calls: `def __call__(self, parser, namespace)`."""
+        function = change.file.tree.function(change.node)
+        origins = self.inference.of(change.file, change.owner) if change.place == "object" else ()
+        return (
+            function is not None
+            and bool(origins)
+            and all(
+                isinstance(origin.node, cst.Param)
+                and change.file.tree.parents.get(origin.node) is function.params
+                and self.inference.instance_class(origin) is None
+                for origin in origins
+            )
+        )
+
     def _matters(self, change: _Change, order: RunOrder) -> bool:
         """Whether a change may come between two runs, and is none of an object that is being made."""
         file = change.file
@@ -311,7 +326,7 @@ class KeptValues(Analysis):
             binding.kind in ("assign", "for")
             and file.tree.function(binding.node) is function
             and binding.value is not None
-            and self._is_made_there(file, binding.value, inside)
+            and (_allocates(binding.value) or self._is_made_there(file, binding.value, inside))
             for binding in bindings
         )
 
@@ -483,6 +498,11 @@ def _is_kept(text: str) -> str:
 def _may_be_kept(text: str, change: _Change) -> str:
     setter = change.file.code(change.node)
     return f"`{setter}` may set `{text}`, and the graph would keep the value that it has at first"
+
+
+def _allocates(value: Expression) -> bool:
+    """`Settings.__new__(Settings)`, `self.__class__.__new__(self.__class__)`."""
+    return isinstance(value, cst.Call) and method_name(value) == "__new__"
 
 
 def _innermost(container: Expression) -> Expression:

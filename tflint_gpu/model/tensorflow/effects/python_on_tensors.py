@@ -17,8 +17,8 @@ from tflint_gpu.model.library.tensor_functions import (
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.python.syntax.syntax import Expression
+from tflint_gpu.model.python.value_flow.origins import Context, Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
 
@@ -154,30 +154,24 @@ class PythonOnTensors(Analysis):
         yield Blocker(file, node, f"`{file.code(node)}` in it has None for the number of rows while it is traced")
 
     def _is_dynamic(self, file: File, expr: Expression, context: Context | None) -> bool:
-        """Whether the number of rows of a value depends on values."""
-        made = _assigned(file, expr)
-        if isinstance(made, cst.Subscript) and self._is_masked(file, made):
-            return True
-        return any(
-            self._has_dynamic_rows(origin.file, origin.node, origin.context)
-            for origin in self.inference.of(file, expr, context)
-            if all(part.kind != "attribute" or part.key in ("y", "idx", "values") for part in origin.access_path)
-        )
-
-    def _has_dynamic_rows(self, file: File, node: Node, context: Context | None) -> bool:
-        if isinstance(node, cst.BinaryOperation):
-            return any(self._is_dynamic(file, side, context) for side in (node.left, node.right))
-        if isinstance(node, cst.Subscript):
-            is_all = not isinstance(node.slice[0].slice, cst.Index)
-            return is_all and self._is_dynamic(file, node.value, context)
-        if not isinstance(node, cst.Call):
-            return False
-        name = file.name(node.func) or ""
-        if has_dynamic_shape(name, len(node.args)):
-            return True
-        if not operation_named(name).keeps_rows and name not in _TAKES_ROWS:
-            return False
-        return any(self._is_dynamic(file, arg.value, context) for arg in node.args if arg.keyword is None)
+        """Whether the number of rows of a value, or of what it is made of, depends on values."""
+        pending, seen = [Part(file, expr, context)], set[Part]()
+        while pending:
+            part = pending.pop()
+            if part in seen:  # `rows = tf.concat([rows, more], 0)` in a loop
+                continue
+            seen.add(part)
+            made = _assigned(part.file, part.expr)
+            if isinstance(made, cst.Subscript) and self._is_masked(part.file, made):
+                return True
+            for origin in self.inference.of(part.file, part.expr, part.context):
+                if any(p.kind == "attribute" and p.key not in ("y", "idx", "values") for p in origin.access_path):
+                    continue
+                node = origin.node
+                if isinstance(node, cst.Call) and has_dynamic_shape(origin.file.name(node.func) or "", len(node.args)):
+                    return True
+                pending += (Part(origin.file, value, origin.context) for value in _giving_rows(origin))
+        return False
 
     def _is_masked(self, file: File, node: cst.Subscript) -> bool:
         """Whether rows are taken by a mask: `errors[errors < 2]`, `rows[mask]`."""
@@ -194,6 +188,19 @@ class PythonOnTensors(Analysis):
         texts = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString, cst.Param, cst.BinaryOperation)
         origins = self.inference.of(trace.file, value, trace.context)
         return any(origin.is_none or origin.is_open or isinstance(origin.node, texts) for origin in origins)
+
+
+def _giving_rows(origin: Origin) -> Iterator[Expression]:
+    """What the rows of a computed value may come from."""
+    node = origin.node
+    if isinstance(node, cst.BinaryOperation):
+        yield from (node.left, node.right)
+    elif isinstance(node, cst.Subscript) and not isinstance(node.slice[0].slice, cst.Index):
+        yield node.value
+    elif isinstance(node, cst.Call):
+        name = origin.file.name(node.func) or ""
+        if operation_named(name).keeps_rows or name in _TAKES_ROWS:
+            yield from (arg.value for arg in node.args if arg.keyword is None)
 
 
 def _assigned(file: File, expr: Expression) -> Expression:
