@@ -9,12 +9,15 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node
+from tflint_gpu.model.python.syntax.children import names_in
+from tflint_gpu.model.python.syntax.containers import CHANGES
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_SYMBOLS = frozenset(["keras.Input", "keras.layers.Input", "keras.Model", "keras.models.Model"])
+_MODELS = frozenset(["keras.Model", "keras.models.Model"])
+_SYMBOLS = _MODELS | {"keras.Input", "keras.layers.Input"}
 
 
 class Construction(Analysis):
@@ -28,8 +31,20 @@ class Construction(Analysis):
         self._building = Summaries(self.inference, "layers are made", self._builds_itself, self.training.functions_run)
 
     def builds(self, file: File, loop: LoopNode) -> bool:
-        """Whether the iterations of a loop make layers or models: it goes over blocks, depths or widths, not data."""
-        return self._building.holds(file, loop)
+        """Whether a loop goes over blocks, widths or symbols, not data: it makes layers or a model's outputs."""
+        return self._building.holds(file, loop) or self._makes_outputs(file, loop)
+
+    def _makes_outputs(self, file: File, loop: LoopNode) -> bool:
+        """Whether a model is made later of what a loop goes over or gives: `keras.Model(inputs, outputs)`."""
+        data, tree = iterable(loop), file.tree
+        grown = [call.func for call in file.calls_below.get(loop, ()) if method_name(call) in CHANGES]
+        held = {name for part in (data, *grown) if part is not None for name in names_in(part)}
+        return any(
+            file.name(call.func) in _MODELS
+            and tree.order[call] > tree.order[loop]
+            and any(not held.isdisjoint(names_in(arg)) for arg in call.args)
+            for call in file.calls_in.get(tree.function(loop), ())
+        )
 
     def is_symbolic(self, invocation: Invocation, expr: Expression) -> bool:
         """Whether an expression is a symbol of a functional model, for which a call computes nothing."""

@@ -12,6 +12,7 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.syntax.children import names_in
 from tflint_gpu.model.python.syntax.syntax import (
     Expression,
@@ -243,7 +244,7 @@ class LoopData(Analysis):
     def _may_be_data(self, origin: Origin) -> bool:
         node = origin.node
         if isinstance(node, cst.Name | cst.Attribute) and origin.name is not None:
-            return False
+            return origin.name.partition(".")[0] not in OUTSIDE  # `from data import pictures`
         call = origin.call
         if call is None:
             return bool(origin.access_path) or not isinstance(node, _NO_DATA)

@@ -1,0 +1,51 @@
+"""A model that a loop calls with its own element runs eagerly, whatever the data are: nothing has to define them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import codes
+
+HEAD = "import tensorflow as tf\n"
+LOADED = HEAD + "net = tf.keras.models.load_model('net.keras')\n"
+SHOWN = HEAD + "net = ...\n"
+USED = "gradients = tape.gradient(gap, net.trainable_variables)\n"
+LOOPS = {
+    "a name that nothing defines": LOADED + "for sheets, marks in held_out:\n    answers = net(sheets)\n",
+    "a model that its use shows": SHOWN + "for sheets, marks in held_out:\n    answers = net(sheets)\n" + USED,
+    "a parameter": LOADED + "def judge(held_out):\n    for sheets in held_out:\n        answers = net(sheets)\n",
+    "what an unknown function gives": LOADED + "for sheets, _ in make_pages('test'):\n    answers = net(sheets)\n",
+    "a module that is not there": LOADED + "from pages import held_out\nfor s in held_out:\n    print(net(s)[0])\n",
+    "an attribute of one": LOADED + "import pages\nfor s in pages.held_out:\n    print(net(s)[0])\n",
+    "counted": LOADED + "for place, (sheets, marks) in enumerate(held_out):\n    answers = net(sheets)\n",
+    "a part of a dictionary": LOADED + "for page in held_out:\n    answers = net(page['sheets'])\n",
+}
+OTHERS = {
+    "a network that is being built": HEAD
+    + "def assembled(inputs):\n    trunk = tf.keras.Sequential([tf.keras.layers.Dense(3)])\n    outs = []\n"
+    + "    for each in inputs:\n        outs.append(trunk(each))\n    return tf.keras.Model(inputs, outs)\n",
+    "parts of a network that goes on": LOADED
+    + "def assembled(sources):\n    outs = []\n    for each in sources:\n        outs += [net(each)]\n"
+    + "    outs = tf.keras.layers.Dense(1)(outs[0])\n    return tf.keras.Model(inputs=sources, outputs=outs)\n",
+    "inputs of Keras": LOADED
+    + "for each in [tf.keras.Input((3,)), tf.keras.Input((4,))] * 9:\n    answers = net(each)\n",
+    "a few": LOADED + "for sheets in [first, second]:\n    answers = net(sheets)\n",
+    "traced from outside": LOADED
+    + "@tf.function\ndef judge(held_out):\n    for sheets in held_out:\n        answers = net(sheets)\njudge(pages)\n",
+    "names of Python's own library": LOADED + "import string\nfor letter in string.printable:\n    net(letter)\n",
+    "layers, one after another": HEAD
+    + "def stack(layers, value):\n    for layer in layers:\n        value = layer(value)\n    return value\n",
+}
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_a_model_over_unknown_data_is_found(case: str, tmp_path: Path) -> None:
+    """Protects the answer to "why is my GPU idle during validation?" for a snippet as people ask it."""
+    assert "TFG207" in codes(LOOPS[case], tmp_path)
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_other_loops_are_not_found(case: str, tmp_path: Path) -> None:
+    """Protects precision: construction, a few elements, traced loops, and loops over something else than data."""
+    assert {"TFG202", "TFG207", "TFG214"}.isdisjoint(codes(OTHERS[case], tmp_path))
