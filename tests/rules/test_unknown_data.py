@@ -19,6 +19,12 @@ LOOPS = {
     "a module that is not there": LOADED + "from pages import held_out\nfor s in held_out:\n    print(net(s)[0])\n",
     "an attribute of one": LOADED + "import pages\nfor s in pages.held_out:\n    print(net(s)[0])\n",
     "counted": LOADED + "for place, (sheets, marks) in enumerate(held_out):\n    answers = net(sheets)\n",
+    "until its results say so": LOADED
+    + "for sheets in held_out:\n    answers = net(sheets)\n    if answers[0, 0] > 0.9:\n        break\n",
+    "until a key is pressed": LOADED
+    + "import cv2\nfor sheets in held_out:\n    show(net(sheets))\n    if cv2.waitKey(1) == ord('q'):\n        break\n",
+    "until somebody asked": LOADED
+    + "for n, sheets in enumerate(held_out):\n    answers = net(sheets)\n    if stopped or n > 500:\n        break\n",
     "a part of a dictionary": LOADED + "for page in held_out:\n    answers = net(page['sheets'])\n",
 }
 OTHERS = {
@@ -31,6 +37,12 @@ OTHERS = {
     "inputs of Keras": LOADED
     + "for each in [tf.keras.Input((3,)), tf.keras.Input((4,))] * 9:\n    answers = net(each)\n",
     "a few": LOADED + "for sheets in [first, second]:\n    answers = net(sheets)\n",
+    "a glance": LOADED + "for n, x in enumerate(held_out):\n    print(net(x))\n    if 3 <= n:\n        break\n",
+    "a glance, or less": LOADED
+    + "for n, x in enumerate(held_out):\n    print(net(x))\n    if n == 3 or stopped:\n        break\n",
+    "a glance while it is tried": "TRIED = True\n"
+    + LOADED
+    + "for x in held_out:\n    print(net(x))\n    if TRIED:\n        break\n",
     "traced from outside": LOADED
     + "@tf.function\ndef judge(held_out):\n    for sheets in held_out:\n        answers = net(sheets)\njudge(pages)\n",
     "names of Python's own library": LOADED + "import string\nfor letter in string.printable:\n    net(letter)\n",

@@ -16,14 +16,13 @@ from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
-from tflint_gpu.model.tensorflow.loops.batches import FEW, Batches, LoopData
-from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of
+from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
@@ -93,7 +92,7 @@ class ForwardPasses(Analysis):
             batches = self.data.batches(file, loop) if self.may_run_model(file, loop) else None
             if batches is None or (isinstance(loop, cst.BaseComp) and not batches.is_certain):
                 continue  # `[layer(x) for x in inputs]` builds models as often as it runs them
-            if self.loops.is_no_place(file, loop) or self._leaves_early(file, loop):
+            if self.loops.is_no_place(file, loop) or self.data.leaves_early(file, loop):
                 continue
             if self._is_part_of_model(file, loop, batches) or self.trains_eagerly(file, loop):
                 continue
@@ -286,33 +285,6 @@ class ForwardPasses(Analysis):
     def _takes_gradients_itself(self, run: Invocation) -> bool:
         method = self._method_of(run)
         return method is not None and self.training.takes_gradients(method.file, method.node)
-
-    def _leaves_early(self, file: File, loop: LoopNode) -> bool:
-        """Whether the loop only inspects some elements: it breaks after few iterations, or at once."""
-        for node in breaks_of(loop):
-            handler = next(
-                (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None
-            )
-            if isinstance(handler, cst.ExceptHandler) and "StopIteration" in (
-                dotted_name(handler.type) or "StopIteration"
-            ):
-                continue
-            if isinstance(handler, cst.If) and file.tree.within(handler, loop) and self._ends_late(file, handler.test):
-                continue
-            return True
-        return False
-
-    def _ends_late(self, file: File, test: Expression) -> bool:
-        """`if step >= steps: break`, where `steps` is not known to be small; `if batch is None: break`."""
-        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-            return isinstance(test, cst.UnaryOperation)
-        comparison = test.comparisons[0]
-        if isinstance(comparison.operator, cst.Is):
-            return True
-        if not isinstance(comparison.operator, cst.GreaterThan | cst.GreaterThanEqual | cst.Equal):
-            return False
-        bounds = [v for v in self.constants.possible(file, comparison.comparator) if isinstance(v, int)]
-        return not bounds or min(bounds) > FEW
 
     def _use(self, run: Invocation) -> str:
         """What becomes of the outputs: they go into metrics, are collected, or something else."""

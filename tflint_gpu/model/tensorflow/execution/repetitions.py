@@ -26,7 +26,6 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
     changed_in,
     counter_of,
     is_occasional,
-    leaves_at_once,
     root_name,
 )
 
@@ -79,7 +78,7 @@ class Repetitions(Analysis):
                 yield outer
 
     def _repeats_little(self, file: File, loop: LoopNode) -> bool:
-        return self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop)
+        return self.data.is_at_most(file, loop, FEW) or self.data.leaves_early(file, loop)
 
     def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""

@@ -19,6 +19,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     FunctionNode,
     LoopNode,
     Node,
+    dotted_name,
     iterable,
     loop_target,
     method_name,
@@ -26,6 +27,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 from tflint_gpu.model.python.value_flow import results
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.iterations import Iterations
+from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of, leaves_at_once
 from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, subscripts_of, target_names
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -36,6 +38,7 @@ FEW = 10
 _GIVES_BATCH = regex(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
+_REACHES = cst.GreaterThan | cst.GreaterThanEqual | cst.Equal
 # Of these nobody makes many batches: `crops + flips` joins lists.
 _NO_DATA = (cst.SimpleString, cst.Integer, cst.Dict, cst.BinaryOperation)
 
@@ -110,6 +113,36 @@ class LoopData(Analysis):
             return False
         length = self.iterations.of(file, data)
         return length is not None and length <= FEW and file.tree.function(loop) is None
+
+    def leaves_early(self, file: File, loop: LoopNode) -> bool:
+        """Whether the loop only inspects some elements: each iteration ends it, or one of the first."""
+        if leaves_at_once(loop):
+            return True
+        for node in breaks_of(loop):
+            handler = next(
+                (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None
+            )
+            if isinstance(handler, cst.ExceptHandler) and "StopIteration" in (
+                dotted_name(handler.type) or "StopIteration"
+            ):
+                continue
+            if isinstance(handler, cst.If) and file.tree.within(handler, loop) and self._ends_late(file, handler.test):
+                continue
+            return True
+        return False
+
+    def _ends_late(self, file: File, test: Expression) -> bool:
+        """Whether nothing says that a test holds after few iterations: `step >= steps`, `batch is None`, `done`."""
+        if isinstance(test, cst.BooleanOperation):
+            return self._ends_late(file, test.left) and self._ends_late(file, test.right)
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return not self.constants.of(file, test)
+        comparison = test.comparisons[0]
+        bound, is_reached = comparison.comparator, isinstance(comparison.operator, _REACHES)
+        if isinstance(comparison.operator, cst.LessThan | cst.LessThanEqual):  # `3 <= step`
+            bound, is_reached = test.left, True
+        bounds = [v for v in self.constants.possible(file, bound) if isinstance(v, int)] if is_reached else []
+        return not bounds or min(bounds) > FEW
 
     def length(self, file: File, loop: LoopNode) -> int | None:
         """How many iterations a `for` makes; None where that is not known."""

@@ -20,7 +20,7 @@ from tflint_gpu.model.python.syntax.scopes import Binding, Path
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import has_few_values, is_drawn
-from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, breaks_of, is_occasional, leaves_at_once, names_of
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, is_occasional, names_of
 from tflint_gpu.model.tensorflow.loops.yielded_numbers import counts, yields_numbers
 
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power, cst.Modulo)
@@ -207,21 +207,10 @@ class LoopNumbers(Analysis):
 
     def is_long(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop may make more than a few iterations, as far as the code says."""
-        if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
+        if self.data.is_at_most(file, loop, FEW) or self.data.leaves_early(file, loop):
             return False
         data = iterable(loop)
-        if data is not None and any(chain.is_short for chain in self.data.pipelines.iterated(file, data)):
-            return False
-        return not any(self._is_early(file, node, loop) for node in breaks_of(loop))
-
-    def _is_early(self, file: File, node: cst.Break, loop: LoopNode) -> bool:
-        """`if step == 3: break`."""
-        test = next((p.test for p in file.tree.ancestors(node) if isinstance(p, cst.If)), None)
-        if not isinstance(test, cst.Comparison) or not file.tree.within(test, loop):
-            return False
-        values = [self.constants.of(file, comparison.comparator) for comparison in test.comparisons]
-        counted = isinstance(test.left, cst.Name) and self.of(file, test.left) is not None
-        return counted and any(isinstance(value, int) and value <= FEW for value in values)
+        return data is None or not any(chain.is_short for chain in self.data.pipelines.iterated(file, data))
 
     def _passed(self, file: File, parameter: cst.Param) -> Number | None:
         """What those calls give that pass a number; without any call, what default or annotation say."""
