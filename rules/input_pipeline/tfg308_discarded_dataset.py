@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,6 +14,7 @@ from tflint_gpu.model import (
     TRANSFORMATIONS,
     MappedFunctions,
     Pipelines,
+    UnknownRanks,
     has_datasets,
     method_name,
 )
@@ -27,10 +29,11 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     next_statement,
+    offered,
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Chain, Model, Operation
+    from tflint_gpu.model import Blocker, Chain, Model, Operation
 
 # Operations after which an element is what it was.
 _KEEPING = frozenset(
@@ -45,7 +48,8 @@ class DiscardedDataset(Rule):
     old one as it was, so a statement that is only such a call has no effect on the data: it goes on unshuffled,
     unbatched or unmapped. Tests are not reported: there a discarded `map` may try whether a function can be traced.
     The fix assigns the result where the code after it gets elements of the same structure: not a second `batch`, not a
-    `repeat` without an end, not a `map` that returns other components than it gets.
+    `repeat` without an end, not a `map` that returns other components than it gets, or tensors of an unknown rank, as
+    `tf.py_function` gives them.
 
     Measured: follows from tf.data's interface, every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py); a test shows it with the installed TensorFlow.
@@ -83,6 +87,7 @@ class DiscardedDataset(Rule):
             if not all(chain.certain and chain.operations for chain in chains):
                 continue
             assert isinstance(call.func, cst.Attribute)
+            fix, withheld = offered(_fix(model, call, chains))
             yield Finding(
                 model.file,
                 call.func.attr,
@@ -90,7 +95,8 @@ class DiscardedDataset(Rule):
                 "so the data stays as it was",
                 Prediction("wrong-result", (), basis="every tf.data operation returns a new dataset"),
                 help="assign the result",
-                fix=_fix(model, call, chains),
+                fix=fix,
+                notes=withheld,
                 subject=call,
             )
 
@@ -139,19 +145,29 @@ def _variable(model: Model, call: cst.Call) -> str | None:
     return head.value if is_variable else None
 
 
-def _fix(model: Model, call: cst.Call, chains: list[Chain]) -> Fix | None:
+def _fix(model: Model, call: cst.Call, chains: list[Chain]) -> Fix | Blocker | None:
     """Assign the result to the variable at the head of the chain."""
     name = _variable(model, call)
     if name is None or not all(_keeps_structure(model, chain, call) for chain in chains):
         return None
+    ranks = model.once(UnknownRanks)
+    discarded = (replace(chain, operations=_discarded(model, chain, call), inputs=()) for chain in chains)
+    if (blocker := next(filter(None, map(ranks.in_chain, discarded)), None)) is not None:
+        return blocker
     return Fix(f"Assign the result to `{name}`", "unsafe", (Edit(call, f"{name} = ", "before"),))
+
+
+def _discarded(model: Model, chain: Chain, call: cst.Call) -> tuple[Operation, ...]:
+    """The operations of a chain that a statement with this call does in vain."""
+    return tuple(operation for operation in chain.operations if model.file.tree.within(operation.call, call))
 
 
 def _keeps_structure(model: Model, chain: Chain, call: cst.Call) -> bool:
     """Whether the code after a statement gets the elements that it is written for, if the statement has an effect."""
     tree = model.file.tree
-    before = [operation for operation in chain.operations if not tree.within(operation.call, call)]
-    for operation in chain.operations[len(before) :]:
+    discarded = _discarded(model, chain, call)
+    before = chain.operations[: len(chain.operations) - len(discarded)]
+    for operation in discarded:
         if operation.name in BATCHING:
             later = (other for method in BATCHING for other in model.method_calls(method))
             if any(earlier.name in BATCHING for earlier in before) or any(

@@ -16,7 +16,9 @@ from tflint_gpu.model import (
     RAISES,
     TRACED_METHODS,
     Analysis,
+    Blocker,
     Class,
+    Consumers,
     Expression,
     File,
     Function,
@@ -45,6 +47,7 @@ _DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tenso
 _OTHERWISE = regex(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
 _SUGGESTS_DEBUGGING = regex(r"eager|debug|test|profil|bench", re.IGNORECASE)
 
+_FITTING = ("fit", "evaluate", "fit_generator")
 _READS = ("numpy", "item", "tolist")
 
 What = Literal["model", "functions", "data"]
@@ -64,6 +67,16 @@ class EagerMode:
     file: File
     node: Node
     value: Expression | None = None
+
+    @property
+    def owner(self) -> Expression | None:
+        """The model that it makes eager: of `model.compile(run_eagerly=True)` or `model.run_eagerly = True`."""
+        if self.what != "model":
+            return None
+        if isinstance(self.node, cst.Attribute):
+            return self.node.value
+        call = self.file.tree.parents.get(self.node)
+        return call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
 
 
 class EagerModes(Analysis):
@@ -164,7 +177,20 @@ class EagerModes(Analysis):
         traceability = self.model.once(Traceability)
         effects = (traceability.effect_of(function, by_keras=keras) for function, keras in traced.values())
         retraced = (traceability.retraced_for(function) for function, keras in traced.values() if not keras)
-        return next((effect.text for effect in chain(effects, retraced) if effect is not None), "")
+        found = chain(effects, retraced, self._ranks_of_data(mode))
+        return next((effect.text for effect in found if effect is not None), "")
+
+    def _ranks_of_data(self, mode: EagerMode) -> Iterator[Blocker | None]:
+        """What gives the data of trainings an unknown rank, which models and losses of Keras do not take in a graph."""
+        from tflint_gpu.model import UnknownRanks
+
+        models = {o.node for o in self.inference.of(mode.file, mode.owner)} if mode.owner is not None else None
+        for read in self.model.once(Consumers).consumptions if mode.what != "data" else ():
+            call = read.node
+            if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and method_name(call) in _FITTING:
+                trained = {origin.node for origin in self.inference.of(read.file, call.func.value)}
+                if models is None or trained & models:
+                    yield self.model.once(UnknownRanks).in_chain(read.chain)
 
     def _given(self, mode: EagerMode) -> Iterator[Function]:
         """What models with a mode are given as losses and metrics."""

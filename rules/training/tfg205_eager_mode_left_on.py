@@ -106,23 +106,13 @@ def _fit_with(model: Model, mode: EagerMode, fits: Sequence[cst.Call]) -> cst.Ca
     """The training that the switch slows down: of the same model where that is known, then one further down."""
     file = model.file
     place = file.span(mode.node)[0] if mode.file is file else 0
-    own = {origin.node for origin in model.inference.of(mode.file, owner)} if (owner := _owner(mode)) else set()
+    own = {origin.node for origin in model.inference.of(mode.file, mode.owner)} if mode.owner is not None else set()
 
     def fits_well(call: cst.Call) -> tuple[bool, bool]:
         origins = model.inference.of(file, call.func.value) if isinstance(call.func, cst.Attribute) else ()
         return any(origin.node in own for origin in origins), file.span(call)[0] > place
 
     return max(fits, key=fits_well)
-
-
-def _owner(mode: EagerMode) -> cst.BaseExpression | None:
-    """The model of which the mode is: of `model.compile(run_eagerly=True)` or `model.run_eagerly = True`."""
-    if mode.what != "model":
-        return None
-    if isinstance(mode.node, cst.Attribute):
-        return mode.node.value
-    call = mode.file.tree.parents.get(mode.node)
-    return call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
 
 
 def _switched_off(mode: EagerMode) -> Change:

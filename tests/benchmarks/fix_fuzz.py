@@ -4,9 +4,9 @@
 
 `fix_fuzz_programs.py` has the grammar, `fix_fuzz_runs.py` runs. Each fix that `check` offers is applied alone, and all of
 them together. From the same seeds, both runs must leave the same weights, outputs, batches and texts, raise the
-same, and trace about as often; the fixed run, tracing included, takes at most 1.1 times as long, in loops of the length
-for which rules that trace speak. A rule that is to change something has it in `CHANGES`. What differs is made small,
-first by plainer choices of the grammar, then by leaving out statements, and printed with both texts. The end, or a signal
+same, and trace about as often; the fixed run, tracing included, takes at most 1.1 times as long, in loops and trainings
+of the length for which rules speak, and beyond what the program differs from itself. A rule that is to change something
+has it in `CHANGES`. What differs is made small, first by plainer choices of the grammar, then by leaving out statements, and printed with both texts. The end, or a signal
 to stop, is a table of the rules. Exits with 1 if something differed.
 """
 

@@ -12,7 +12,7 @@ import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
@@ -379,30 +379,42 @@ def _different_arrays(before: Any, after: Any, only_shapes: bool, tolerance: flo
 
 
 def slower(forks: Forks, before: Program, after: Program, rounds: int = 5) -> float:
-    """How many times as long a program takes with its fixes, by the shortest of alternating runs; the clock and the
-    processor's time must both say so, or it is 1."""
+    """How many times as long a program takes with its fixes, by the shortest of runs that take turns.
+
+    The program as it was runs twice in each round, as if it were two: where these differ as much, it is 1. The clock and
+    the processor's time must both say that it takes longer, or it is 1.
+    """
     if any(_FOR_GOOD.search(text) for text in (*before.values(), *after.values())):
         return 1.0  # each run starts TensorFlow
-    times: dict[bool, list[Run]] = {False: [], True: []}
+    old, new, again = runs = list[Run](), list[Run](), list[Run]()
+    ratio = 1.0
     for _ in range(rounds):
-        for is_fixed in (False, True):
-            run = forks.run(after if is_fixed else before)
+        for program, of_program in zip((before, after, before), runs, strict=True):
+            run = forks.run(program)
             if run.raised:
                 return 1.0
-            times[is_fixed].append(run)
-        if (ratio := _ratio(times)) < _SLOWER:
-            return ratio
-    return _ratio(times)
+            of_program.append(run)
+        ratio = _ratio(old, new, again)
+        if ratio < _SLOWER:
+            break
+    return ratio
 
 
-def _ratio(times: dict[bool, list[Run]]) -> float:
-    least = {
-        is_fixed: (min(run.seconds for run in runs), min(run.processor for run in runs))
-        for is_fixed, runs in times.items()
-    }
-    if min(new - old for old, new in zip(least[False], least[True], strict=True)) < _LEAST_SECONDS:
-        return 1.0
-    return min(new / old for old, new in zip(least[False], least[True], strict=True))
+def _ratio(old: Sequence[Run], new: Sequence[Run], again: Sequence[Run] = ()) -> float:
+    """How many times as long the shortest run of a fixed program takes; 1 where that may be chance.
+
+    Arguments:
+        again: more runs of the program as it was, beside `old`.
+    """
+    return min(
+        _times_as_long(*(min(map(of, runs)) for runs in (old, new, again or old)))
+        for of in (lambda run: run.seconds, lambda run: run.processor)
+    )
+
+
+def _times_as_long(old: float, new: float, again: float) -> float:
+    chance = max(_LEAST_SECONDS, abs(old - again))
+    return new / max(old, again) if new - min(old, again) >= chance else 1.0
 
 
 _SLOWER = 1.1
@@ -411,10 +423,9 @@ _LEAST_SECONDS = 0.03
 
 
 def looks_slower(before: Run, after: Run) -> bool:
-    """Whether a fixed program is to be measured again: one that took no longer than a few steps is none to speed up, nor
-    one that runs a new trace less often than the rules say that it pays.
+    """Whether a fixed program is to be measured again: not one that took no longer than a few steps, which nobody need
+    speed up, nor one whose new trace, or whose training, runs less often than the rules say that it pays.
     """
     new = [count for name, count in after.calls.items() if count > before.calls[name]]
-    if before.seconds < _LONG_ENOUGH or (new and min(new) < PAYS_FROM):
-        return False
-    return _ratio({False: [before], True: [after]}) > _SLOWER
+    is_short = bool(after.calls) and (min(new) if new else max(after.calls.values())) < PAYS_FROM
+    return before.seconds >= _LONG_ENOUGH and not is_short and _ratio([before], [after]) > _SLOWER

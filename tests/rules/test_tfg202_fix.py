@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from checks import findings, fixed, found, notebook
+from fixed_programs import results
 from verified import cases_of
 
 HEAD = """
@@ -218,6 +219,57 @@ def test_what_a_generator_of_numpy_draws_is_an_array(maker: str, dtype: str, tmp
         + "for begin in range(0, 640, 8):\n    x, y = rows[begin : begin + 8], rows[begin : begin + 8, :1]\n    step(x, y)\n"
     )
     assert ("@tf.function" in fixed(code, tmp_path, "TFG202")) is (dtype == "float32")
+
+
+ROWS = """
+class Lot(keras.utils.Sequence):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, place):
+        return table[place % 20 :][:8], table[place % 20 :, :1][:8]
+
+
+lot = Lot()
+"""
+MAKER = """
+def make(net, descent):
+    def learn(a, b):
+        seen.append(1)
+        CUT
+        with tf.GradientTape() as tape:
+            gap = tf.reduce_mean((net(a) - b) ** 2)
+        descent.apply_gradients(zip(tape.gradient(gap, net.trainable_variables), net.trainable_variables))
+        return gap
+
+    return GIVEN
+
+
+TAKEN = make(model, optimizer)
+"""
+RETURNED = {  # what is cut from the rows, what the maker returns, to what that is bound, and what is called
+    "parts of both": ("a, b = a[: len(a) // 2], b[: len(b) // 2]", "learn", "run", "run"),
+    "a part by another name": ("whole = b\n        b = whole[1:]\n        a = a[1:]", "learn", "run", "run"),
+    "all rows": ("pass", "learn", "run", "run"),
+    "one of two functions": ("b = b[:5]\n        a = a[:5]", "learn, len", "run, size", "run"),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("cut", "given", "taken", "called"), RETURNED.values(), ids=RETURNED)
+def test_rows_of_a_function_that_another_one_returns(
+    cut: str, given: str, taken: str, called: str, dtype: str, tmp_path: Path
+) -> None:
+    """Protects steps that are made for a model: what they are called with by another name are arrays, too."""
+    made = MAKER.replace("CUT", cut).replace("GIVEN", given).replace("TAKEN", taken)
+    code = (
+        f"import numpy as np\n{HEAD}seen = []\ntable = np.random.default_rng(3).normal(size=(40, 2)).astype('{dtype}')\n"
+        + f"{ROWS}{made}result = []\nfor epoch in range(2):\n    for place in range(len(lot)):\n"
+        + f"        a, b = lot[place]\n        result.append(float({called}(a, b)))\n"
+    )
+    after = fixed(code, tmp_path, "TFG202")
+    assert ("@tf.function" in after) is (dtype == "float32")
+    assert len(results(after)) == 80
 
 
 def test_a_model_that_gets_another_value_later_is_an_argument(tmp_path: Path) -> None:

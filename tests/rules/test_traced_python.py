@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from checks import findings, fixed
-from fixed_programs import assert_same
+from fixed_programs import assert_same, results
 
 from tflint_gpu.targets import Target
 
@@ -160,6 +160,33 @@ def test_it_prevents_the_fix_of_what_gets_drawn_arrays(loop: str, given: str, tm
     loss = f"kept = [tf.reduce_sum(row) for row in {given}]\ndistance(h, net(p)) + 0.1 * tf.add_n(kept)"
     code = f"{step(loss)}\nfor epoch in range(40):\n{textwrap.indent(loop, '    ')}\n"
     assert_left_with_a_reason(code, f"a comprehension in it iterates over `{given}`", tmp_path)
+
+
+RAGGED = (
+    "lots = [draws.normal(size=n).astype('float32') for n in (3, 5, 4, 2)]\n"
+    "bags = tf.data.Dataset.from_tensor_slices(tf.ragged.stack(lots)).batch(2)\n"
+    + step("weight = 0.0\nfor item in TAKEN:\n    weight += 1.0\nweight * tf.reduce_mean(net(points[:6]))", takes="bag")
+    + "for epoch in range(20):\n    for rows in bags:\n        history.append(float(fit_one(MADE)))\n"
+    + END
+)
+DENSE = {  # of ragged rows, and what takes it in the step
+    "the padded rows": ("rows.to_tensor()", "enumerate(bag)"),
+    "the lengths of rows": ("rows.row_lengths()", "zip(bag, range(2))"),
+    "all values": ("rows.flat_values", "enumerate(bag, 1)"),
+    "values of one level": ("rows.values", "enumerate(bag)"),
+    "a product of the padded rows": ("rows.to_tensor() * 2.0", "list(bag)"),
+    "the dense tensor of a sparse one": ("tf.sparse.to_dense(rows.to_sparse())", "enumerate(bag)"),
+}
+
+
+@pytest.mark.parametrize(("made", "taken"), DENSE.values(), ids=DENSE)
+def test_it_prevents_the_fix_of_what_gets_dense_tensors_of_ragged_ones(made: str, taken: str, tmp_path: Path) -> None:
+    """Protects programs that pad their batches: what ragged and sparse tensors give is a tensor like all others."""
+    code = RAGGED.replace("MADE", made).replace("TAKEN", taken)
+    assert_left_with_a_reason(code, "in it iterates over `bag`, a tensor", tmp_path)
+    results(HEAD + code)
+    with pytest.raises(Exception, match="Iterating over a symbolic"):
+        results(HEAD + code.replace("def fit_one", "@tf.function\ndef fit_one"))
 
 
 @pytest.mark.parametrize("helper", HELPERS.values(), ids=HELPERS)

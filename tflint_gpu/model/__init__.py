@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.kept_values import KeptValues
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
+    from tflint_gpu.model.tensorflow.effects.unknown_ranks import UnknownRanks
     from tflint_gpu.model.tensorflow.execution.construction import Construction
     from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
@@ -250,6 +251,7 @@ _NAMES = {
     "tensorflow.effects.kept_values": "KeptValues",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
+    "tensorflow.effects.unknown_ranks": "UnknownRanks",
     "tensorflow.execution.construction": "Construction",
     "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",

@@ -74,6 +74,10 @@ STATIC_ATTRIBUTES = frozenset(
 CONTAINER_METHODS = frozenset(["get", "pop", "values", "items", "copy"])
 # Methods by which an array of NumPy gives another one.
 ARRAY_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
+# Methods of ragged and sparse tensors that give a dense tensor, and attributes that are one; `values` may be ragged, of
+# which Python's functions raise in a graph as they do of dense ones.
+DENSE_METHODS = frozenset("to_tensor row_lengths row_starts row_limits value_rowids bounding_shape nrows".split())
+DENSE_ATTRIBUTES = frozenset("flat_values values row_splits indices dense_shape".split())
 VARIABLE_METHODS = frozenset("assign assign_add assign_sub read_value value".split())
 """Methods of a variable that give it, or its value."""
 
@@ -123,14 +127,20 @@ SIZES = frozenset(["numpy.shape", "numpy.ndim", "numpy.size"])
 """Functions that give numbers of Python's about an array or a tensor."""
 
 
+_OF_SPARSE = frozenset(
+    "tf.sparse.to_dense tf.sparse.reduce_sum tf.sparse.reduce_max tf.sparse.sparse_dense_matmul".split()
+)
+"""Functions of sparse tensors that give dense ones."""
+
+
 def returns_tensor(name: str | None) -> bool:
     """Whether the function of this canonical name returns a tensor, or tensors in a container."""
     if name is None:
         return False
     if name.startswith("tf.compat.v1."):
         name = "tf." + name[len("tf.compat.v1.") :]
-    if name in _NOT_TENSORS:
-        return False
+    if name in _NOT_TENSORS or name in _OF_SPARSE:
+        return name in _OF_SPARSE
     if name.startswith("tf.") and "." not in name[3:]:
         return name[3:] in _TOP_LEVEL
     last = name.rpartition(".")[2]

@@ -12,6 +12,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, runs_once, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.value_flow.call_sites import is_special
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -41,6 +42,7 @@ _RELAXED_SINCE = (2, 9)
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
 _BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
 _COMPUTED = (cst.UnaryOperation, cst.BinaryOperation, cst.BooleanOperation)
+_DERIVED = (*_COMPUTED, cst.Subscript, cst.Comparison)
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
 _MADE = (cst.List, cst.Tuple, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp, cst.GeneratorExp, cst.Call)
 _EFFECTS: dict[EffectKind, str] = {
@@ -294,9 +296,19 @@ class Traceability(Analysis):
         return len({origin.node for origin in origins}) == 1 or None not in kinds
 
     def _is_made_again(self, origin: Origin) -> bool:
-        """Whether a list or the like is made in code that may run again."""
-        is_made = isinstance(origin.node, _MADE) and not origin.access_path
-        return is_made and not runs_once(self.inference, RunSite(origin.file, origin.node))
+        """Whether a list, a part or the like is made in code that may run again, or of what is not known."""
+        file, node = origin.file, origin.node
+        if origin.access_path:
+            return False
+        if isinstance(node, _DERIVED):
+            if self.constants.of(file, node, origin.context) is not UNKNOWN:
+                return False
+            names = (name for name in walk(node) if isinstance(name, cst.Name))
+            if any(made.is_open for name in names for made in self.inference.of(file, name, origin.context)):
+                return True
+        elif not isinstance(node, _MADE):
+            return False
+        return not runs_once(self.inference, RunSite(file, node))
 
     def _is_renewed(self, origin: Origin) -> bool:
         """Whether a program may make several of what gets variables in a traced function, which takes those of one."""

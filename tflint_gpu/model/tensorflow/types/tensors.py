@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import libcst as cst
@@ -19,6 +20,8 @@ from tflint_gpu.model.library.operations import draw_named
 from tflint_gpu.model.library.tensor_functions import (
     ARRAY_METHODS,
     CONTAINER_METHODS,
+    DENSE_ATTRIBUTES,
+    DENSE_METHODS,
     SIZES,
     STATIC_ATTRIBUTES,
     VARIABLE_METHODS,
@@ -181,9 +184,16 @@ class Tensors:
         return returns_list(origin.file.name(call.func)) or self._is_gradient(origin.file, call, origin.context)
 
     def _is_field(self, origin: Origin) -> bool:
-        """`tf.math.top_k(x, 2).values`."""
-        call = origin.node
-        return isinstance(call, cst.Call) and returns_list(origin.file.name(call.func)) and len(origin.access_path) == 1
+        """`tf.math.top_k(x, 2).values`, `ragged.flat_values`."""
+        call, path = origin.node, origin.access_path
+        is_of_list = isinstance(call, cst.Call) and returns_list(origin.file.name(call.func)) and len(path) == 1
+        return is_of_list or self._is_component(origin)
+
+    def _is_component(self, origin: Origin) -> bool:
+        """Whether it is a tensor of which a ragged or sparse one consists."""
+        path, last = origin.access_path[:-1], origin.access_path[-1]
+        is_named = last.kind == "attribute" and last.key in DENSE_ATTRIBUTES
+        return is_named and self._origin(replace(origin, access_path=path)) is Carry.TENSOR
 
     def _is_weights(self, origin: Origin) -> bool:
         """The weights of a model in code that runs eagerly, or one of them."""
@@ -208,6 +218,8 @@ class Tensors:
         if isinstance(call.func, cst.Attribute) and self._predicts(file, call, context):
             models = self.inference.of(file, call.func.value, context)
             return _agreed(self._form_of_result(file, call, model, context) for model in models)
+        if method_name(call) in DENSE_METHODS and self._expression(file, call, context) is Carry.TENSOR:
+            return "one"
         if self._reduces(file, call, context):
             state = argument(call, 0, "initial_state")
             return "unknown" if state is None else self._form_of(file, state, context)
@@ -302,7 +314,7 @@ class Tensors:
 
     def _part(self, origin: Origin) -> Carry | None:
         """Contents of a tensor, or of a container of tensors, are tensors; its static attributes are not."""
-        if self._is_weights(origin):
+        if self._is_weights(origin) or self._is_component(origin):
             return Carry.TENSOR
         whole = self._origin(Origin(origin.file, origin.node, origin.context))
         if whole is Carry.TENSOR:
@@ -406,7 +418,7 @@ class Tensors:
             held = self._expression(file, call.func.value, context)
             if self.yields is not None and draws_array(self.inference, file, call, context):
                 return Carry.TENSOR
-            if held is Carry.TENSOR and call.func.attr.value in CONTAINER_METHODS:
+            if held is Carry.TENSOR and call.func.attr.value in CONTAINER_METHODS | DENSE_METHODS:
                 return Carry.TENSOR
             of_values = (*ARRAY_METHODS, *VARIABLE_METHODS, "numpy")
             if held is Carry.TENSOR and self.yields is not None and call.func.attr.value in of_values:
