@@ -177,8 +177,8 @@ class EagerModes(Analysis):
         traceability = self.model.once(Traceability)
         effects = (traceability.effect_of(function, by_keras=keras) for function, keras in traced.values())
         retraced = (traceability.retraced_for(function) for function, keras in traced.values() if not keras)
-        found = chain(effects, retraced, self._ranks_of_data(mode))
-        return next((effect.text for effect in found if effect is not None), "")
+        reasons = chain(effects, retraced, self._ranks_of_data(mode))
+        return next((effect.text for effect in reasons if effect is not None), "")
 
     def _ranks_of_data(self, mode: EagerMode) -> Iterator[Blocker | None]:
         """What gives the data of trainings an unknown rank, which models and losses of Keras do not take in a graph."""

@@ -103,7 +103,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.kept_values import KeptValues
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
-    from tflint_gpu.model.tensorflow.effects.unknown_ranks import UnknownRanks
     from tflint_gpu.model.tensorflow.execution.construction import Construction
     from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
@@ -116,6 +115,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.traceability import Traceability
     from tflint_gpu.model.tensorflow.execution.traced_calls import TracedCalls
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
+    from tflint_gpu.model.tensorflow.execution.unknown_ranks import UnknownRanks
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.iterations import Iterations
     from tflint_gpu.model.tensorflow.loops.loop_flow import (
@@ -251,7 +251,6 @@ _NAMES = {
     "tensorflow.effects.kept_values": "KeptValues",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
-    "tensorflow.effects.unknown_ranks": "UnknownRanks",
     "tensorflow.execution.construction": "Construction",
     "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",
@@ -264,6 +263,7 @@ _NAMES = {
     "tensorflow.execution.traceability": "Traceability",
     "tensorflow.execution.traced_calls": "TracedCalls",
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
+    "tensorflow.execution.unknown_ranks": "UnknownRanks",
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.iterations": "Iterations",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
