@@ -82,7 +82,8 @@ VALUE_STEPS = Bound(
 ORIGINS = Bound(
     24,
     "origins of one expression",
-    "Origins multiply with those of each part of an expression; what has more is met mostly in TensorFlow's own files.",
+    "Origins multiply with those of each part of an expression; what has more is met mostly in TensorFlow's own files. "
+    "A model is what the first ones are.",
 )
 CONTEXT_CALLS = Bound(
     8,
@@ -95,9 +96,14 @@ MADE_WITHIN = Bound(
     "Of a generator that iterates over what another object of its class made, each further level multiplies them.",
 )
 CALL_SITES = Bound(
-    16,
+    100,
     "call sites of one function that pass a value",
     "What all sites pass is joined, and each is followed to its origins; with more sites the parameter is open.",
+)
+HANDED_ON = Bound(
+    4,
+    "times that a function is handed on before it is called",
+    "Each step leads to all uses of another name: a parameter, an attribute, what `functools.partial` gave.",
 )
 OUTSIDE_FUNCTIONS = Bound(
     200,

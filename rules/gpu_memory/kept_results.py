@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property, partial
 
 import libcst as cst
@@ -50,13 +51,14 @@ class KeptResult:
 
     Arguments:
         file, node: where it gets it. name: of the list.
-        loop: of the steps, in the file that is checked. path: the calls from there.
+        loop: of the steps, in `loop_file`. path: the calls from there.
     """
 
     file: File
     node: Node
     name: str
-    loop: cst.For | cst.While
+    loop_file: File
+    loop: LoopNode
     path: tuple[Frame, ...] = ()
 
 
@@ -65,7 +67,7 @@ class _Region:
     """The code of a loop, or of a function that it runs, and what holds the results of its steps there."""
 
     file: File
-    node: cst.For | cst.While | cst.FunctionDef
+    node: LoopNode | FunctionNode
     results: IterationFlow
     path: tuple[Frame, ...] = ()
     context: Context | None = None
@@ -84,29 +86,27 @@ class KeptResults(Analysis):
         self.host_reads = model.once(HostReads)
         self.data = model.once(LoopData)
         self.invocations = model.once(Invocations)
-        self._updates = Summaries(self.inference, "an update is called", _updates_itself, self.training.functions_run)
+        self._updates = Summaries(self.inference, "an update is called", _updates_itself, self.inference.functions_run)
         self._emptying: dict[str, Summaries] = {}
 
     @cached_property
     def all(self) -> list[KeptResult]:
         """Each list that grows by a tensor a step for as long as the training runs."""
         kept: dict[Node, KeptResult] = {}
-        for loop in self.file.tree.loops:
-            assert isinstance(loop, cst.For | cst.While)
-            if self.data.is_at_most(self.file, loop, FEW):
+        for file, loop in self.host_reads.loops.seen:
+            if self.data.is_at_most(file, loop, FEW):
                 continue
-            results = self.host_reads.results_of(self.file, loop)
-            if results is None or not self._updates.holds(self.file, loop) or self._gives_numbers(self.file, loop):
+            results = self.host_reads.results_of(file, loop)
+            if results is None or not self._updates.holds(file, loop) or self._gives_numbers(file, loop):
                 continue
-            for region in self._regions(_Region(self.file, loop, results)):
+            for region in self._regions(_Region(file, loop, results), loop):
                 for node, held, value in _additions(region):
-                    if node not in kept and self._keeps(region, loop, node, held, value):
-                        kept[node] = KeptResult(region.file, node, _name_of(region.file, held), loop, region.path)
+                    if node not in kept and self._keeps(region, RunSite(file, loop), node, held, value):
+                        kept[node] = KeptResult(region.file, node, _name_of(region.file, held), file, loop, region.path)
         return list(kept.values())
 
-    def _regions(self, own: _Region) -> Iterator[_Region]:
+    def _regions(self, own: _Region, loop: LoopNode) -> Iterator[_Region]:
         """A loop, and the functions that an iteration always runs in which something holds what its steps give."""
-        assert isinstance(own.node, cst.For | cst.While)
         regions: dict[Node, _Region | None] = {own.node: own}
 
         def region_of(run: Invocation) -> _Region | None:
@@ -120,7 +120,9 @@ class KeptResults(Analysis):
             region = region_of(run)
             if region is None:
                 return frozenset()
-            given = arguments(self.inference.definitions, run.file, run.call, run.context, callee)
+            given = self.inference.passed_to(run.file, run.call, callee.function) or arguments(
+                self.inference.definitions, run.file, run.call, run.context, callee
+            )
             results = region.results
             return frozenset(
                 parameter.name.value
@@ -130,21 +132,21 @@ class KeptResults(Analysis):
                 and self.host_reads.is_result(bound.value, results)
             )
 
-        for run in self.invocations.eager(own.file, own.node, handed=handed):
+        for run in self.invocations.eager(own.file, loop, handed=handed):
             region_of(run)
         return (region for region in regions.values() if region is not None)
 
     def _entered(self, outer: _Region, run: Invocation) -> _Region | None:
         """A function that a region calls in every iteration, as far as results are in it."""
         node, frame = run.functions[-1].node, run.path[-1]
-        if not isinstance(node, cst.FunctionDef) or is_conditional(frame.file, frame.node, outer.node):
+        if is_conditional(frame.file, frame.node, outer.node):
             return None
         results = self.host_reads.results_of(run.file, node, run.names)
         if results is None or self._gives_numbers(run.file, node):
             return None
         return _Region(run.file, node, results, run.path, run.context)
 
-    def _keeps(self, region: _Region, loop: Node, node: Node, held: Expression, value: Expression) -> bool:
+    def _keeps(self, region: _Region, loop: RunSite, node: Node, held: Expression, value: Expression) -> bool:
         """Whether a region always puts a result into a list that no loop around makes again."""
         if not self.host_reads.is_result(value, region.results) or is_conditional(region.file, node, region.node):
             return False
@@ -152,20 +154,20 @@ class KeptResults(Analysis):
             return False
         return bool(_name_of(region.file, held)) and self._lives(region, held, loop)
 
-    def _lives(self, region: _Region, held: Expression, loop: Node) -> bool:
+    def _lives(self, region: _Region, held: Expression, loop: RunSite) -> bool:
         """Whether the list outlives the loop, and nothing around that makes a new one or takes something out of it."""
         root: Expression = held
         while isinstance(root, cst.Attribute | cst.Subscript):
             root = root.value
         rest = _name_of(region.file, held)[len(_name_of(region.file, root)) :]
-        for place in ways(self.inference, RunSite(self.file, loop, region.path)):
+        for place in ways(self.inference, replace(loop, path=region.path)):
             frames, file, made = handed_down(self.inference, place.path, region.file, root)
             owners, name = _owners(file, made), _name_of(file, made)
             is_inner = len(place.path) - len(region.path) < len(frames)
             if frames and file.tree.function(made) in owners and is_inner:
                 return False  # a function that the loop runs makes it
             is_elsewhere = bool(frames) and None not in owners and place.function not in owners
-            if is_elsewhere or (not name and place.node is not loop):  # each call from here makes another one
+            if is_elsewhere or (not name and place.node is not loop.node):  # each call from here makes another one
                 if any(place.loops()):
                     return False
                 continue
@@ -184,13 +186,15 @@ class KeptResults(Analysis):
         last = name.rpartition(".")[2]
         if last not in self._emptying:
             empties = partial(_empties, last)
-            self._emptying[last] = Summaries(self.inference, f"{last} is emptied", empties, self.training.functions_run)
+            self._emptying[last] = Summaries(
+                self.inference, f"{last} is emptied", empties, self.inference.functions_run
+            )
         return self._emptying[last].holds(file, loop)
 
-    def _gives_numbers(self, file: File, region: LoopNode | cst.FunctionDef) -> bool:
+    def _gives_numbers(self, file: File, region: LoopNode | FunctionNode) -> bool:
         """Whether the step returns what was read on the host already."""
         calls = [step for step in self.host_reads.steps_of(file, region) if isinstance(step, cst.Call)]
-        functions = [function for call in calls for function in self.training.functions_run(file, call)]
+        functions = [function for call in calls for function in self.inference.functions_run(file, call)]
         returned = [(function.file, value) for function in functions for value in function.file.returned(function.node)]
         return any(self._is_on_host(where, part) for where, value in returned for part in walk(value))
 
@@ -204,12 +208,12 @@ class KeptResults(Analysis):
 def _additions(region: _Region) -> Iterator[tuple[Node, Expression, Expression]]:
     """`l.append(x)`, `l += [x]`."""
     file, node = region.file, region.node
-    function = node if isinstance(node, cst.FunctionDef) else file.tree.function(node)
+    function = node if isinstance(node, cst.FunctionDef | cst.Lambda) else file.tree.function(node)
     for call in file.calls_below.get(node, ()):
         if method_name(call) == "append" and len(call.args) == 1 and file.tree.function(call) is function:
             assert isinstance(call.func, cst.Attribute)
             yield call, call.func.value, call.args[0].value
-    for inner in walk(node.body):
+    for inner in walk(node):
         if not isinstance(inner, cst.AugAssign) or file.tree.function(inner) is not function:
             continue
         if isinstance(inner.value, cst.List) and len(inner.value.elements) == 1:

@@ -71,7 +71,6 @@ class TensorAccumulation(Rule):
     name = "tensor-accumulation"
     severity = "advice"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
     skips_tests = True
     skips_graphs = True
@@ -89,7 +88,7 @@ class TensorAccumulation(Rule):
                 "the tensor has on its device",
                 Prediction("memory", ("eager",), basis="a list of 500 outputs held their 250 MB, on a CPU"),
                 help="keep a number read every n steps, or a `tf.keras.metrics.Mean`; make a new list for each epoch",
-                notes=(Note(model.file, kept.loop, "the loop of the steps"), *notes_on(kept.path)),
+                notes=(Note(kept.loop_file, kept.loop, "the loop of the steps"), *notes_on(kept.path)),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

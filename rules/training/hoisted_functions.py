@@ -31,7 +31,7 @@ def made_once(model: Model, made: ShortLived) -> Fix | None:
 def _hoisted(model: Model, made: ShortLived, statement: Node | None, name: str) -> Fix | None:
     """A statement that gives the function a name, moved in front of the loop."""
     file, tree = made.file, made.file.tree
-    if made.loop_file is not file or statement is None or isinstance(made.loop, cst.BaseComp):
+    if made.loop_file is not file or statement is None or isinstance(made.loop, cst.BaseComp | cst.Call):
         return None
     if tree.block(statement) is not made.loop.body:
         return None

@@ -20,7 +20,9 @@ _EVERY = 100
 def shown_at_times(model: Model, reads: StepReads) -> Fix | Blocker:
     """Show what is read every hundred steps, or why it cannot be: something else needs it, nothing counts the steps, or
     the loop makes no more of them."""
-    file, loop = model.file, reads.loop
+    file, loop = reads.file, reads.loop
+    if not isinstance(loop, cst.For | cst.While):
+        return Blocker(file, loop, "no statement in it can be left out of an iteration")
     steps = model.once(Iterations).most(file, loop)
     if steps is not None and steps <= _EVERY:
         return Blocker(file, loop, f"of {steps} steps only the first would be shown")

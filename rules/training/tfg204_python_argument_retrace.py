@@ -83,7 +83,6 @@ class PythonArgumentRetrace(Rule):
     code = "TFG204"
     name = "python-argument-retrace"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
     prefilters = (hands_values_to_functions,)
     fixable = "unsafe"

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from tflint_gpu.model import TIMERS, Guards, HostReads, Runtime
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule, notes_on, offered
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import File, LoopNode, Model
     from tflint_gpu.rule import Experiment
 
 
@@ -71,7 +69,6 @@ class SyncEveryStep(Rule):
     name = "sync-every-step"
     severity = "advice"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
     fixable = "unsafe"
     skips_tests = True
@@ -83,7 +80,7 @@ class SyncEveryStep(Rule):
         from .shown_values import shown_at_times
 
         for reads in model.once(HostReads).in_steps:
-            if _is_meant(model, reads.loop):
+            if _is_meant(model, reads.file, reads.loop):
                 continue
             first, *others = reads.reads
             fix, withheld = offered(shown_at_times(model, reads))
@@ -103,7 +100,7 @@ class SyncEveryStep(Rule):
                 help="read it every hundred steps, or collect it in a `tf.keras.metrics.Mean` and read that at the end",
                 fix=fix,
                 notes=(
-                    Note(model.file, reads.loop, "the loop of the steps"),
+                    Note(reads.file, reads.loop, "the loop of the steps"),
                     *notes_on(first.path),
                     *(Note(other.file, other.value, "this is read in every step, too") for other in others),
                     *withheld,
@@ -115,9 +112,8 @@ class SyncEveryStep(Rule):
         raise NoExperiment("the clock that times each step waits for the device, too")
 
 
-def _is_meant(model: Model, loop: cst.For | cst.While) -> bool:
+def _is_meant(model: Model, file: File, loop: LoopNode) -> bool:
     """Whether the loop measures the time of each step, runs on the CPU, or is there for debugging."""
-    file = model.file
     return (
         any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
         or model.once(Runtime).is_on_cpu(file, loop)

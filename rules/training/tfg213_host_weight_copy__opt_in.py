@@ -66,7 +66,6 @@ class HostWeightCopy(Rule):
     name = "host-weight-copy"
     severity = "advice"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b".set_weights(",)
     fixable = "unsafe"
     skips_tests = True

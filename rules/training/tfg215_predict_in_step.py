@@ -92,7 +92,6 @@ class PredictInStep(Rule):
     code = "TFG215"
     name = "predict-in-step"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = _SUBSTRINGS
     prefilters = (predicts_again,)
     fixable = "unsafe"

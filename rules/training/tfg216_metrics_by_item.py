@@ -57,7 +57,6 @@ class MetricsByItem(Rule):
     code = "TFG216"
     name = "metrics-by-item"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "),)
     nearby_substrings = _SUBSTRINGS
     skips_tests = True
     skips_graphs = True

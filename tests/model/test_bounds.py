@@ -307,7 +307,12 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         ),
         values,
     ),
-    "CALL_SITES": (20, lambda n: "def f0(x):\n    return x\n" + calls_of(n), values),
+    "CALL_SITES": (120, lambda n: "def f0(x):\n    return x\n" + calls_of(n), values),
+    "HANDED_ON": (
+        6,
+        lambda n: "def f0(x):\n    return x\n" + "".join(f"f{i + 1} = f{i}\n" for i in range(n)) + f"f{n}(1)\n",
+        lambda model: model.inference.call_sites(Function(model.file, model.file.tree.functions[0], None)),
+    ),
     "OUTSIDE_FUNCTIONS": (
         210,
         lambda n: {"x.py": "import m\n" + calls_of(n, "m.g{}()"), "m.py": HEAD + many(n)},

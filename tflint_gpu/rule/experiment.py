@@ -157,14 +157,16 @@ def measured_loop(
     """Time the iterations of a loop; see `tflint_measure.steps` for the arguments."""
     import libcst as cst  # late: listing the rules should not wait for it
 
-    from tflint_gpu.model import Consumers
+    from tflint_gpu.model import Consumers, iterable
 
     sources = (wrap(*source, "endless") for source in model.once(Consumers).iterated_by_next(file, loop))
     endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None:
         raise NoExperiment("a comprehension with several `for` cannot be measured iteration by iteration")
     if not isinstance(loop, cst.While):
-        over = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
+        over = iterable(loop)
+        if over is None:
+            raise NoExperiment("what the loop goes through is not written")
         return (*wrap(file, over, "steps", f"samples={samples}", f"reads={reads}"), *endless)
     function = file.tree.function(loop)
     around = [node for node in file.tree.ancestors(loop) if isinstance(node, cst.For | cst.While)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tflint_gpu.model.library.higher_order import RUNNING, RUNNING_METHODS
 from tflint_gpu.model.python.value_flow.calls import Library
 
 TF_FUNCTIONS = frozenset(["tf.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"])
@@ -16,5 +17,7 @@ LIBRARY = Library(
         ).split()
     ),
     choosing=frozenset(["random.choice"]),
-    wrapping=TF_FUNCTIONS | PARTIAL | {"tf.autograph.experimental.do_not_convert"},
+    wrapping=TF_FUNCTIONS | PARTIAL | {"tf.autograph.experimental.do_not_convert", "tf.recompute_grad"},
+    running=RUNNING,
+    running_methods=RUNNING_METHODS,
 )

@@ -81,22 +81,6 @@ DENSE_ATTRIBUTES = frozenset("flat_values values row_splits indices dense_shape"
 VARIABLE_METHODS = frozenset("assign assign_add assign_sub read_value value".split())
 """Methods of a variable that give it, or its value."""
 
-PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
-"""They run the function they are given on the host, with real values."""
-
-HIGHER_ORDER = frozenset(
-    [
-        "tf.map_fn",
-        "tf.vectorized_map",
-        "tf.scan",
-        "tf.foldl",
-        "tf.foldr",
-        "tf.while_loop",
-        "tf.nn.experimental.rnn",
-    ]
-)
-"""They trace the functions they are given, with tensors as arguments."""
-
 
 # What Python's own functions do with tensors in a traced function, the same in TensorFlow 2.15 and 2.21. AutoGraph
 # converts `if`, `while`, `for`, `and`, `or` and `not` over tensors, and calls of `len`, `range`, `float` and `int`;

@@ -24,11 +24,13 @@ class RunSite:
 
     Arguments:
         path: the calls from here to the code, outermost first.
+        is_loop: whether it is a call that runs the code for each element of something: `map(step, data)`.
     """
 
     file: File
     node: Node
     path: tuple[Frame, ...] = ()
+    is_loop: bool = False
 
     @property
     def function(self) -> FunctionNode | None:
@@ -38,18 +40,20 @@ class RunSite:
     @property
     def loop(self) -> LoopNode:
         """The loop that the place is."""
-        assert isinstance(self.node, cst.For | cst.While | cst.BaseComp)
+        assert isinstance(self.node, cst.For | cst.While | cst.BaseComp | cst.Call)
         return self.node
 
     def loops(self) -> Iterator[LoopNode]:
         """The loops of the same function in whose iterations it runs, innermost first."""
-        return loops_around(self.file, self.node)
+        if self.is_loop:
+            yield self.loop
+        yield from loops_around(self.file, self.node)
 
 
 def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
-    """The calls of the function that holds a place; none for a module's own code, a lambda, or after the bound."""
+    """The calls of the function that holds a place; none for a module's own code, or after the bound."""
     node = site.function
-    if not isinstance(node, cst.FunctionDef):
+    if node is None:
         return
     function = inference.definitions.function(site.file, node)
     if len(site.path) >= CALLERS.limit:
@@ -57,7 +61,9 @@ def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
             inference.meet(CALLERS)
         return
     for file, call in inference.call_sites(function):
-        yield RunSite(file, call, (Frame(file, call, f"calls `{function.name}`"), *site.path))
+        handing = inference.handing(file, call)
+        is_loop = handing is not None and handing.repeats
+        yield RunSite(file, call, (Frame(file, call, f"calls `{function.name}`"), *site.path), is_loop)
 
 
 def ways(

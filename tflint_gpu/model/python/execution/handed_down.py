@@ -35,7 +35,9 @@ def _given(inference: Inference, frame: Frame, file: File, expr: Expression) -> 
         own = positional_parameters(node)[:1]
         if own != function.parameters[:1] and own[0].name.value == root.value:
             return call.func.value
-    given = arguments(inference.definitions, frame.file, call, None, Callee(function))
+    given = inference.passed_to(frame.file, call, function) or arguments(
+        inference.definitions, frame.file, call, None, Callee(function)
+    )
     values = (bound.value for p, bound in given.items() if isinstance(p, cst.Param) and p.name.value == root.value)
     return next((value for value in values if frame.file.tree.within(value, call)), None)
 

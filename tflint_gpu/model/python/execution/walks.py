@@ -62,7 +62,7 @@ class Invocation:
     @property
     def loop(self) -> LoopNode:
         """The root of a walk that began with a loop."""
-        assert isinstance(self.root, cst.For | cst.While | cst.BaseComp)
+        assert isinstance(self.root, cst.For | cst.While | cst.BaseComp | cst.Call)
         return self.root
 
     @property

@@ -17,7 +17,7 @@ import libcst as cst
 from tflint_gpu.model.python.names.branches import Branches
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name
 from tflint_gpu.model.python.syntax.tree import Tree
 
 _PREFIXES = (
@@ -98,7 +98,8 @@ class Names:
                 self._known[node] = None if base is None else self._canonical(f"{base}.{node.attr.value}")
             return self._known[node]
         if node.__class__ is not cst.Name:
-            return None
+            module = module_loaded(node) if node.__class__ is cst.Call else None
+            return None if module is None else self._canonical(module)
         simple = self._simple.get(node.value, self._unbound)
         if simple != "":
             return simple
@@ -229,8 +230,23 @@ class Names:
 
 
 def _is_alias(binding: Binding) -> bool:
-    """`layers = tf.keras.layers`."""
-    return binding.kind == "assign" and not binding.path and binding.value.__class__ in (cst.Name, cst.Attribute)
+    """`layers = tf.keras.layers`, `steps = importlib.import_module("project.steps")`."""
+    if binding.kind != "assign" or binding.path:
+        return False
+    value = binding.value
+    return value.__class__ in (cst.Name, cst.Attribute) or (
+        value.__class__ is cst.Call and module_loaded(value) is not None
+    )
+
+
+def module_loaded(call: Node | None) -> str | None:
+    """The module that a call loads by a name that is written there: `importlib.import_module("project.steps")`."""
+    assert isinstance(call, cst.Call)
+    if dotted_name(call.func) not in ("importlib.import_module", "import_module") or len(call.args) != 1:
+        return None
+    module = call.args[0].value
+    name = module.evaluated_value if isinstance(module, cst.SimpleString) else None
+    return name if isinstance(name, str) and not name.startswith(".") else None
 
 
 def _is_none(binding: Binding) -> bool:

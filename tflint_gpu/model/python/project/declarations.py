@@ -13,6 +13,7 @@ _IMPORT = regex(
     rb"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;\\]*(?:\\\r?\n[^\n#;\\]*)*)"
     rb"|import[ \t]+([^\n#;\\]+(?:\\\r?\n[^\n#;\\]*)*))"
 )
+_LOADED = regex(rb"\bimport_module\([ \t]*[\"'](\w[\w.]*)[\"'][ \t]*\)")
 _AFTER_DOT = regex(rb"\.\s*(\w+)")
 # `def f`, `class C`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
 _GIVEN = regex(rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))")
@@ -37,7 +38,9 @@ _HANDED_ON = regex(
 
 
 def imported_names(data: bytes) -> Iterator[str]:
-    """Every dotted name that a file's import statements may load, read from its bytes alone."""
+    """Every dotted name that a file's imports may load, read from its bytes alone."""
+    if b"import_module(" in data:
+        yield from (match[1].decode("ascii", "replace") for match in _LOADED.finditer(data))
     for match in _IMPORT.finditer(b"\n" + data):
         package, names, plain = match.groups()
         if plain is not None:

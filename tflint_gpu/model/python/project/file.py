@@ -262,7 +262,7 @@ class File:
 
     @cached_property
     def calls_below(self) -> dict[Node, list[cst.Call]]:
-        """The calls lexically inside each loop, function, class and with statement."""
+        """The calls lexically inside each loop, function, lambda, class and `with`; of `map` and its like itself."""
         result: dict[Node, list[cst.Call]] = {}
         around: dict[Node, tuple[list[cst.Call], ...]] = {self.tree.module: ()}  # the lists of all regions
         parents = self.tree.parents
@@ -279,7 +279,7 @@ class File:
                 around[ancestor] = lists
             for calls in lists:
                 calls.append(call)
-        return result
+        return result | {call: [call] for call in self.tree.calls_for_elements}
 
     def returned(self, function: FunctionNode) -> list[Expression]:
         """What a function may return; a lambda its body."""
@@ -312,6 +312,14 @@ class File:
                     result.setdefault(value.value, []).append(call)
                 elif value.__class__ is cst.Attribute:
                     result.setdefault(value.attr.value, []).append(call)
+        return result
+
+    @cached_property
+    def attributes_named(self) -> dict[str, list[cst.Attribute]]:
+        """The attributes `anything.name`, by the name."""
+        result: dict[str, list[cst.Attribute]] = {}
+        for node in self.tree.nodes(cst.Attribute):
+            result.setdefault(node.attr.value, []).append(node)
         return result
 
     @cached_property
@@ -399,5 +407,5 @@ class File:
 
 
 _LOOPS = (cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
-_REGIONS = frozenset((*_LOOPS, cst.FunctionDef, cst.ClassDef, cst.With))
+_REGIONS = frozenset((*_LOOPS, cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.With))
 _MUTATING_METHODS = tuple("update setdefault pop popitem clear append extend insert remove sort".split())

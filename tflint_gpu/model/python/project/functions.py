@@ -322,6 +322,7 @@ class Definitions:
         unbound = (
             function.owner is not None
             and isinstance(call.func, cst.Attribute)
+            and not is_decorated(function.node, "classmethod")
             and self.class_named(file, call.func.value) is not None
         )
         if unbound:  # `Base.method(self, x)`

@@ -12,7 +12,8 @@ from tflint_gpu.model.python.parsing import node_classes as node_classes  # make
 Node: TypeAlias = cst.CSTNode
 Expression: TypeAlias = cst.BaseExpression
 FunctionNode: TypeAlias = cst.FunctionDef | cst.Lambda
-LoopNode: TypeAlias = cst.For | cst.While | cst.BaseComp
+LoopNode: TypeAlias = cst.For | cst.While | cst.BaseComp | cst.Call
+"""What runs code again and again; a call is one that runs a function for each element: `map(step, data)`."""
 
 
 def dotted_name(node: Node | None) -> str | None:
@@ -54,9 +55,12 @@ def positional_parameters(function: FunctionNode) -> list[cst.Param]:
 
 
 def iterable(loop: Node) -> Expression | None:
-    """What a `for` or a comprehension runs over; None for a `while`."""
+    """What a `for`, a comprehension or `map` and its like take the elements of; None for a `while`."""
     if isinstance(loop, cst.For):
         return loop.iter
+    if isinstance(loop, cst.Call):
+        is_first = argument(loop, -1, "key") is not None  # `sorted(data, key=score)`
+        return argument(loop, 0 if is_first else 1, "")
     return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
 
 

@@ -67,6 +67,12 @@ class Tree:
         """All comprehensions and generator expressions."""
         return [scope.node for scope in self.scopes.values() if isinstance(scope.node, cst.BaseComp)]
 
+    @cached_property
+    def calls_for_elements(self) -> list[cst.Call]:
+        """The calls that may run a function for each element of something, by their names alone."""
+        calls = (call for call in self.calls if call.args)
+        return [call for call in calls if (dotted_name(call.func) or "").rpartition(".")[2] in _FOR_ELEMENTS]
+
     @property
     def all_loops(self) -> list[LoopNode]:
         """The loops, then the comprehensions."""
@@ -398,3 +404,6 @@ def _is_inside(scope_node: Node, child: Node) -> bool:
     if scope_node.__class__ in _BODIED:
         return child is scope_node.body
     return True
+
+
+_FOR_ELEMENTS = frozenset("map filter sorted min max starmap imap imap_unordered map_async starmap_async".split())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
 
 import libcst as cst
 
@@ -12,12 +11,11 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.seen.answers import Answers
 from tflint_gpu.model.python.syntax.syntax import Node, displayed, method_name
-from tflint_gpu.model.python.value_flow import contents
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on, hands_on, wraps
+from tflint_gpu.model.python.value_flow import contents, runs
+from tflint_gpu.model.python.value_flow.calls import Bound, handed_on, hands_on, wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.references import Reference, References, Site, uses_of
 from tflint_gpu.model.python.value_flow.resolver import Resolver
-
-Site: TypeAlias = tuple[File, cst.Call]
 
 
 def find(resolver: Resolver, function: Function) -> Iterator[Site]:
@@ -25,7 +23,7 @@ def find(resolver: Resolver, function: Function) -> Iterator[Site]:
 
     Where no call has its name, those count that take it out of a container: `COMMANDS[name]()`.
     """
-    sites = list(_by_name(resolver, function))
+    sites = list(dict.fromkeys(_by_name(resolver, function)))
     yield from sites or _from_containers(resolver, function)
 
 
@@ -46,22 +44,24 @@ def _from_containers(resolver: Resolver, function: Function) -> Iterator[Site]:
 
 def _by_name(resolver: Resolver, function: Function) -> Iterator[Site]:
     name = function.name
+    if isinstance(function.node, cst.Lambda):
+        yield from References(resolver, function).calls(Reference(function.file, function.node))
+        return
     if name == "__init__" and function.owner is not None:
         yield from _of_constructor(resolver, function, function.owner)
         return
+    if name == "__call__" and function.owner is not None:
+        constructor = resolver.definitions.method(function.owner, "__init__")
+        made = _made(resolver, function.owner, constructor)
+        yield from References(resolver, function).calls(*(Reference(file, call) for file, call in made))
     if is_special(name):
         return
     for file in resolver.seen.users(function.file, name):
         for call in file.calls_ending_with(name):
             if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
                 yield file, call
-        for call in file.calls_given.get(name, ()):
-            first = call.args[0].value
-            if not (hands_on(call) or wraps(resolver.library, file, call)):
-                continue
-            if any(callee.function.node is function.node for callee in resolver.callables(file, first)):
-                later = list(_calls_of_wrapped(resolver, file, call, function))
-                yield from later or [(file, call)]
+        handed_on = (use for use in uses_of(file, name) if not isinstance(file.tree.parents[use.expr], cst.Call))
+        yield from References(resolver, function).calls(*handed_on)
     yield from _of_returned(resolver, function)
 
 
@@ -91,31 +91,27 @@ def _assigned(file: File, call: cst.Call) -> Iterator[str]:
                 yield part.attr.value if isinstance(part, cst.Attribute) else part.value
 
 
-def _of_constructor(resolver: Resolver, constructor: Function, owner: Class) -> Iterator[Site]:
-    """The calls of a class and of those below it that run its constructor, and `super().__init__(...)` there."""
-    below = resolver.subclasses(owner)
-    for cls in (owner, *below):
+def _made(resolver: Resolver, owner: Class, constructor: Function | None) -> Iterator[Site]:
+    """The calls that make objects of a class and of those below it which have its constructor, or none either."""
+    for cls in (owner, *resolver.subclasses(owner)):
         if resolver.definitions.method(cls, "__init__") == constructor:
             for file in resolver.seen.users(cls.file, cls.name):
                 for call in file.calls_ending_with(cls.name):
                     called = resolver.class_called(file, call)
                     if called is not None and called.node is cls.node:
                         yield file, call
-    for cls in below:
+
+
+def _of_constructor(resolver: Resolver, constructor: Function, owner: Class) -> Iterator[Site]:
+    """The calls of a class and of those below it that run its constructor, and `super().__init__(...)` there."""
+    yield from _made(resolver, owner, constructor)
+    for cls in resolver.subclasses(owner):
         own = resolver.definitions.method(cls, "__init__")
         for call in own.calls if own is not None and own.owner == cls else ():
             if method_name(call) == "__init__" and any(
                 callee.function.node is constructor.node for callee in resolver.callees(cls.file, call)
             ):
                 yield cls.file, call
-
-
-def _calls_of_wrapped(resolver: Resolver, file: File, wrap: cst.Call, function: Function) -> Iterator[Site]:
-    """The calls of what `step = tf.function(f)` or `functools.partial(f, x)` is bound to."""
-    name = file.bound_to(wrap) if wraps(resolver.library, file, wrap) else None
-    for call in file.calls_ending_with(name.rpartition(".")[2]) if name is not None else ():
-        if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
-            yield file, call
 
 
 def parameter_origins(resolver: Resolver, file: File, parameter: Node, context: Context | None) -> Iterator[Origin]:
@@ -134,7 +130,7 @@ def parameter_origins(resolver: Resolver, file: File, parameter: Node, context: 
         yield from _argument(resolver, file, parameter, resolver.contexts.given(bound))
         return
     function = resolver.definitions.function(file, node)
-    sites = resolver.call_sites(function) if isinstance(node, cst.FunctionDef) else ()
+    sites = resolver.call_sites(function)
     known = False
     for site, call in resolver.first(CALL_SITES, sites):
         for given in _arguments_at(resolver, site, call, function):
@@ -150,6 +146,8 @@ def _argument(
     bound = given.get(parameter) if given is not None else None
     if bound is not None:
         passed = resolver.of(bound.file, bound.value, bound.context)
+        if bound.is_element:
+            passed = tuple(element for origin in passed for element in resolver.elements(origin))
         if bound.key is None:
             yield from passed
             return
@@ -168,15 +166,13 @@ def _arguments_at(resolver: Resolver, file: File, call: cst.Call, function: Func
     """What a call site passes, whatever its own caller passes; found once, and not once for each parameter."""
 
     def passed() -> dict[Node, Bound] | None:
-        callees = (Callee(function),) if function.name == "__init__" else resolver.callees(file, call)
-        callee = next((callee for callee in callees if callee.function.node is function.node), None)
-        return arguments(resolver.definitions, file, call, None, callee) if callee is not None else None
+        return runs.passed_to(resolver, file, call, function)
 
     known = resolver.contexts.passed.ask((call, function.node), resolver.is_own(file), passed)
     if known is not None:
         yield known
         return
-    given = handed_on(file, call, None, start=1)
+    given = handed_on(file, call, None, start=1) if hands_on(call) or wraps(resolver.library, file, call) else ()
     if given:
         yield dict(zip(function.parameters, given, strict=False))
 
@@ -199,7 +195,7 @@ class CalledElsewhere:
         resolver = self._resolver
         if not resolver.project.leads_elsewhere(file):
             return []
-        queue = [callee.function for call in file.tree.calls for callee in resolver.callees(file, call)]
+        queue = [run.function for call in file.tree.calls for run in runs.runs(resolver, file, call, None)]
         functions: dict[Node, Function] = {}
         for function in queue:  # grows meanwhile
             if function.file is file or function.node in functions:
@@ -216,6 +212,6 @@ class CalledElsewhere:
 
         def called() -> tuple[Function, ...]:
             calls = self._follows(function)
-            return tuple(callee.function for call in calls for callee in resolver.callees(function.file, call))
+            return tuple(run.function for call in calls for run in runs.runs(resolver, function.file, call, None))
 
         return self._called.ask(function.node, resolver.is_own(function.file), called)

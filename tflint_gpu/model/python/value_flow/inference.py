@@ -27,16 +27,29 @@ from tflint_gpu.model.python.project.functions import Class, Definitions, Functi
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.seen.answers import Answers
 from tflint_gpu.model.python.seen.seen_files import SeenFiles
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, passing, results
+from tflint_gpu.model.python.value_flow import runs as running
 from tflint_gpu.model.python.value_flow.bindings import BranchTests, of_definition, of_name
-from tflint_gpu.model.python.value_flow.calls import Callee, Library, cannot_be_called, handed_on, is_library, wraps
+from tflint_gpu.model.python.value_flow.calls import (
+    Bound,
+    Callee,
+    Handing,
+    Library,
+    cannot_be_called,
+    handed_on,
+    is_library,
+    wraps,
+)
 from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.contexts import Contexts
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins, Part
+from tflint_gpu.model.python.value_flow.runs import Run
 
 _T = TypeVar("_T")
 _LOST = cst.Ellipsis()
+_MORE = cst.Ellipsis()
+"""What stands for the origins of an expression that has more of them than are followed."""
 _DEPTHS = frozenset([bounds.VALUE_STEPS, bounds.CONSTANT_DEPTH, bounds.CONSTANT_STEPS])
 """Bounds that a question meets or does not meet depending on what asked it."""
 _DISPLAYS = (cst.Tuple, cst.List, cst.Dict)
@@ -124,7 +137,7 @@ class Inference:
         for origin in origins:
             if len(distinct) == bounds.ORIGINS.limit and origin not in distinct:
                 self.meet(bounds.ORIGINS)
-                return (*distinct, Origin(file, _LOST))
+                return (*distinct, Origin(file, _MORE))
             distinct[origin] = None
         return tuple(distinct)
 
@@ -157,6 +170,10 @@ class Inference:
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in methods:
             return False
         return self.must_be(file, call.func.value, lambda origin: origin.made_by in makers, context)
+
+    def followed(self, file: File, expr: Expression, context: Context | None = None) -> list[Origin]:
+        """The origins that were followed, None apart: of more than the bound allows the first ones."""
+        return [o for o in self.of(file, expr, context) if not o.is_none and o.node is not _MORE]
 
     def parts(self, file: File, expr: Expression, context: Context | None = None) -> Iterator[Part]:
         """The values in tuples, lists and dictionaries, as they are written or by names; else the expression itself."""
@@ -250,8 +267,38 @@ class Inference:
             return [], ()
         return [maker for maker in makers if maker.is_class], tuple(chain.from_iterable(meant))
 
+    def runs(self, file: File, call: cst.Call, context: Context | None = None) -> Iterator[Run]:
+        """The functions of the project that a call runs: itself, and through a library that it hands them to."""
+        return running.runs(self, file, call, context)
+
+    def handed(self, file: File, call: cst.Call, context: Context | None = None) -> Iterator[Run]:
+        """Those that a call has a library run: `map(step, data)`, `tf.cond(test, step, other)`."""
+        return running.handed(self, file, call, context)
+
+    def handing(self, file: File, call: cst.Call, context: Context | None = None) -> Handing | None:
+        """How a call runs the functions that it is given, where a library does."""
+        return running.handing_of(self, file, call, context)
+
+    def loops(self, file: File) -> list[LoopNode]:
+        """The loops of a file, the comprehensions, and the calls that run functions of the project for each element."""
+        calls = (call for call in file.tree.calls_for_elements if any(self.handed(file, call)))
+        repeating = (call for call in calls if (handing := self.handing(file, call)) is not None and handing.repeats)
+        return [*file.tree.all_loops, *repeating]
+
+    def functions_run(self, file: File, call: cst.Call) -> Iterator[Function]:
+        """The functions of `runs`, whatever they are called on."""
+        return (run.function for run in self.runs(file, call))
+
+    def enter(self, file: File, call: cst.Call, caller: Context | None, run: Run) -> Context | None:
+        """The context in which a call runs a function; None after too many calls."""
+        return self.contexts.enter(file, call, caller, run.callee, hands_on=run.handing is not None)
+
+    def passed_to(self, file: File, call: cst.Call, function: Function) -> dict[Node, Bound] | None:
+        """What a call passes for the parameters of a function that it runs; None where it does not run it."""
+        return running.passed_to(self, file, call, function)
+
     def callees(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:
-        """The functions of the project that a call may run; none where one is not known."""
+        """The functions of the project that a call itself may run; none where one is not known."""
         return self.callables(file, call.func, context)
 
     def methods_called(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:

@@ -109,6 +109,9 @@ class Resolver(Protocol):
     def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
         """The functions of the project that an expression means when it is called; none where one is not known."""
 
+    def meant_by(self, origin: Origin) -> list[Callee]:
+        """The functions of the project that one value means when it is called; none where it is not known."""
+
     def call_sites(self, function: Function) -> tuple[tuple[File, cst.Call], ...]:
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
 

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.passing import TF_FUNCTIONS
-from tflint_gpu.model.library.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function

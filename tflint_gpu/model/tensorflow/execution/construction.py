@@ -13,7 +13,6 @@ from tflint_gpu.model.python.syntax.children import names_in
 from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
-from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _MODELS = frozenset(["keras.Model", "keras.models.Model"])
@@ -26,9 +25,8 @@ class Construction(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
-        self.training = model.once(Training)
         self.execution = model.once(TracedFunctions)
-        self._building = Summaries(self.inference, "layers are made", self._builds_itself, self.training.functions_run)
+        self._building = Summaries(self.inference, "layers are made", self._builds_itself, self.inference.functions_run)
 
     def builds(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop goes over blocks, widths or symbols, not data: it makes layers or a model's outputs."""

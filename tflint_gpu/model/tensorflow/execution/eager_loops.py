@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -18,7 +19,7 @@ from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
+from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
 # Methods that need a value, so that the function which calls them cannot be traced.
@@ -43,10 +44,10 @@ class EagerLoops(Analysis):
     @cached_property
     def seen(self) -> list[tuple[File, LoopNode]]:
         """The loops of this file, and those of functions in other files that it calls, with what these call there."""
-        loops = [(self.file, loop) for loop in self.file.tree.all_loops]
+        loops = [(self.file, loop) for loop in self.inference.loops(self.file)]
         for function in CalledElsewhere(self.inference, "called in one's own file", _calls_that_stay).by(self.file):
-            tree = function.file.tree
-            loops += [(function.file, loop) for loop in tree.all_loops if tree.function(loop) is function.node]
+            tree, inside = function.file.tree, self.inference.loops(function.file)
+            loops += [(function.file, loop) for loop in inside if tree.function(loop) is function.node]
         return loops
 
     def is_no_place(self, file: File, loop: LoopNode) -> bool:
@@ -111,7 +112,7 @@ class EagerLoops(Analysis):
         """Whether nothing that is seen traces a function: `tf.function`, Keras, or code outside that gets it."""
         if self.tracing.is_traced(function.file, function.node):
             return False
-        return not (isinstance(function.node, cst.Lambda) or self._is_handed_outside(function))
+        return not self._is_handed_outside(function)
 
     def is_eager(self, run: Invocation) -> bool:
         """Whether nothing is known that keeps a call from running, and code outside the project gets no function."""
@@ -121,23 +122,35 @@ class EagerLoops(Analysis):
 
     def _is_handed_outside(self, function: Function) -> bool:
         """Whether code outside the project gets the function, which may trace it."""
-        for file in self.inference.seen.users(function.file, function.name):
-            for call in file.calls_given.get(function.name, ()):
-                outer = _given_to(file, call)
-                if outer is None or method_name(outer) in STRATEGY_RUNS or self._is_own(file, outer):
-                    continue
-                if isinstance(call.func, cst.Name) and call.func.value in (
-                    "print",
-                    "hasattr",
-                    "getattr",
-                    "len",
-                    "callable",
-                ):
-                    continue
-                given = [a.value for a in call.args if isinstance(a.value, cst.Name | cst.Attribute)]
-                if any(c.function == function for g in given for c in self.inference.callables(file, g)):
-                    return True
+        for file, call in self._calls_given(function):
+            outer = _given_to(file, call)
+            if outer is None or self.inference.handing(file, outer) is not None or self._is_own(file, outer):
+                continue
+            if isinstance(call.func, cst.Name) and call.func.value in (
+                "print",
+                "hasattr",
+                "getattr",
+                "len",
+                "callable",
+            ):
+                continue
+            given = [a.value for a in call.args if isinstance(a.value, cst.Name | cst.Attribute | cst.Lambda)]
+            if any(c.function == function for g in given for c in self.inference.callables(file, g)):
+                return True
         return False
+
+    def _calls_given(self, function: Function) -> Iterator[tuple[File, cst.Call]]:
+        """The calls that get a function under its name, or as it is written."""
+        file, node, name = function.file, function.node, function.name
+        if isinstance(node, cst.Lambda):
+            arg = file.tree.parents[node]
+            call = file.tree.parents[arg]
+            if isinstance(arg, cst.Arg) and isinstance(call, cst.Call):
+                yield file, call
+            name = file.bound_to(node) or ""
+        for user in self.inference.seen.users(file, name) if name else ():
+            for call in user.calls_given.get(name.rpartition(".")[2], ()):
+                yield user, call
 
     def _is_own(self, file: File, call: cst.Call) -> bool:
         """Whether a call runs a function, or a constructor, of the project: what that does with its arguments shows."""

@@ -25,7 +25,7 @@ from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
+from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.rows import Rows
@@ -135,13 +135,17 @@ class ForwardPasses(Analysis):
     def may_run_model(self, file: File, loop: LoopNode) -> bool:
         """Whether something in a loop is called with arguments that may be a model, or a function that calls one."""
         return any(
-            call.args
+            (call.args or isinstance(call.func, cst.Call))
             and (
                 argument(call, -1, "training") is not None
-                or method_name(call) in STRATEGY_RUNS
+                or self.inference.handing(file, call) is not None
                 or self.inference.may_be_called(file, called_model(call))
             )
-            and not (isinstance(call.func, cst.Name) and hasattr(builtins, call.func.value))
+            and not (
+                isinstance(call.func, cst.Name)
+                and hasattr(builtins, call.func.value)
+                and call.func.value not in self.inference.library.running
+            )
             for call in file.calls_below.get(loop, ())
         )
 

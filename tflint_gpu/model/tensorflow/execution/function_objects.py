@@ -24,13 +24,11 @@ from tflint_gpu.model.python.syntax.syntax import (
     Node,
     dotted_name,
     iterable,
-    method_name,
 )
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import is_occasional
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _SETS_UP = regex(r"device|gpu|tpu|host|replica|worker|core|strateg|tower", re.IGNORECASE)
@@ -136,7 +134,7 @@ class FunctionObjects(Analysis):
         call = tree.parents[use]
         if isinstance(call, cst.Arg):
             call = tree.parents[call]
-            is_called = isinstance(call, cst.Call) and method_name(call) in STRATEGY_RUNS and call.args[0].value is use
+            is_called = isinstance(call, cst.Call) and self.inference.handing(file, call) is not None
         else:
             is_called = isinstance(call, cst.Call) and call.func is use
         return is_called and all(self.tracing.is_tf_function(file, d.decorator) for d in inner.decorators)
@@ -222,7 +220,7 @@ class FunctionObjects(Analysis):
     def _callers(self, made: RunSite, fate: Fate) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
         """The loops that call a function which makes the object, and drop what it hands back."""
         maker = made.function
-        if not isinstance(maker, cst.FunctionDef):
+        if maker is None:
             return
         for loop in self._calling_loops(made, maker, fate):
             if self.tracing.is_traced(made.file, maker):  # asked last: it follows all that traced code calls
@@ -230,7 +228,7 @@ class FunctionObjects(Analysis):
             yield loop
 
     def _calling_loops(
-        self, made: RunSite, maker: cst.FunctionDef, fate: Fate
+        self, made: RunSite, maker: FunctionNode, fate: Fate
     ) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
         definitions = self.inference.definitions
         if definitions.decorators.keep_results(made.file, maker):

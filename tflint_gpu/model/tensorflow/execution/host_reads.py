@@ -15,7 +15,9 @@ from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, method_name
+from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import TAPES, Training
@@ -25,7 +27,7 @@ _READS = frozenset(["numpy", "item"])
 _ON_HOST = ("predict", "predict_on_batch", "evaluate", "test_on_batch")
 """Methods of Keras's models that give NumPy arrays, or Python's numbers."""
 _NUMBERS = ("float", "int")
-_Region: TypeAlias = cst.For | cst.While | cst.FunctionDef
+_Region: TypeAlias = LoopNode | FunctionNode
 _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.CompIf, cst.Assert)
 
 
@@ -46,37 +48,34 @@ class StepRead:
 class StepReads:
     """A loop of training steps, and what it reads on the host in every iteration, in the order of the code."""
 
-    loop: cst.For | cst.While
+    file: File
+    loop: LoopNode
     reads: tuple[StepRead, ...]
 
 
 class HostReads(Analysis):
-    """The training loops of a file that read results of their steps.
-
-    Arguments:
-        file: the one that is checked; the steps themselves, and what they read, may be in others.
-    """
+    """The training loops that are seen from a file and read results of their steps."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
         self.tracing = model.once(Tracing)
+        self.loops = model.once(EagerLoops)
         self.data = model.once(LoopData)
 
     @cached_property
     def in_steps(self) -> list[StepReads]:
         """The loops whose every iteration is one step and reads something that the host does not need for the next."""
         in_steps: list[StepReads] = []
-        for loop in self.file.tree.loops:
-            assert isinstance(loop, cst.For | cst.While)
-            steps = self.steps_of(self.file, loop)
-            if steps and not self.data.is_at_most(self.file, loop, FEW) and not self._waits_anyway(loop, steps):
-                reads = tuple(self._reads_within(self.file, loop, steps, set())) or tuple(
-                    StepRead(self.file, value) for value in self._reads(self.file, loop, steps)
+        for file, loop in self.loops.seen:
+            steps = self.steps_of(file, loop)
+            if steps and not self.data.is_at_most(file, loop, FEW) and not self._waits_anyway(file, loop, steps):
+                reads = tuple(self._reads_within(file, loop, steps, set())) or tuple(
+                    StepRead(file, value) for value in self._reads(file, loop, steps)
                 )
                 if reads and not any(reads[0].value is known.reads[0].value for known in in_steps):
-                    in_steps.append(StepReads(loop, reads))
+                    in_steps.append(StepReads(file, loop, reads))
         return in_steps
 
     def results_of(self, file: File, region: _Region, given: frozenset[str] = frozenset()) -> IterationFlow | None:
@@ -92,7 +91,7 @@ class HostReads(Analysis):
         ends = frozenset(node for node in _expressions(file, region) if _is_read(file, node))
         return IterationFlow(file, region, steps - ends, ends)
 
-    def steps_of(self, file: File, loop: LoopNode | cst.FunctionDef) -> frozenset[Node]:
+    def steps_of(self, file: File, loop: LoopNode | FunctionNode) -> frozenset[Node]:
         """The calls that make the step which every iteration of a loop runs; none where one runs several, or none.
 
         Of a function: the step which every run of it is.
@@ -114,7 +113,7 @@ class HostReads(Analysis):
                 steps.add(call)
             elif training.runs_steps(file, call):
                 return frozenset()
-            elif any(training.takes_gradients(c.file, c.node) for c in training.functions_run(file, call)):
+            elif any(training.takes_gradients(c.file, c.node) for c in self.inference.functions_run(file, call)):
                 steps.add(call)
         return frozenset(steps)
 
@@ -131,9 +130,9 @@ class HostReads(Analysis):
             return
         calls = sorted((call for call in steps if isinstance(call, cst.Call)), key=file.tree.order.__getitem__)
         for call in calls:
-            for function in self.training.functions_run(file, call):
+            for function in self.inference.functions_run(file, call):
                 node = function.node
-                if not isinstance(node, cst.FunctionDef) or node in seen:
+                if node in seen:
                     continue
                 if len(path) >= WALK_CALLS.limit:
                     self.inference.meet(WALK_CALLS)
@@ -163,13 +162,12 @@ class HostReads(Analysis):
             if not is_conditional(file, node, loop):
                 yield value if isinstance(node, cst.FormattedStringExpression) else _shown(node, value)
 
-    def _waits_anyway(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> bool:
+    def _waits_anyway(self, file: File, loop: LoopNode, steps: frozenset[Node]) -> bool:
         """Whether an iteration needs what a model computes beside the step on the host, as an agent that acts does."""
-        file = self.file
         calls = [call for call in file.calls_below.get(loop, ()) if call not in steps]
         always = [call for call in calls if not is_conditional(file, call, loop)]
-        functions = [function for call in always for function in self.training.functions_run(file, call)]
-        inner = [(f.file, f.node) for f in functions if isinstance(f.node, cst.FunctionDef)]
+        functions = [function for call in always for function in self.inference.functions_run(file, call)]
+        inner = [(f.file, f.node) for f in functions]
         return self._needs_model(file, loop, steps) or any(
             not self.training.takes_gradients(where, node) and self._needs_model(where, node, frozenset())
             for where, node in inner
@@ -232,8 +230,8 @@ class HostReads(Analysis):
         ) and not any(isinstance(node, cst.Attribute) and _is_counter(node) for node in walk(comparison))
 
 
-def _function_of(file: File, region: LoopNode | cst.FunctionDef) -> FunctionNode | None:
-    return region if isinstance(region, cst.FunctionDef) else file.tree.function(region)
+def _function_of(file: File, region: LoopNode | FunctionNode) -> FunctionNode | None:
+    return region if isinstance(region, cst.FunctionDef | cst.Lambda) else file.tree.function(region)
 
 
 def _uses_of_parameter(file: File, function: Node, name: str) -> Iterator[Node]:
@@ -249,7 +247,7 @@ def _expressions(file: File, loop: _Region) -> Iterator[Node]:
     tree = file.tree
     function = _function_of(file, loop)
     reading = (*tree.calls, *tree.nodes(cst.BinaryOperation), *tree.nodes(cst.FormattedStringExpression))
-    inside = [node for node in reading if tree.within(node, loop.body) and tree.function(node) is function]
+    inside = [node for node in reading if tree.within(node, body_of(loop)) and tree.function(node) is function]
     yield from sorted(inside, key=tree.order.__getitem__)
 
 

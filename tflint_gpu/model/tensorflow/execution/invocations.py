@@ -14,13 +14,13 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments
 from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.python.value_flow.runs import Run
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
 
 Handed: TypeAlias = Callable[[Invocation, Callee], frozenset[str]]
 
@@ -31,9 +31,8 @@ class Invocations(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.tracing = model.once(Tracing)
-        self.training = model.once(Training)
         self.data = model.once(LoopData)
-        self._run: dict[tuple[cst.Call, Context | None, bool], tuple[Callee, ...]] = {}
+        self._run: dict[tuple[cst.Call, Context | None, bool], tuple[Run, ...]] = {}
         self._plainly_eager: dict[tuple[Node, File], bool] = {}
         self._in_iterations: dict[LoopNode, list[cst.Call]] = {}
 
@@ -60,9 +59,9 @@ class Invocations(Analysis):
         def entered(invocation: Invocation) -> Iterator[Entered]:
             if substrings and not self._leads_to(invocation, substrings):
                 return
-            for callee in self._run_by(invocation, into_models=batches is None):
-                if self._is_plainly_eager(callee.function, invocation):
-                    yield self._entered(invocation, callee)
+            for run in self._run_by(invocation, into_models=batches is None):
+                if run.mode != "traced" and self._is_plainly_eager(run.function, invocation):
+                    yield self._entered(invocation, run)
 
         held = batches.names if batches is not None else frozenset()
         return walk(self.inference, self._own(file, loop, held), Route(entered, handed or names))
@@ -77,9 +76,9 @@ class Invocations(Analysis):
         def entered(invocation: Invocation) -> Iterator[Entered]:
             if not self._leads_to(invocation, substrings):
                 return
-            for callee in self.inference.callees(invocation.file, invocation.call, invocation.context):
-                if not self.inference.definitions.decorators.may_replace(callee.function.file, callee.function.node):
-                    yield self._entered(invocation, callee)
+            for run in self.inference.runs(invocation.file, invocation.call, invocation.context):
+                if not self.inference.definitions.decorators.may_replace(run.function.file, run.function.node):
+                    yield self._entered(invocation, run)
 
         return walk(self.inference, self._own(file, loop), Route(entered))
 
@@ -92,8 +91,8 @@ class Invocations(Analysis):
 
         def entered(invocation: Invocation) -> Iterator[Entered]:
             file, call, context = invocation.file, invocation.call, invocation.context
-            for callee in self.training.functions_called(file, call, context):
-                yield self._entered(invocation, callee)
+            for run in self.inference.runs(file, call, context):
+                yield self._entered(invocation, run)
             for arg in call.args:  # `app.run(main)`
                 if isinstance(arg.value, cst.Name) and file.name(call.func) not in keeping:
                     for callee in self.inference.callables(file, arg.value, context):
@@ -120,25 +119,25 @@ class Invocations(Analysis):
     def _leads_to(self, invocation: Invocation, substrings: tuple[bytes, ...]) -> bool:
         """Whether a call may run functions of files that have to do with some byte strings."""
         file, func = invocation.file, invocation.call.func
+        if self.inference.handing(file, invocation.call, invocation.context) is not None:
+            return True
         return self.inference.may_be_called(file, func) and self.inference.project.leads_to(
             file, file.name(func), substrings
         )
 
-    def _entered(self, invocation: Invocation, callee: Callee) -> Entered:
-        return Entered(
-            callee, self.inference.contexts.enter(invocation.file, invocation.call, invocation.context, callee)
-        )
+    def _entered(self, invocation: Invocation, run: Run) -> Entered:
+        return Entered(run.callee, self.inference.enter(invocation.file, invocation.call, invocation.context, run))
 
-    def _run_by(self, invocation: Invocation, *, into_models: bool) -> tuple[Callee, ...]:
+    def _run_by(self, invocation: Invocation, *, into_models: bool) -> tuple[Run, ...]:
         """The functions that a call runs; of a model the `call` that it runs, which may hold a tape."""
         key = invocation.call, invocation.context, into_models
         if key not in self._run:
             self._run[key] = tuple(self._find_run_by(invocation, into_models))
         return self._run[key]
 
-    def _find_run_by(self, invocation: Invocation, into_models: bool) -> Iterator[Callee]:
+    def _find_run_by(self, invocation: Invocation, into_models: bool) -> Iterator[Run]:
         call = invocation.call
-        called = list(self.training.functions_called(invocation.file, call, invocation.context))
+        called = list(self.inference.runs(invocation.file, call, invocation.context))
         if len(called) > 1 and any(self.tracing.is_wrapped(c.function.file, c.function.node) for c in called):
             return  # an option chooses between a `tf.function` and what it traces
         yield from called
@@ -148,7 +147,7 @@ class Invocations(Analysis):
                 if cls is not None and self.inference.definitions.external_bases(cls):
                     method = self.forward_of(cls)
                     if method is not None:
-                        yield Callee(method, origin)
+                        yield Run(Callee(method, origin))
 
     def forward_of(self, cls: Class) -> Function | None:
         """What calling an instance runs: Keras's `call`, else Python's `__call__`."""
@@ -159,12 +158,11 @@ class Invocations(Analysis):
         """The local names of a function that hold what the loop yields, when a call enters it."""
         target, file, call = callee.function, invocation.file, invocation.call
         here = Batches(invocation.names, True, batches.sources)
-        passed = arguments(self.inference.definitions, file, call, None, callee)
+        passed = self.inference.passed_to(file, call, target)
+        if passed is None:  # of a model the `call`
+            passed = arguments(self.inference.definitions, file, call, None, callee)
         own = ((p, bound.value) for p, bound in passed.items() if file.tree.within(bound.value, call))
         names = {p.name.value for p, value in own if isinstance(p, cst.Param) and self.data.holds(file, here, value)}
-        given = argument(call, 1, "args") if method_name(call) in STRATEGY_RUNS else None
-        if given is not None and self.data.holds(file, here, given):
-            names |= {p.name.value for p in target.parameters}
         return self.data.spread(target.file, target.node, names)
 
     def _is_plainly_eager(self, function: Function, invocation: Invocation) -> bool:
@@ -175,8 +173,6 @@ class Invocations(Analysis):
         return self._plainly_eager[key]
 
     def _must_be_eager(self, function: Function, calling: File) -> bool:
-        if not isinstance(function.node, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
-            function.file, function.node
-        ):
+        if self.inference.definitions.decorators.may_replace(function.file, function.node):
             return False
         return not any(self.tracing.is_wrapped(file, function.node) for file in (calling, function.file))

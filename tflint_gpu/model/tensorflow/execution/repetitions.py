@@ -82,10 +82,10 @@ class Repetitions(Analysis):
 
     def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
-        yield from ((self.file, loop) for loop in self.file.tree.all_loops)
+        yield from ((self.file, loop) for loop in self.inference.loops(self.file))
         hands_on = self._hands_functions_on and any(s.decode() in self.file.source.text for s in substrings)
         for file, function in self._functions_elsewhere if hands_on else self.functions_elsewhere(substrings):
-            yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
+            yield from ((file, loop) for loop in self.inference.loops(file) if file.tree.function(loop) is function)
 
     def functions_elsewhere(self, substrings: tuple[bytes, ...]) -> list[tuple[File, Node]]:
         """The functions of other files that running this one calls, in files with one of some byte strings."""
@@ -143,6 +143,8 @@ class Repetitions(Analysis):
 
     def varies(self, invocation: Invocation, exprs: list[Expression]) -> bool:
         """Whether something in the loop changes what expressions of its own function mean between iterations."""
+        if invocation.entry is invocation.loop:
+            return True  # `map(predict, images)`: another element each time
         changed = changed_in(invocation.root_file, invocation.loop)
         return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.operations import operation_named
-from tflint_gpu.model.library.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name

@@ -91,6 +91,11 @@ class LoopData(Analysis):
             elif self._is_data(file, data):
                 names |= set(target_names(target))
                 certain = self._must_be_data(file, data)
+        elif isinstance(loop, cst.Call) and data is not None:
+            length = self.iterations.of(file, data)
+            if (length is not None and length <= FEW) or not self._is_data(file, data):
+                return None
+            return Batches(frozenset(), self._must_be_data(file, data), frozenset([data]))
         elif isinstance(loop, cst.While) and self._counts_few(file, loop):
             return None
         for call in file.calls_below.get(loop, ()):

@@ -33,5 +33,5 @@ class BlockBindings:
 
 
 def body_of(block: LoopNode | FunctionNode) -> Node:
-    """What runs in every iteration; a comprehension as a whole."""
-    return block if isinstance(block, cst.BaseComp) else block.body
+    """What runs in every iteration; a comprehension or a call as a whole."""
+    return block if isinstance(block, cst.BaseComp | cst.Call) else block.body

@@ -179,6 +179,8 @@ def counter_of(file: File, loop: LoopNode) -> str | None:
 
 def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
     """Whether a node below a loop runs in its iterations: not what is evaluated once, nor `else`."""
+    if isinstance(loop, cst.Call):
+        return node is loop
     if isinstance(loop, cst.BaseComp):
         return not file.tree.within(node, loop.for_in.iter)
     if isinstance(loop, cst.While):
@@ -188,7 +190,7 @@ def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
 
 def leaves_at_once(loop: LoopNode) -> bool:
     """Whether every iteration ends with `break` or `return`."""
-    if isinstance(loop, cst.BaseComp) or not isinstance(loop.body, cst.IndentedBlock) or not loop.body.body:
+    if isinstance(loop, cst.BaseComp | cst.Call) or not isinstance(loop.body, cst.IndentedBlock) or not loop.body.body:
         return False
     return any(isinstance(small, cst.Break | cst.Return) for small in children(loop.body.body[-1]))
 

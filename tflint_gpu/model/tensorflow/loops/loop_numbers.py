@@ -18,6 +18,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding, Path
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
+from tflint_gpu.model.python.value_flow.calls import Bound
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import has_few_values, is_drawn
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, is_occasional, names_of
@@ -215,7 +216,7 @@ class LoopNumbers(Analysis):
     def _passed(self, file: File, parameter: cst.Param) -> Number | None:
         """What those calls give that pass a number; without any call, what default or annotation say."""
         node = file.tree.parents[file.tree.parents[parameter]]
-        if not isinstance(node, cst.FunctionDef):
+        if not isinstance(node, cst.FunctionDef | cst.Lambda):
             return None
         function = self.inference.definitions.function(file, node)
         sites = self.inference.first(NUMBER_SITES, tuple(callers(self.inference, RunSite(file, node.body))))
@@ -223,8 +224,8 @@ class LoopNumbers(Analysis):
         is_number = False
         for site in sites:
             assert isinstance(site.node, cst.Call)
-            given = dict(self.inference.definitions.passed(site.file, site.node, function)).get(parameter)
-            number = self.of(site.file, given) if given is not None else None
+            given = (self.inference.passed_to(site.file, site.node, function) or {}).get(parameter)
+            number = self._given_by(site, given) if given is not None and given.key is None else None
             if number is None:
                 continue
             is_number = True
@@ -238,6 +239,14 @@ class LoopNumbers(Analysis):
         is_annotated = isinstance(annotation, cst.Name) and annotation.value in ("int", "float")
         has_number = not sites and isinstance(parameter.default, cst.Integer | cst.Float)
         return _FIXED if is_annotated or has_number else None
+
+    def _given_by(self, site: RunSite, given: Bound) -> Number | None:
+        """What a call gives; of `map(step, range(n))` another number for each element."""
+        if not given.is_element:
+            return self.of(given.file, given.value)
+        if not site.is_loop or not yields_numbers(self.inference, given.file, given.value, ()):
+            return None
+        return Number((ChangingLoop(site.file, site.loop),)) if self.is_long(site.file, site.loop) else _FIXED
 
     def _attribute(self, file: File, expr: cst.Attribute) -> Number | None:
         """`self.step`, where all that the class assigns to it are numbers."""

@@ -8,8 +8,8 @@ import libcst as cst
 
 from tflint_gpu.bounds import MAPPED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.nondeterminism import GENERATOR_DRAWS, GENERATORS
-from tflint_gpu.model.library.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function

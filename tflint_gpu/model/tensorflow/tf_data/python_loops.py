@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import LOCKED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.tensor_functions import PYTHON_FUNCTIONS
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function

@@ -38,10 +38,10 @@ class ReachedFunctions(Analysis):
                 yield from self._properties(function.file, node)
 
     def _run_by(self, file: File, call: cst.Call) -> Iterator[Function]:
-        for callee in self.inference.callees(file, call):
-            yield callee.function
-            if callee.function.owner is not None and self._is_of_any_class(file, call.func):
-                yield from overrides(self.inference, callee.function.owner, callee.function.name)
+        for run in self.inference.runs(file, call):
+            yield run.function
+            if run.function.owner is not None and self._is_of_any_class(file, call.func):
+                yield from overrides(self.inference, run.function.owner, run.function.name)
         for origin in self.inference.of(file, call.func):
             cls = self.inference.instance_class(origin)
             method = self.inference.definitions.method(cls, "call") if cls is not None else None

@@ -12,7 +12,7 @@ from tflint_gpu.bounds import TRACED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import MAPPING_METHODS
-from tflint_gpu.model.library.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -26,7 +26,6 @@ from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Re
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
 _CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DEBUGGING = regex("debug", re.IGNORECASE)
@@ -277,10 +276,11 @@ class TracedCode(Analysis):
                 step = Frame(file, call, f"called from `{traced.function.name}`")
                 inside = self.inference.contexts.enter(file, call, traced.context, callee)
                 yield Traced(callee.function, traced.start, (*traced.path, step), None, inside)
-            if file.name(call.func) in _BRANCHING:
-                for callee in (c for a in call.args for c in self.inference.callables(file, a.value, traced.context)):
+            for run in self.inference.handed(file, call, traced.context):
+                if run.mode != "host":
                     step = Frame(file, call, f"passed on by `{traced.function.name}`")
-                    yield Traced(callee.function, traced.start, (*traced.path, step))
+                    inside = self.inference.enter(file, call, traced.context, run)
+                    yield Traced(run.function, traced.start, (*traced.path, step), None, inside)
 
     def _may_be_entered(self, function: Function) -> bool:
         """Whether the code that a call runs is certainly this: a layer's own `call` is traced for itself."""

@@ -9,13 +9,13 @@ import libcst as cst
 
 from tflint_gpu.bounds import TENSOR_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.substrings import TRACED, gives_a_function
-from tflint_gpu.model.library.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, parameters
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
@@ -356,10 +356,7 @@ class TracedFunctions(Analysis):
         """The helpers that a traced function calls with a tensor, and the functions it has traced for it."""
         file = trace.file
         for call in trace.function.calls:
-            name = file.name(call.func)
-            if name in HIGHER_ORDER or (method_name(call) == "run" and argument(call, 1, "args") is not None):
-                yield from self._handed_on(trace, call)
-                continue
+            yield from self._handed_on(trace, call)
             callees = self.inference.callees(file, call, trace.context)
             if len(callees) != 1 or self.guards.keeps_tensors_out(file, call):
                 continue
@@ -372,21 +369,19 @@ class TracedFunctions(Analysis):
             inside = self.inference.contexts.enter(file, call, trace.context, callee)
             if inside is None:
                 continue
-            closes_over = function.file is file and trace.function.node in file.enclosing_functions(function.node)
-            if closes_over or trace.tensors.carrying(callee, inside):
+            if self._gets_tensor(trace, callee, inside):
                 yield self._follow(trace, call, function, inside, f"called from `{trace.function.name}`")
 
     def _handed_on(self, trace: Trace, call: cst.Call) -> Iterator[Trace]:
-        """`tf.map_fn(f, xs)`, `strategy.run(f, args=(x,))` in traced code."""
+        """`tf.map_fn(f, xs)`, `strategy.run(f, args=(x,))`, `map(f, xs)` in traced code."""
         file = trace.file
-        given = next((a.value for a in call.args if a.keyword is None or a.keyword.value in ("fn", "body")), None)
-        callees = self.inference.callables(file, given, trace.context) if given is not None else ()
-        for callee in callees:
-            function = callee.function
-            text = f"passed on by `{trace.function.name}`"
-            if method_name(call) == "run":
-                inside = self.inference.contexts.enter(file, call, trace.context, callee)
-                if inside is not None:
+        for run in self.inference.handed(file, call, trace.context):
+            function, text = run.function, f"passed on by `{trace.function.name}`"
+            if run.handing is None or run.mode == "host":
+                continue
+            if run.handing.passes != "tensors":
+                inside = self.inference.enter(file, call, trace.context, run)
+                if inside is not None and self._gets_tensor(trace, run.callee, inside):
                     yield self._follow(trace, call, function, inside, text)
                 continue
             seeds = dict(trace.tensors.seeds)
@@ -395,6 +390,13 @@ class TracedFunctions(Analysis):
             context = Context(function.node, caller=trace.context)
             step = Frame(file, call, text)
             yield Trace(function, context, tensors, trace.start, (*trace.path, step))
+
+    def _gets_tensor(self, trace: Trace, callee: Callee, inside: Context) -> bool:
+        """Whether a function that traced code runs gets a tensor, or may read one of the function around it."""
+        file, function = trace.file, callee.function
+        if function.file is file and trace.function.node in file.enclosing_functions(function.node):
+            return True
+        return bool(trace.tensors.carrying(callee, inside))
 
     def _follow(self, trace: Trace, call: cst.Call, function: Function, context: Context, text: str) -> Trace:
         path = (*trace.path, Frame(trace.file, call, text))

@@ -14,7 +14,6 @@ from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.tapes import is_read
@@ -26,8 +25,6 @@ _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"]
 UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 """Methods that update weights."""
 _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
-# `strategy.run(step, args=...)` runs the function that it is given.
-STRATEGY_RUNS = frozenset(["run", "experimental_run_v2"])
 
 
 class Training(Analysis):
@@ -96,7 +93,7 @@ class Training(Analysis):
         return any(self.takes_gradients(file, loop) for loop in loops)
 
     def _functions_that_train(self, file: File, call: cst.Call) -> Iterator[Function]:
-        functions = self.functions_run(file, call)
+        functions = self.inference.functions_run(file, call)
         return (function for function in functions if self.takes_gradients(function.file, function.node))
 
     def _updates_itself(self, file: File, node: Node) -> bool:
@@ -113,17 +110,7 @@ class Training(Analysis):
     def _functions_that_may_train(self, file: File, call: cst.Call) -> Iterator[Function]:
         """The project's functions that a call runs, as far as their files have the words of training."""
         if self.inference.project.leads_to(file, file.name(call.func), _MARKERS):
-            yield from self.functions_run(file, call)
-
-    def functions_run(self, file: File, call: cst.Call) -> Iterator[Function]:
-        """The functions of `functions_called`, whatever they are called on."""
-        return (callee.function for callee in self.functions_called(file, call))
-
-    def functions_called(self, file: File, call: cst.Call, context: Context | None = None) -> Iterator[Callee]:
-        """The project's functions that a call runs, also through `strategy.run`."""
-        yield from self.inference.callees(file, call, context)
-        if method_name(call) in STRATEGY_RUNS and call.args:
-            yield from self.inference.callables(file, call.args[0].value, context)
+            yield from self.inference.functions_run(file, call)
 
     def loop_kind(self, file: File, loop: LoopNode) -> LoopKind:
         """Whether a loop trains, only runs a Keras model forward, or neither."""

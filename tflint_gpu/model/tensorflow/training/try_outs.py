@@ -26,7 +26,7 @@ class TryOuts(Analysis):
         super().__init__(model)
         self.training = model.once(Training)
         self._restored = Summaries(
-            self.inference, "weights are restored", _restores_itself, self.training.functions_run
+            self.inference, "weights are restored", _restores_itself, self.inference.functions_run
         )
 
     def is_fresh(self, site: RunSite, file: File, model: Expression, context: Context | None = None) -> bool:
@@ -49,7 +49,7 @@ class TryOuts(Analysis):
 
     def _trains(self, file: File, main: cst.If) -> bool:
         calls = _calls_of(file, main)
-        functions = (function for call in calls for function in self.training.functions_run(file, call))
+        functions = (function for call in calls for function in self.inference.functions_run(file, call))
         return any(method_name(call) in _TRAINING for call in calls) or any(
             self.training.runs_training(function.file, function.node) for function in functions
         )
@@ -69,7 +69,7 @@ class TryOuts(Analysis):
         calls = _calls_of(site.file, main) if main is not None else []
         if main is None or any(_loads(site.file, call) for call in calls):
             return False
-        functions = (function for call in calls for function in self.training.functions_run(site.file, call))
+        functions = (function for call in calls for function in self.inference.functions_run(site.file, call))
         return not any(self._restored.holds(function.file, function.node) for function in functions)
 
 

@@ -274,7 +274,8 @@ class Kinds(Analysis):
 
     def must_be(self, file: File, expr: Expression, *kinds: Kind, context: Context | None = None) -> bool:
         """Whether an expression can be nothing but one of some kinds."""
-        return self.inference.must_be(file, expr, lambda origin: self.of(origin) in kinds, context)
+        origins = self.inference.followed(file, expr, context)
+        return bool(origins) and all(self.of(origin) in kinds for origin in origins)
 
     def is_model(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether an expression is certainly a Keras model: built as one on every way, or used as only one is."""
@@ -285,7 +286,7 @@ class Kinds(Analysis):
         return self._models[key]
 
     def _is_model(self, file: File, expr: Expression, context: Context | None) -> bool:
-        origins = [o for o in self.inference.of(file, expr, context) if not o.is_none]
+        origins = self.inference.followed(file, expr, context)
         unknown = [origin for origin in origins if self.of(origin) != "model"]
         if not origins:
             return False

@@ -1,0 +1,56 @@
+"""Functions of libraries that run the functions which they are given: which arguments, with what, and how often.
+
+One row for all spellings of one way; `value_flow.runs` reads them. Processes are left out: what one leaves behind is
+gone with it.
+"""
+
+from __future__ import annotations
+
+from tflint_gpu.model.python.value_flow.calls import Handing
+
+PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
+"""They run the function they are given on the host, with real values."""
+
+_EACH = Handing(((0, "func"),), "element", repeats=True)
+_UNPACKED = Handing(((0, "func"),), "unpacked", repeats=True)
+_KEY = Handing(((-1, "key"),), "first", repeats=True)
+_LATER = Handing(((0, "func"),), "following", mode="host")
+_BODY = Handing(((0, "fn"),), "tensors", repeats=True)
+
+_FUNCTIONS: tuple[tuple[str, Handing], ...] = (
+    ("map filter itertools.takewhile itertools.dropwhile itertools.filterfalse", _EACH),
+    ("itertools.starmap", _UNPACKED),
+    ("functools.reduce", Handing(((0, "function"),), "unknown", repeats=True)),
+    ("sorted min max heapq.nlargest heapq.nsmallest", _KEY),
+    ("itertools.groupby", Handing(((1, "key"),), "first", repeats=True)),
+    ("threading.Thread", Handing(((1, "target"),), "args", (3, "args"), mode="host")),
+    ("threading.Timer", Handing(((1, "function"),), "args", (2, "args"), mode="host")),
+    ("asyncio.to_thread", _LATER),
+    (" ".join(sorted(PYTHON_FUNCTIONS)), Handing(((0, "func"),), "args", (1, "inp"), mode="host")),
+    ("tf.cond tf.compat.v1.cond keras.ops.cond", Handing(((1, "true_fn"), (2, "false_fn")), "unknown")),
+    ("tf.case", Handing(((0, "pred_fn_pairs"), (-1, "default")), "unknown")),
+    ("tf.switch_case", Handing(((1, "branch_fns"), (-1, "default")), "unknown")),
+    (
+        "tf.while_loop tf.compat.v1.while_loop keras.ops.while_loop",
+        Handing(((0, "cond"), (1, "body")), "tensors", repeats=True),
+    ),
+    ("tf.map_fn tf.scan tf.foldl tf.foldr", _BODY),
+    ("tf.nn.experimental.rnn", Handing(((0, "cell"),), "tensors", repeats=True)),
+    ("tf.vectorized_map", Handing(((0, "fn"),), "tensors", mode="traced")),
+)
+_POOLS = frozenset(
+    (
+        "concurrent.futures.ThreadPoolExecutor concurrent.futures.thread.ThreadPoolExecutor "
+        "multiprocessing.pool.ThreadPool multiprocessing.dummy.Pool"
+    ).split()
+)
+_METHODS: tuple[tuple[str, frozenset[str], Handing], ...] = (
+    ("submit", _POOLS, _LATER),
+    ("map imap imap_unordered map_async", _POOLS, Handing(((0, "func"),), "element", repeats=True, mode="host")),
+    ("starmap starmap_async", _POOLS, Handing(((0, "func"),), "unpacked", repeats=True, mode="host")),
+    ("apply_async", _POOLS, Handing(((0, "func"),), "args", mode="host")),
+    ("run experimental_run_v2", frozenset(), Handing(((0, "fn"),), "args")),
+)
+
+RUNNING = {name: handing for names, handing in _FUNCTIONS for name in names.split()}
+RUNNING_METHODS = {name: (makers, handing) for names, makers, handing in _METHODS for name in names.split()}
