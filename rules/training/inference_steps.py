@@ -325,6 +325,8 @@ class InferenceSteps(Analysis):
             function = site.function
             if isinstance(function, cst.FunctionDef) and function.name.value in _AFTER_EPOCH:
                 return self._is_in_callback(site.file, function)
+            if isinstance(function, cst.FunctionDef) and function.name.value == "__call__":
+                return False  # an object that is called is made for whoever gets it
             for outer in site.loops():
                 if self.training.runs_epochs(site.file, outer):
                     return True

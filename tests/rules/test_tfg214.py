@@ -321,6 +321,20 @@ def test_others_are_not_found(case: str, tmp_path: Path) -> None:
     assert rows(case, tmp_path) == []
 
 
+def test_an_object_that_is_called_has_other_users(tmp_path: Path) -> None:
+    """Protects recall of TFG214: a sampler that a callback calls after each epoch is there for everybody."""
+    sampler = (
+        "class Sampler:\n    def METHOD(self, steps=500):\n        noise = tf.random.normal((4, 8))\n"
+        "        for step in range(steps):\n            noise = noise - 0.1 * model(noise)\n        return noise\n"
+        "class Shown(tf.keras.callbacks.Callback):\n    def __init__(self):\n        self.sampler = Sampler()\n"
+        "    def on_epoch_end(self, epoch, logs=None):\n        show(CALLED(steps=900))\n"
+        "model.fit(x, y, epochs=90, callbacks=[Shown()])\n"
+    )
+    called = HEAD + sampler.replace("METHOD", "__call__").replace("CALLED", "self.sampler")
+    named = HEAD + sampler.replace("METHOD", "sample").replace("CALLED", "self.sampler.sample")
+    assert ("TFG214" in codes(called, tmp_path), "TFG214" in codes(named, tmp_path)) == (True, False)
+
+
 def test_a_module_that_tries_itself_out(tmp_path: Path) -> None:
     """Its model has the weights that were drawn for it; one that has learned something is another matter."""
     head = HEAD.rpartition("model = ")[0]
