@@ -16,6 +16,7 @@ from tflint_gpu.model import (
     FunctionNode,
     LoopNode,
     Node,
+    body_of,
     dotted_name,
     names_of,
     spelling,
@@ -225,7 +226,7 @@ def _shadows(file: File, function: FunctionNode, place: Place) -> bool:
 def _reads(file: File, outer: LoopNode | FunctionNode, place: Place, own: frozenset[Node]) -> Iterator[Node]:
     """Where a loop or a function reads a place, or hands its container on."""
     targets = frozenset(_targets(file, outer, place))
-    stack: list[Node] = [outer.body] if not isinstance(outer, cst.BaseComp | cst.Call) else [outer]
+    stack = [body_of(outer)]
     if isinstance(outer, cst.While):
         stack.append(outer.test)
     for top in stack:

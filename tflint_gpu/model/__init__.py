@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.execution.unknown_ranks import UnknownRanks
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+    from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
     from tflint_gpu.model.tensorflow.loops.iterations import Iterations
     from tflint_gpu.model.tensorflow.loops.loop_flow import (
         FEW,
@@ -265,6 +266,7 @@ _NAMES = {
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
     "tensorflow.execution.unknown_ranks": "UnknownRanks",
     "tensorflow.loops.batches": "Batches LoopData",
+    "tensorflow.loops.block_bindings": "body_of",
     "tensorflow.loops.iterations": "Iterations",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",

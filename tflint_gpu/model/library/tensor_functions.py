@@ -123,8 +123,10 @@ def returns_tensor(name: str | None) -> bool:
         return False
     if name.startswith("tf.compat.v1."):
         name = "tf." + name[len("tf.compat.v1.") :]
-    if name in _NOT_TENSORS or name in _OF_SPARSE:
-        return name in _OF_SPARSE
+    if name in _NOT_TENSORS:
+        return False
+    if name in _OF_SPARSE:
+        return True
     if name.startswith("tf.") and "." not in name[3:]:
         return name[3:] in _TOP_LEVEL
     last = name.rpartition(".")[2]

@@ -10,7 +10,7 @@ from tflint_gpu.bounds import CALL_SITES, OUTSIDE_FUNCTIONS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.seen.answers import Answers
-from tflint_gpu.model.python.syntax.syntax import Node, displayed, method_name
+from tflint_gpu.model.python.syntax.syntax import Node, method_name
 from tflint_gpu.model.python.value_flow import contents, runs
 from tflint_gpu.model.python.value_flow.calls import Bound, handed_on, hands_on, wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
@@ -62,33 +62,6 @@ def _by_name(resolver: Resolver, function: Function) -> Iterator[Site]:
                 yield file, call
         handed_on = (use for use in uses_of(file, name) if not isinstance(file.tree.parents[use.expr], cst.Call))
         yield from References(resolver, function).calls(*handed_on)
-    yield from _of_returned(resolver, function)
-
-
-def _of_returned(resolver: Resolver, function: Function) -> Iterator[Site]:
-    """The calls of what a function that defines and returns another one is bound to: `step = make_step(model)`."""
-    outer = function.file.tree.function(function.node)
-    if not isinstance(outer, cst.FunctionDef) or not any(
-        isinstance(part, cst.Name) and part.value == function.name
-        for value in function.file.returned(outer)
-        for part in displayed(value)
-    ):
-        return
-    for file in resolver.seen.users(function.file, outer.name.value):
-        names = {name for call in file.calls_ending_with(outer.name.value) for name in _assigned(file, call)}
-        for name in sorted(names - {function.name}):
-            for call in file.calls_ending_with(name):
-                if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
-                    yield file, call
-
-
-def _assigned(file: File, call: cst.Call) -> Iterator[str]:
-    """The last parts of the names that a statement gives to a call's result, or to what is in it."""
-    statement = file.tree.parents[call]
-    for target in statement.targets if isinstance(statement, cst.Assign) else ():
-        for part in displayed(target.target):
-            if isinstance(part, cst.Name | cst.Attribute):
-                yield part.attr.value if isinstance(part, cst.Attribute) else part.value
 
 
 def _made(resolver: Resolver, owner: Class, constructor: Function | None) -> Iterator[Site]:

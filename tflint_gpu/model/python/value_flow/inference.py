@@ -73,6 +73,7 @@ class Inference:
         self._callees: Answers[tuple[Node, Context | None], tuple[Callee, ...]] = self.seen.answers("callees", ())
         self._sites: Answers[Node, tuple[tuple[File, cst.Call], ...]] = self.seen.answers("call sites", ())
         self._contents: Answers[tuple[Origin, str, Key], Origins] = self.seen.answers("contents", ())
+        self._loops: dict[File, list[LoopNode]] = {}
         self._subclasses: Answers[Node, tuple[Class, ...]] = self.seen.answers("subclasses", ())
         self._around: dict[Node, frozenset[Node]] = {}
         self._depth = 0
@@ -174,6 +175,24 @@ class Inference:
     def followed(self, file: File, expr: Expression, context: Context | None = None) -> list[Origin]:
         """The origins that were followed, None apart: of more than the bound allows the first ones."""
         return [o for o in self.of(file, expr, context) if not o.is_none and o.node is not _MORE]
+
+    def made_of(
+        self, whole: Part, operands: Callable[[Origin], Iterable[Expression]]
+    ) -> Iterator[tuple[Part, Origins]]:
+        """A value and what it is computed from, each once and with its origins, also where it is made of itself.
+
+        Arguments:
+            operands: those of the operands of a value that are to be followed.
+        """
+        pending, seen = [whole], set[Part]()
+        while pending:
+            part = pending.pop()
+            if part in seen:  # `rows = tf.concat([rows, more], 0)` in a loop
+                continue
+            seen.add(part)
+            origins = self.of(part.file, part.expr, part.context)
+            yield part, origins
+            pending += (Part(o.file, operand, o.context) for o in origins for operand in operands(o))
 
     def parts(self, file: File, expr: Expression, context: Context | None = None) -> Iterator[Part]:
         """The values in tuples, lists and dictionaries, as they are written or by names; else the expression itself."""
@@ -281,9 +300,11 @@ class Inference:
 
     def loops(self, file: File) -> list[LoopNode]:
         """The loops of a file, the comprehensions, and the calls that run functions of the project for each element."""
-        calls = (call for call in file.tree.calls_for_elements if any(self.handed(file, call)))
-        repeating = (call for call in calls if (handing := self.handing(file, call)) is not None and handing.repeats)
-        return [*file.tree.all_loops, *repeating]
+        if file not in self._loops:
+            calls = file.tree.calls_for_elements
+            repeating = (call for call in calls if any(run.repeats for run in self.handed(file, call)))
+            self._loops[file] = [*file.tree.all_loops, *repeating]
+        return self._loops[file]
 
     def functions_run(self, file: File, call: cst.Call) -> Iterator[Function]:
         """The functions of `runs`, whatever they are called on."""

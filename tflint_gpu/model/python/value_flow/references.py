@@ -11,7 +11,7 @@ from tflint_gpu.bounds import HANDED_ON
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, displayed
 from tflint_gpu.model.python.value_flow import runs
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments, hands_on, wraps
 from tflint_gpu.model.python.value_flow.resolver import Resolver
@@ -68,9 +68,13 @@ class References:
             yield from self._given(file, call, expr, steps, queue)
         elif isinstance(parent, cst.IfExp | cst.BooleanOperation):
             queue.append(Reference(file, parent, steps))
+        elif isinstance(parent, cst.Return):
+            queue.extend(self._results(file, parent, steps + 1))
+        elif isinstance(parent, cst.Element) and isinstance(file.tree.parents[file.tree.parents[parent]], cst.Return):
+            queue.append(Reference(file, file.tree.parents[parent], steps))  # `return train_step, test_step`
         elif isinstance(parent, cst.Assign | cst.AnnAssign | cst.NamedExpr) and parent.value is expr:
             targets = [t.target for t in parent.targets] if isinstance(parent, cst.Assign) else [parent.target]
-            for target in targets:
+            for target in (part for each in targets for part in displayed(each)):
                 queue.extend(self._named(file, target, steps + 1))
 
     def _given(self, file: File, call: cst.Call, expr: Node, steps: int, queue: list[Reference]) -> Iterator[Site]:
@@ -99,6 +103,14 @@ class References:
             for parameter, bound in given.items():
                 if bound.value is expr and isinstance(parameter, cst.Param):
                     yield callee.function.file, callee.function.node, parameter.name.value
+
+    def _results(self, file: File, statement: cst.Return, steps: int) -> Iterator[Reference]:
+        """The calls of the function that a statement returns from."""
+        function = file.tree.function(statement)
+        name = function.name.value if isinstance(function, cst.FunctionDef) else ""
+        for user in self._resolver.seen.users(file, name) if name else ():
+            for call in user.calls_ending_with(name):
+                yield Reference(user, call, steps)
 
     def _named(self, file: File, target: Node, steps: int) -> Iterator[Reference]:
         """The uses of what is assigned to."""

@@ -33,6 +33,11 @@ class Run:
         return self.callee.function
 
     @property
+    def repeats(self) -> bool:
+        """Whether it is run again and again."""
+        return self.handing is not None and self.handing.repeats
+
+    @property
     def mode(self) -> str:
         """How it runs: as its caller, on the host whatever traces that, or under a trace."""
         return self.handing.mode if self.handing is not None else "same"

@@ -155,28 +155,15 @@ class PythonOnTensors(Analysis):
 
     def _is_dynamic(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether the number of rows of a value, or of what it is made of, depends on values."""
-        pending, seen = [Part(file, expr, context)], set[Part]()
-        while pending:
-            part = pending.pop()
-            if part in seen:  # `rows = tf.concat([rows, more], 0)` in a loop
-                continue
-            seen.add(part)
-            made = _assigned(part.file, part.expr)
-            if isinstance(made, cst.Subscript) and self._is_masked(part.file, made):
-                return True
-            for origin in self.inference.of(part.file, part.expr, part.context):
-                if any(p.kind == "attribute" and p.key not in ("y", "idx", "values") for p in origin.access_path):
-                    continue
-                node = origin.node
-                if isinstance(node, cst.Call) and has_dynamic_shape(origin.file.name(node.func) or "", len(node.args)):
-                    return True
-                pending += (Part(origin.file, value, origin.context) for value in _giving_rows(origin))
-        return False
+        return any(
+            self._is_masked(part.file, _assigned(part.file, part.expr)) or any(map(_has_dynamic_rows, origins))
+            for part, origins in self.inference.made_of(Part(file, expr, context), _giving_rows)
+        )
 
-    def _is_masked(self, file: File, node: cst.Subscript) -> bool:
+    def _is_masked(self, file: File, node: Expression) -> bool:
         """Whether rows are taken by a mask: `errors[errors < 2]`, `rows[mask]`."""
-        index = node.slice[0].slice
-        if len(node.slice) != 1 or not isinstance(index, cst.Index):
+        index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+        if not isinstance(index, cst.Index):
             return False
         return any(
             isinstance(origin.node, cst.Comparison) or origin.made_by in ("tf.less", "tf.greater", "tf.equal")
@@ -190,9 +177,23 @@ class PythonOnTensors(Analysis):
         return any(origin.is_none or origin.is_open or isinstance(origin.node, texts) for origin in origins)
 
 
+def _has_rows(origin: Origin) -> bool:
+    """Whether rows of a value are rows of what made it: of its attributes those of `tf.unique` and the like."""
+    return all(part.kind != "attribute" or part.key in ("y", "idx", "values") for part in origin.access_path)
+
+
+def _has_dynamic_rows(origin: Origin) -> bool:
+    node = origin.node
+    if not isinstance(node, cst.Call) or not _has_rows(origin):
+        return False
+    return has_dynamic_shape(origin.file.name(node.func) or "", len(node.args))
+
+
 def _giving_rows(origin: Origin) -> Iterator[Expression]:
     """What the rows of a computed value may come from."""
     node = origin.node
+    if not _has_rows(origin):
+        return
     if isinstance(node, cst.BinaryOperation):
         yield from (node.left, node.right)
     elif isinstance(node, cst.Subscript) and not isinstance(node.slice[0].slice, cst.Index):

@@ -34,15 +34,15 @@ class Construction(Analysis):
 
     def _makes_outputs(self, file: File, loop: LoopNode) -> bool:
         """Whether a model is made later of what a loop goes over or gives: `keras.Model(inputs, outputs)`."""
-        data, tree = iterable(loop), file.tree
+        tree = file.tree
+        calls = file.calls_in.get(tree.function(loop), ())
+        later = [c for c in calls if file.name(c.func) in _MODELS and tree.order[c] > tree.order[loop]]
+        if not later:
+            return False
+        data = iterable(loop)
         grown = [call.func for call in file.calls_below.get(loop, ()) if method_name(call) in CHANGES]
-        held = {name for part in (data, *grown) if part is not None for name in names_in(part)}
-        return any(
-            file.name(call.func) in _MODELS
-            and tree.order[call] > tree.order[loop]
-            and any(not held.isdisjoint(names_in(arg)) for arg in call.args)
-            for call in file.calls_in.get(tree.function(loop), ())
-        )
+        held = names_in(*grown, *([data] if data is not None else []))
+        return any(not held.isdisjoint(names_in(*call.args)) for call in later)
 
     def is_symbolic(self, invocation: Invocation, expr: Expression) -> bool:
         """Whether an expression is a symbol of a functional model, for which a call computes nothing."""

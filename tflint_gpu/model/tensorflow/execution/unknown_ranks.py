@@ -6,16 +6,13 @@ do not, for each tensor has a shape there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.origins import Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
@@ -45,12 +42,10 @@ class UnknownRanks(Analysis):
             inside = self.inference.contexts.enter(operation.file, operation.call, caller, callee, hands_on=True)
             for value in function.file.returned(function.node):
                 for part in self.inference.parts(function.file, value, inside):
-                    made = next(self._sources(part.file, part.expr, part.context, frozenset()), None)
-                    if made is not None:
-                        text = (
-                            f"`{made.file.code(made.node)}` gives tensors of an unknown rank, which `set_shape` can say"
-                        )
-                        return Blocker(made.file, made.node, text)
+                    if (made := self._source(part)) is not None and isinstance(made.node, cst.Call):
+                        func = made.node.func
+                        text = f"`{made.file.code(func)}` gives tensors of an unknown rank, which `set_shape` can say"
+                        return Blocker(made.file, func, text)
         return None
 
     def _sets_shapes(self, operation: Operation) -> bool:
@@ -59,34 +54,17 @@ class UnknownRanks(Analysis):
             name in _SETTING or method_name(call) == "set_shape" for name, _, call, _ in calls
         )
 
-    def _sources(
-        self, file: File, expr: Expression, context: Context | None, inside: frozenset[Origin]
-    ) -> Iterator[Origin]:
-        """The calls of Python on whose rank that of a value depends."""
-        for origin in self.inference.of(file, expr, context):
-            if origin not in inside:
-                yield from self._sources_of(origin, inside | {origin})
-
-    def _sources_of(self, origin: Origin, inside: frozenset[Origin]) -> Iterator[Origin]:
-        node, file = origin.node, origin.file
-        parts: list[Expression] = []
-        if isinstance(node, cst.Call):
-            name = file.name(node.func) or ""
-            if name in PYTHON_FUNCTIONS:
-                if not self._is_set(origin):
-                    yield Origin(file, node.func)
-            elif name not in _SETTING and all(part.kind == "item" for part in origin.access_path):
-                parts = _followed(node, name)
-        elif isinstance(node, cst.BinaryOperation):
-            parts = [node.left, node.right]
-        elif isinstance(node, cst.UnaryOperation):
-            parts = [node.expression]
-        elif isinstance(node, cst.AugAssign):
-            parts = [node.target, node.value]
-        elif isinstance(node, cst.Subscript):
-            parts = [node.value]
-        for part in parts:
-            yield from self._sources(file, part, origin.context, inside)
+    def _source(self, value: Part) -> Origin | None:
+        """The call of Python on whose rank that of a value depends."""
+        return next(
+            (
+                origin
+                for _, origins in self.inference.made_of(value, _operands)
+                for origin in origins
+                if _name(origin) in PYTHON_FUNCTIONS and not self._is_set(origin)
+            ),
+            None,
+        )
 
     def _is_set(self, made: Origin) -> bool:
         """Whether the program calls `set_shape` of a result, or of one of several."""
@@ -95,6 +73,26 @@ class UnknownRanks(Analysis):
             and any(held.node is made.node for held in self.inference.of(made.file, call.func.value))
             for call in made.file.method_calls("set_shape")
         )
+
+
+def _name(origin: Origin) -> str:
+    """The function whose result a value is, or is a part of."""
+    return (origin.file.name(origin.node.func) or "") if isinstance(origin.node, cst.Call) else ""
+
+
+def _operands(origin: Origin) -> list[Expression]:
+    """What of a value's operands gives it its rank."""
+    node, name = origin.node, _name(origin)
+    if isinstance(node, cst.Call):
+        is_open = name in PYTHON_FUNCTIONS or name in _SETTING
+        return _followed(node, name) if not is_open and all(p.kind == "item" for p in origin.access_path) else []
+    if isinstance(node, cst.BinaryOperation):
+        return [node.left, node.right]
+    if isinstance(node, cst.UnaryOperation):
+        return [node.expression]
+    if isinstance(node, cst.AugAssign):
+        return [node.target, node.value]
+    return [node.value] if isinstance(node, cst.Subscript) else []
 
 
 def _followed(call: cst.Call, name: str) -> list[Expression]:

@@ -18,6 +18,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     loop_target,
     method_name,
 )
+from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
 
 FEW = 5
 """A loop of so many iterations repeats nothing worth speaking of."""
@@ -190,9 +191,10 @@ def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
 
 def leaves_at_once(loop: LoopNode) -> bool:
     """Whether every iteration ends with `break` or `return`."""
-    if isinstance(loop, cst.BaseComp | cst.Call) or not isinstance(loop.body, cst.IndentedBlock) or not loop.body.body:
+    body = body_of(loop)
+    if not isinstance(body, cst.IndentedBlock) or not body.body:
         return False
-    return any(isinstance(small, cst.Break | cst.Return) for small in children(loop.body.body[-1]))
+    return any(isinstance(small, cst.Break | cst.Return) for small in children(body.body[-1]))
 
 
 def breaks_of(loop: LoopNode) -> Iterator[cst.Break]:
