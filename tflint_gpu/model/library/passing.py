@@ -20,4 +20,5 @@ LIBRARY = Library(
     wrapping=TF_FUNCTIONS | PARTIAL | {"tf.autograph.experimental.do_not_convert", "tf.recompute_grad"},
     running=RUNNING,
     running_methods=RUNNING_METHODS,
+    running_words=frozenset(name.rpartition(".")[2] for name in (*RUNNING, *RUNNING_METHODS)),
 )

@@ -25,6 +25,7 @@ class Library:
         running: those that run functions which they are given, by their names; of builtins the bare ones.
         running_methods: the same of methods, by their last names: each with the functions that make the objects which
             have it; none: any object that is not one of the project's.
+        running_words: the last parts of the names of both.
     """
 
     passing: frozenset[str]
@@ -32,6 +33,7 @@ class Library:
     wrapping: frozenset[str]
     running: Mapping[str, Handing]
     running_methods: Mapping[str, tuple[frozenset[str], Handing]]
+    running_words: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,8 @@ def handed(resolver: Resolver, file: File, call: cst.Call, context: Context | No
 def handing_of(resolver: Resolver, file: File, call: cst.Call, context: Context | None = None) -> Handing | None:
     """How a call runs the functions that it is given, where a library does; None for other calls."""
     func, library = call.func, resolver.library
+    if isinstance(func, cst.Attribute) and func.attr.value not in library.running_words:
+        return None
     if isinstance(func, cst.Name) and func.value in library.running and file.names.is_builtin(func, func.value):
         return library.running[func.value]
     name = file.name(func)
