@@ -235,7 +235,9 @@ class Sampler:
         self.is_still = False
         self.asks_gpus = is_main
         self.main = threading.main_thread().ident
-        self.owed = self.owed_idle = 0.0
+        self.owed = 0.0
+        self.owed_idle: dict[tuple[int, str, str], float] = {}
+        self.last: tuple[int, str, str] = 0, "", ""
         self.input.forget()
         self.input = InputShare()
         if is_main:
@@ -246,9 +248,9 @@ class Sampler:
     def stop(self) -> None:
         """Take no more samples, of this process or of later ones."""
         self.is_stopped = True
+        self.thread.join()
         if self.is_main:
             self.processor.stop()
-        self.thread.join()
         self.input.stop()
         self.codes.clear()
 
@@ -269,10 +271,12 @@ class Sampler:
             return
 
     def _sample(self, now: float, span: float) -> None:
-        stack, phase, waits = 0, "", ""
+        # The last sample is of a program that has ended: what it did until then is where it was seen before.
+        is_last = self.is_stopped
+        stack, phase, waits = self.last if is_last else (0, "", "")
         feeding: list[int] = []
         at: list[tuple[int, int, int]] = []
-        for thread, frames in _stacks().items():
+        for thread, frames in () if is_last else _stacks().items():
             if thread == self.main:
                 stack, phase, waits, feeds = self._read(frames)
             elif thread != self.own:
@@ -286,6 +290,7 @@ class Sampler:
             self._share_out(now, span, stack, phase, waits, feeding)
         elif self.is_main or stack:
             self._write(["T", self.process, round(now, 4), round(span, 4), stack, phase, waits, feeding])
+        self.last = stack, phase, waits
         if self.is_main:
             self._ask_for_input(now, stack, phase, waits)
         if self.is_main and now >= self.next_memory:
@@ -300,20 +305,23 @@ class Sampler:
         """
         computed = min(span, self.processor.since())
         self.owed += computed
-        self.owed_idle += span - computed
-        at = now - self.owed - self.owed_idle
-        stacks = [self._read(frames) for frames in self.processor.stacks()]
+        self.owed_idle[stack, phase, waits] = self.owed_idle.get((stack, phase, waits), 0.0) + span - computed
+        idle = sum(self.owed_idle.values())
+        at = now - self.owed - idle
         no_feeding: list[int] = []
+        stacks = [self._read(frames) for frames in self.processor.stacks()]
         parts = [
             (self.owed / len(stacks), number, its_phase, does, no_feeding) for number, its_phase, does, _ in stacks
         ]
-        if not parts and self.owed > OWED:
+        if not parts and (self.owed > OWED or self.is_stopped):
             parts.append((self.owed, stack, phase, waits, feeding))
         if parts:
             self.owed = 0.0
-        if waits or computed < 0.1 * span or self.owed_idle > OWED_IDLE:
-            parts.append((self.owed_idle, stack, phase, waits, feeding))
-            self.owed_idle = 0.0
+        if waits or computed < 0.1 * span:
+            self.owed_idle = {(stack, phase, waits): idle}
+        if waits or computed < 0.1 * span or idle > OWED_IDLE or self.is_stopped:
+            parts.extend((seconds, *doing, feeding) for doing, seconds in self.owed_idle.items())
+            self.owed_idle = {}
         for seconds, number, its_phase, does, fed in parts:
             at += seconds
             if seconds > 0:
