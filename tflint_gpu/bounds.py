@@ -339,6 +339,16 @@ ARRAY_STEPS = Bound(
     "operations from an array to the call that makes it",
     "An array may be computed from itself, and both operands are followed.",
 )
+ABSTRACT_STEPS = Bound(
+    4_000,
+    "steps to the dtype and shape of a value",
+    "Each operand is a question of its own, and a loop asks them again until they stay the same.",
+)
+ABSTRACT_ROUNDS = Bound(
+    6,
+    "rounds in which a value that depends on itself may change",
+    "Each round forgets one length at least, or the value is unknown.",
+)
 RUN_STEPS = Bound(
     60_000,
     "steps of a program that trains",

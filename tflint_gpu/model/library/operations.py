@@ -35,8 +35,15 @@ ResultShape = Literal[
     "repeated",  # the tensor's, longer along an axis
     "product",  # the rows of one matrix by the columns of another
     "reduced",  # the tensor's without an axis
+    "transposed",  # the tensor's, its axes in another order
+    "tiled",  # the tensor's, longer along each axis
+    "padded",  # the tensor's, with more around it
+    "gathered",  # slices of the tensor by their indices
+    "summed",  # what an equation of Einstein's says
+    "scalar",  # no dimension
+    "sizes",  # one dimension, of the tensor's rank
 ]
-ResultDtype = Literal["same", "float", "bool", "given", "named", ""]
+ResultDtype = Literal["same", "float", "sum", "mean", "bool", "given", "named", ""]
 _SHAPES = frozenset(["shape", "newshape", "size", "dims", "num"])
 """The names of parameters that say a shape; the others say an axis."""
 
@@ -47,7 +54,8 @@ class Operation:
 
     Arguments:
         dtype: "same" as the argument's; "float": the same, but that NumPy makes floats of integers; "given" by a
-            parameter `dtype`; "named" as the operation; "" where no row says it.
+            parameter `type`; "sum" and "mean": as NumPy's `sum` and `mean` do, which TensorFlow's leave as
+            it is; "named" as the operation; "" where no row says it.
         says: the parameter for the shape or the axis; its default is the axis without that argument, `...` where it
             must be there.
         is_array: lists become tensors or arrays, too.
@@ -55,6 +63,8 @@ class Operation:
         each: "element": each number of the result is made of those at the same place of the arguments; "image": each
             image of a batch is treated by itself.
         tensors: how many tensors it takes at least, one after the other.
+        type: the parameter for the dtype; its default is the dtype without that argument, None where the content says
+            it.
     """
 
     shape: ResultShape
@@ -64,6 +74,7 @@ class Operation:
     draws: bool = False
     each: Literal["", "element", "image"] = ""
     tensors: int = 1
+    type: Parameter | None = None
 
     def combines(self, arguments: int) -> bool:
         """Whether it makes each number of those at the same place of several tensors, if it gets so many arguments."""
@@ -103,11 +114,12 @@ class Operation:
     @property
     def is_of_tensor(self) -> bool:
         """Whether its result is made of the elements of a tensor that it gets."""
-        return self.shape not in ("", "filled", "counted", "reduced")
+        return self.shape not in ("", "filled", "counted", "reduced", "scalar", "sizes")
 
 
 _AXIS = Parameter("axis", 1)
 _FIRST_AXIS = Parameter("axis", 1, 0)
+_DTYPE = Parameter("dtype", 1)
 _ROWS: tuple[tuple[Operation, str], ...] = (
     (
         Operation("same", "same", each="element"),
@@ -115,9 +127,16 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         {tf,tf.math,numpy,keras.ops,keras.backend}.{abs,sign,round,square} {tf,tf.math,numpy,keras.ops}.negative
         {tf,tf.math,numpy,keras.ops}.{ceil,floor} numpy.{absolute,around,trunc,positive,conj,conjugate,copy,nan_to_num}
         keras.ops.{absolute,trunc,conj,copy,nan_to_num} tf.{identity,stop_gradient} tf.math.{conj,rint}
-        {numpy,keras.ops}.{reciprocal,full_like} keras.{ops,backend}.stop_gradient
-        {tf,numpy,keras.ops,keras.backend}.{zeros_like,ones_like}
+        {numpy,keras.ops}.reciprocal keras.{ops,backend}.stop_gradient
         """,
+    ),
+    (
+        Operation("same", "same", each="element", type=_DTYPE),
+        "{tf,numpy,keras.ops,keras.backend}.{zeros_like,ones_like}",
+    ),
+    (
+        Operation("same", "same", each="element", type=Parameter("dtype", 2)),
+        "{numpy,keras.ops}.full_like",
     ),
     (
         Operation("same", "same", each="element", tensors=3),
@@ -177,7 +196,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         """,
     ),
     (
-        Operation("same", "given", each="element"),
+        Operation("same", "given", each="element", type=_DTYPE),
         """
         {tf,tf.dtypes}.{cast,saturate_cast} keras.{ops,backend}.cast keras.ops.saturate_cast numpy.astype
         tf.image.convert_image_dtype
@@ -188,12 +207,15 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         "tf.strings.{lower,upper,strip,regex_replace,length,to_number,as_string} tf.as_string",
     ),
     (
-        Operation("same", "given", is_array=True),
+        Operation("same", "given", is_array=True, type=_DTYPE),
         """
         numpy.{array,asarray,asanyarray,ascontiguousarray,asfortranarray,require,asfarray}
         tf.{constant,convert_to_tensor,ragged.constant} keras.ops.{array,convert_to_tensor}
-        keras.utils.img_to_array keras.preprocessing.image.img_to_array
         """,
+    ),
+    (
+        Operation("same", "given", is_array=True, type=Parameter("dtype", 2, "float32")),
+        "keras.utils.img_to_array keras.preprocessing.image.img_to_array",
     ),
     (
         Operation("same", "named", is_array=True),
@@ -205,7 +227,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         Operation("rows", each="image"),
         "tf.image.{resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}",
     ),
-    (Operation("rows"), "{tf,keras.ops}.one_hot keras.utils.to_categorical"),
+    (Operation("rows"), "keras.utils.to_categorical"),
     (
         Operation("rows", is_array=True),
         "keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences",
@@ -248,35 +270,103 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("appended", "same", Parameter("axis", 2)), "numpy.append keras.ops.append"),
     (Operation("repeated", "same", Parameter("axis", 2)), "{tf,numpy,keras.ops}.repeat"),
     (
-        Operation("reduced", says=_AXIS),
+        Operation("reduced", "sum", _AXIS),
         """
-        {tf,tf.math}.reduce_{sum,mean,max,min,prod,all,any,logsumexp} tf.math.reduce_{std,variance,euclidean_norm}
-        {tf,tf.math}.{argmax,argmin} {numpy,keras.ops}.{sum,mean,max,min,prod,all,any,std,var,argmax,argmin}
-        numpy.{median,average} {numpy,keras.ops}.{amax,amin} keras.ops.{median,average,logsumexp}
-        keras.backend.{sum,mean,max,min,prod,all,any,std,var,argmax,argmin}
+        {tf,tf.math}.reduce_{sum,prod} {numpy,keras.ops,keras.backend}.{sum,prod}
         """,
     ),
     (
-        Operation("filled", "given", Parameter("shape", 0)),
-        "{tf,numpy,keras.ops,keras.backend}.{zeros,ones} {numpy,keras.ops}.{empty,full}",
-    ),
-    (Operation("filled", says=Parameter("dims", 0)), "tf.fill"),
-    (
-        Operation("filled", "given", Parameter("shape", 0), draws=True),
-        "{tf.random,keras.random}.{normal,uniform,truncated_normal} keras.random.randint",
+        Operation("reduced", "same", _AXIS),
+        """
+        {tf,tf.math}.reduce_{max,min} {numpy,keras.ops,keras.backend}.{max,min} {numpy,keras.ops}.{amax,amin}
+        """,
     ),
     (
-        Operation("filled", says=Parameter("size", 2), draws=True),
-        "numpy.random.{normal,uniform,randint,binomial,beta,gamma}",
+        Operation("reduced", "mean", _AXIS),
+        """
+        {tf,tf.math}.reduce_{mean,logsumexp} tf.math.reduce_{std,variance,euclidean_norm}
+        {numpy,keras.ops,keras.backend}.{mean,std,var} {numpy,keras.ops}.{median,average} keras.ops.logsumexp
+        """,
     ),
     (
-        Operation("filled", says=Parameter("size", 0), draws=True),
+        Operation("reduced", "bool", _AXIS),
+        "{tf,tf.math}.reduce_{all,any} {numpy,keras.ops,keras.backend}.{all,any}",
+    ),
+    (
+        Operation("reduced", "given", _AXIS, type=Parameter("output_type", 2, "int64")),
+        "{tf,tf.math}.{argmax,argmin}",
+    ),
+    (Operation("reduced", "given", _AXIS, type=Parameter("", -1, "int64")), "numpy.{argmax,argmin}"),
+    (Operation("reduced", says=_AXIS), "{keras.ops,keras.backend}.{argmax,argmin}"),
+    (
+        Operation("filled", "given", Parameter("shape", 0), type=Parameter("dtype", 1, "float32")),
+        "{tf,keras.ops,keras.backend}.{zeros,ones} keras.ops.empty",
+    ),
+    (
+        Operation("filled", "given", Parameter("shape", 0), type=Parameter("dtype", 1, "float64")),
+        "numpy.{zeros,ones,empty}",
+    ),
+    (Operation("filled", "given", Parameter("shape", 0), type=Parameter("dtype", 2)), "{numpy,keras.ops}.full"),
+    (Operation("filled", "given", says=Parameter("dims", 0)), "tf.fill"),
+    (
+        Operation("filled", "given", Parameter("shape", 0), draws=True, type=Parameter("dtype", 3, "float32")),
+        "{tf.random,keras.random}.{normal,uniform,truncated_normal}",
+    ),
+    (
+        Operation("filled", "given", Parameter("shape", 0), draws=True, type=Parameter("dtype", 3, "int32")),
+        "keras.random.randint",
+    ),
+    (
+        Operation("filled", "given", Parameter("size", 2), draws=True, type=Parameter("", -1, "float64")),
+        "numpy.random.{normal,uniform,beta,gamma}",
+    ),
+    (
+        Operation("filled", "given", Parameter("size", 2), draws=True, type=Parameter("dtype", 3, "int64")),
+        "numpy.random.randint",
+    ),
+    (
+        Operation("filled", "given", Parameter("size", 2), draws=True, type=Parameter("", -1, "int64")),
+        "numpy.random.binomial",
+    ),
+    (
+        Operation("filled", "given", Parameter("size", 0), draws=True, type=Parameter("", -1, "float64")),
         "numpy.random.{random,random_sample,standard_normal}",
     ),
-    (Operation("filled", says=Parameter("size", 1), draws=True), "numpy.random.{choice,poisson,exponential}"),
-    (Operation("counted", draws=True), "numpy.random.{rand,randn}"),
-    (Operation("counted"), "{numpy,keras.ops}.arange tf.range {tf,numpy,keras.ops}.eye"),
-    (Operation("filled", says=Parameter("num", 2, 50)), "{tf,numpy,keras.ops}.linspace"),
+    (
+        Operation("filled", "given", Parameter("size", 1), draws=True, type=Parameter("", -1, "float64")),
+        "numpy.random.exponential",
+    ),
+    (
+        Operation("filled", "given", Parameter("size", 1), draws=True, type=Parameter("", -1, "int64")),
+        "numpy.random.poisson",
+    ),
+    (Operation("filled", says=Parameter("size", 1), draws=True), "numpy.random.choice"),
+    (
+        Operation("counted", "given", draws=True, type=Parameter("", -1, "float64")),
+        "numpy.random.{rand,randn}",
+    ),
+    (Operation("counted", "given", type=Parameter("dtype", 3)), "{numpy,keras.ops}.arange tf.range"),
+    (Operation("counted", "given", type=Parameter("dtype", 3, "float32")), "{tf,keras.ops}.eye"),
+    (Operation("counted", "given", type=Parameter("dtype", 3, "float64")), "numpy.eye"),
+    (Operation("filled", "given", Parameter("num", 2, 50), type=Parameter("", -1)), "{tf,numpy,keras.ops}.linspace"),
+    (Operation("transposed", "same", Parameter("perm", 1)), "tf.transpose"),
+    (Operation("transposed", "same", Parameter("axes", 1)), "{numpy,keras.ops}.transpose"),
+    (Operation("tiled", "same", Parameter("multiples", 1)), "tf.tile"),
+    (Operation("tiled", "same", Parameter("reps", 1)), "numpy.tile"),
+    (Operation("tiled", "same", Parameter("repeats", 1)), "keras.ops.tile"),
+    (Operation("padded", "same", Parameter("paddings", 1)), "tf.pad"),
+    (Operation("padded", "same", Parameter("pad_width", 1)), "{numpy,keras.ops}.pad"),
+    (Operation("gathered", "same", Parameter("axis", 3, 0)), "tf.gather"),
+    (Operation("gathered", "same", Parameter("axis", 2)), "{numpy,keras.ops}.take"),
+    (Operation("summed", "same"), "{tf,numpy,keras.ops}.einsum"),
+    (Operation("rows", "given", Parameter("depth", 1), type=Parameter("dtype", 5, "float32")), "tf.one_hot"),
+    (
+        Operation("rows", "given", Parameter("num_classes", 1), type=Parameter("dtype", 3, "float32")),
+        "keras.ops.one_hot",
+    ),
+    (Operation("scalar", "given", type=Parameter("", -1, "int32")), "tf.rank"),
+    (Operation("scalar", "given", type=Parameter("out_type", 1, "int32")), "tf.size"),
+    (Operation("sizes", "given", type=Parameter("out_type", 1, "int32")), "tf.shape"),
 )
 _NO_ROW = Operation("")
 OTHER_WORK = frozenset(

@@ -1,0 +1,202 @@
+"""The arguments of a call, as values, constants, shapes and types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, argument
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.values import dtypes
+from tflint_gpu.model.values.value import Dimension, Shape, TensorValue, Value
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.values.values import Values
+
+
+class Given:
+    """What one call is given.
+
+    Arguments:
+        values: finds what expressions are.
+        origin: the call, as the origin of what it makes.
+    """
+
+    def __init__(self, values: Values, origin: Origin, call: cst.Call) -> None:
+        self.values = values
+        self.origin = origin
+        self.call = call
+
+    @property
+    def file(self) -> File:
+        """Where the call is."""
+        return self.origin.file
+
+    @property
+    def context(self) -> Context | None:
+        """In which the call is executed."""
+        return self.origin.context
+
+    @property
+    def count(self) -> int:
+        """How many arguments are given by position; 0 where a `*` hides that."""
+        return 0 if self.is_open else sum(arg.keyword is None for arg in self.call.args)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a `*` or `**` gives more than is written."""
+        return any(arg.star for arg in self.call.args)
+
+    def expression(self, position: int, keyword: str = "") -> Expression | None:
+        """The argument at a position or of a name."""
+        return argument(self.call, position, keyword)
+
+    def of(self, parameter: Parameter | None) -> Expression | None:
+        """The argument for a parameter."""
+        return None if parameter is None else self.expression(parameter.position, parameter.keyword)
+
+    def value(self, position: int, keyword: str = "") -> Value:
+        """What an argument is; None where it is absent."""
+        expr = self.expression(position, keyword)
+        return None if expr is None else self.values.found(self.file, expr, self.context)
+
+    def constant(self, position: int, keyword: str = "") -> Any:
+        """The constant that an argument is; `UNKNOWN` where it is absent."""
+        return self.values.constants.of(self.file, self.expression(position, keyword), self.context)
+
+    def axes(self, parameter: Parameter | None) -> tuple[int, ...] | None:
+        """One axis or several.
+
+        Raises:
+            LookupError: they are not known.
+        """
+        expr = self.of(parameter)
+        if expr is None or parameter is None:
+            default = parameter.default if parameter is not None else None
+            return (default,) if isinstance(default, int) else None
+        value = self.values.constants.of(self.file, expr, self.context)
+        if value is None:
+            return None
+        axes = value if isinstance(value, tuple) else (value,)
+        if not all(type(axis) is int for axis in axes):
+            raise LookupError
+        return axes
+
+    def dtype(self, parameter: Parameter | None, *, of_tensor: bool) -> str | None:
+        """The type that is asked for; None without that argument, empty where it is not known."""
+        expr = self.of(parameter)
+        if expr is None:
+            return "" if self.is_open else None
+        return self.dtype_of(expr, of_tensor=of_tensor)
+
+    def dtype_of(self, expr: Expression, *, of_tensor: bool) -> str:
+        """The type that an expression means."""
+        names = {self._dtype_at(origin, of_tensor) for origin in self.values.inference.of(self.file, expr, self.context)}
+        return names.pop() if len(names) == 1 else ""
+
+    def _dtype_at(self, origin: Origin, of_tensor: bool) -> str:
+        node = origin.node
+        if origin.access_path and origin.access_path[-1].key == "dtype":
+            owner = Origin(origin.file, node, origin.context, origin.access_path[:-1], origin.receiver)
+            value = self.values.at(owner)
+            return value.dtype if isinstance(value, TensorValue) and not value.is_number else ""
+        if origin.access_path:
+            return ""
+        if isinstance(node, cst.SimpleString):
+            text = node.evaluated_value
+            return dtypes.named(text, of_tensor=of_tensor) if isinstance(text, str) else ""
+        if isinstance(node, cst.Name | cst.Attribute):
+            name = origin.file.name(node) or (node.value if isinstance(node, cst.Name) else "")
+            if not isinstance(name, str) or ("." in name and not name.startswith(("tf.", "numpy."))):
+                return ""
+            return dtypes.named(name.rpartition(".")[2], of_tensor=of_tensor)
+        return ""
+
+    def shape(self, position: int, keyword: str = "") -> Shape | None:
+        """The shape that an argument says; None where not even the rank is known."""
+        expr = self.expression(position, keyword)
+        return None if expr is None else self.shape_of(self.file, expr, self.context)
+
+    def shape_of(self, file: File, expr: Expression, context: Context | None) -> Shape | None:
+        """The shape that an expression says: a tuple, a number for one dimension, `x.shape`, `tf.shape(x)`."""
+        found = [self._shape_at(origin) for origin in self.values.inference.of(file, expr, context)]
+        first = found[0] if found else None
+        if first is None or any(other is None or len(other) != len(first) for other in found):
+            return None
+        return tuple(
+            lengths[0] if len(set(lengths)) == 1 else None
+            for lengths in zip(*(shape for shape in found if shape is not None), strict=True)
+        )
+
+    def _shape_at(self, origin: Origin) -> Shape | None:
+        file, node, context = origin.file, origin.node, origin.context
+        if origin.access_path:
+            if origin.access_path[-1].key != "shape" or origin.access_path[-1].kind != "attribute":
+                return None
+            owner = Origin(file, node, context, origin.access_path[:-1], origin.receiver)
+            value = self.values.at(owner)
+            return value.shape if isinstance(value, TensorValue) else None
+        if isinstance(node, cst.Tuple | cst.List):
+            lengths: list[Dimension] = []
+            for element in node.elements:
+                if isinstance(element, cst.StarredElement):
+                    inner = self.shape_of(file, element.value, context)
+                    if inner is None:
+                        return None
+                    lengths.extend(inner)
+                else:
+                    lengths.append(self._length(file, element.value, context))
+            return tuple(lengths)
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+            left, right = (self.shape_of(file, side, context) for side in (node.left, node.right))
+            return None if left is None or right is None else (*left, *right)
+        if isinstance(node, cst.Subscript):
+            whole = self.shape_of(file, node.value, context)
+            key = self.values.index(file, node.slice[0].slice, context) if len(node.slice) == 1 else None
+            return whole[key] if whole is not None and isinstance(key, slice) else None
+        if isinstance(node, cst.Call):
+            return self._shape_of_call(file, node, context)
+        if isinstance(node, cst.Integer | cst.Name | cst.BinaryOperation):
+            constant = self.values.constants.of(file, node, context) if isinstance(node, cst.BaseExpression) else UNKNOWN
+            if type(constant) is int:
+                return (constant,)
+        return None
+
+    def _shape_of_call(self, file: File, call: cst.Call, context: Context | None) -> Shape | None:
+        name = file.name(call.func) or ""
+        is_method = isinstance(call.func, cst.Attribute) and call.func.attr.value in ("get_shape", "as_list")
+        if name in ("tf.shape", "numpy.shape", "keras.ops.shape", "keras.backend.int_shape") and call.args:
+            value = self.values.found(file, call.args[0].value, context)
+            return value.shape if isinstance(value, TensorValue) else None
+        if name == "tf.TensorShape" and call.args:
+            return self.shape_of(file, call.args[0].value, context)
+        if name in ("tf.constant", "numpy.array") and call.args:
+            return self.shape_of(file, call.args[0].value, context)
+        if is_method and isinstance(call.func, cst.Attribute):
+            if call.func.attr.value == "as_list":
+                return self.shape_of(file, call.func.value, context)
+            value = self.values.found(file, call.func.value, context)
+            return value.shape if isinstance(value, TensorValue) else None
+        if isinstance(call.func, cst.Name) and call.func.value == "len" and call.args:
+            return (self._length(file, call, context),)
+        return None
+
+    def _length(self, file: File, expr: Expression, context: Context | None) -> Dimension:
+        """A number that the code fixes, or the length of what has a known shape."""
+        constant = self.values.constants.of(file, expr, context)
+        if type(constant) is int:
+            return constant
+        if isinstance(expr, cst.Subscript) and len(expr.slice) == 1:
+            whole = self.shape_of(file, expr.value, context)
+            key = self.values.index(file, expr.slice[0].slice, context)
+            if whole is not None and isinstance(key, int) and -len(whole) <= key < len(whole):
+                return whole[key]
+        if isinstance(expr, cst.Call) and isinstance(expr.func, cst.Name) and expr.func.value == "len" and expr.args:
+            value = self.values.found(file, expr.args[0].value, context)
+            if isinstance(value, TensorValue) and value.shape:
+                return value.shape[0]
+        return None

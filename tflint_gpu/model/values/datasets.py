@@ -1,0 +1,304 @@
+"""What datasets yield, and how many elements they have, operation by operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tflint_gpu.model.library.datasets import MAPPING_METHODS, TRANSFORMATIONS, is_source
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, positional_parameters
+from tflint_gpu.model.python.value_flow.origins import ELEMENT
+from tflint_gpu.model.values import dtypes
+from tflint_gpu.model.values.arguments import Given
+from tflint_gpu.model.values.operations import stacked_value
+from tflint_gpu.model.values.value import (
+    PENDING,
+    DatasetValue,
+    Dimension,
+    Pending,
+    SequenceValue,
+    Shape,
+    StructureValue,
+    TensorValue,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.values.values import Values
+
+HANDING = MAPPING_METHODS | {"fit", "run"}
+_UNCHANGED = frozenset("prefetch cache shuffle with_options snapshot ignore_errors apply_options prefetch_to_device".split())
+_LONG = TensorValue("tensor", "int64", ())
+_STRING = TensorValue("tensor", "string", ())
+_LINES = frozenset(["TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset"])
+
+
+def source(values: Values, name: str, given: Given) -> Value:
+    """The dataset, or the arrays, that a function loads or makes; None for other functions."""
+    last = name.rpartition(".")[2]
+    if last == "load_data" and name.startswith("keras.datasets."):
+        return _loaded(name.split(".")[2], given)
+    if not is_source(name):
+        return None
+    if last == "from_tensor_slices":
+        rows = as_tensors(given.value(0, "tensors"))
+        return DatasetValue(_each(values, rows), _first_length(rows)) if not isinstance(rows, Pending) else PENDING
+    if last == "from_tensors":
+        whole = as_tensors(given.value(0, "tensors"))
+        return DatasetValue(whole, 1) if not isinstance(whole, Pending) else PENDING
+    if last == "range":
+        return DatasetValue(_LONG, _range_length(given))
+    if last in _LINES or last == "list_files":
+        return DatasetValue(_STRING)
+    if last == "random":
+        return DatasetValue(_LONG)
+    if last == "zip":
+        parts = _zipped(given)
+        return DatasetValue(parts, _least(parts, given)) if not isinstance(parts, Pending) else PENDING
+    if last == "from_generator":
+        return DatasetValue(_of_signature(values, given))
+    return DatasetValue(None)
+
+
+def as_tensors(value: Value) -> Value:
+    """What tf.data makes of a structure: tuples and dictionaries stay, all else becomes a tensor."""
+    if isinstance(value, StructureValue):
+        is_tuple = value.keys is not None or not _is_list(value)
+        if is_tuple:
+            return StructureValue(tuple(as_tensors(item) for item in value.items), value.keys)
+        return stacked_value(value, "tensor")
+    if isinstance(value, DatasetValue):
+        return value
+    return stacked_value(value, "tensor")
+
+
+def _is_list(value: StructureValue) -> bool:
+    """Whether tf.data makes one tensor of it: numbers, or what is nested in lists."""
+    return all(isinstance(item, TensorValue) and item.is_number for item in value.items) or all(
+        isinstance(item, StructureValue) and item.keys is None and _is_list(item) for item in value.items
+    )
+
+
+def _each(values: Values, rows: Value) -> Value:
+    if isinstance(rows, StructureValue):
+        return StructureValue(tuple(_each(values, item) for item in rows.items), rows.keys)
+    return values.part(rows, ELEMENT) if isinstance(rows, TensorValue) else None
+
+
+def _first_length(rows: Value) -> Dimension:
+    if isinstance(rows, StructureValue):
+        return next((n for item in rows.items if (n := _first_length(item)) is not None), None)
+    return rows.shape[0] if isinstance(rows, TensorValue) and rows.shape else None
+
+
+def _range_length(given: Given) -> Dimension:
+    numbers = [given.constant(i) for i in range(given.count)]
+    is_known = bool(numbers) and all(type(number) is int for number in numbers)
+    return len(range(*numbers)) if is_known and len(numbers) <= 3 and 0 not in numbers[2:] else None
+
+
+def _zipped(given: Given) -> Value:
+    whole = given.value(0, "datasets")
+    if given.count > 1:
+        whole = StructureValue(tuple(given.value(i) for i in range(given.count)))
+    if isinstance(whole, StructureValue):
+        elements = tuple(item.element if isinstance(item, DatasetValue) else None for item in whole.items)
+        return StructureValue(elements, whole.keys)
+    return PENDING if isinstance(whole, Pending) else None
+
+
+def _least(parts: Value, given: Given) -> Dimension:
+    whole = given.value(0, "datasets")
+    items = whole.items if isinstance(whole, StructureValue) else tuple(given.value(i) for i in range(given.count))
+    counts = [item.cardinality if isinstance(item, DatasetValue) else None for item in items]
+    return None if None in counts or not counts else min(count for count in counts if count is not None)
+
+
+def _of_signature(values: Values, given: Given) -> Value:
+    """The element that `from_generator` is told."""
+    signature = given.expression(-1, "output_signature")
+    if signature is not None:
+        return _of_specification(given, signature)
+    types = given.expression(1, "output_types")
+    if types is None:
+        return None
+    shape_expr = given.expression(2, "output_shapes")
+    if isinstance(types, cst.Tuple | cst.List):
+        said = shape_expr.elements if isinstance(shape_expr, cst.Tuple | cst.List) else ()
+        items: list[Value] = []
+        for place, element in enumerate(types.elements):
+            expr = said[place].value if place < len(said) else None
+            shape = given.shape_of(given.file, expr, given.context) if expr is not None else None
+            items.append(TensorValue("tensor", given.dtype_of(element.value, of_tensor=True), shape))
+        return StructureValue(tuple(items))
+    shape = given.shape_of(given.file, shape_expr, given.context) if shape_expr is not None else None
+    return TensorValue("tensor", given.dtype_of(types, of_tensor=True), shape)
+
+
+def _of_specification(given: Given, expr: cst.BaseExpression) -> Value:
+    """`tf.TensorSpec(shape=(None, 3), dtype=tf.float32)`, or a structure of such."""
+    if isinstance(expr, cst.Tuple | cst.List):
+        return StructureValue(tuple(_of_specification(given, element.value) for element in expr.elements))
+    if isinstance(expr, cst.Dict):
+        pairs = [(e.key, e.value) for e in expr.elements if isinstance(e, cst.DictElement)]
+        keys = [given.values.constants.of(given.file, key, given.context) for key, _ in pairs]
+        if len(pairs) < len(expr.elements) or not all(isinstance(key, str) for key in keys):
+            return None
+        return StructureValue(tuple(_of_specification(given, value) for _, value in pairs), tuple(keys))
+    if not isinstance(expr, cst.Call):
+        origins = given.values.inference.of(given.file, expr, given.context)
+        nodes = [o.node for o in origins if not o.access_path and isinstance(o.node, cst.Call | cst.Tuple | cst.Dict)]
+        return _of_specification(given, nodes[0]) if len(nodes) == len(origins) == 1 else None
+    if not (given.file.name(expr.func) or "").startswith("tf.TensorSpec"):
+        return None
+    from tflint_gpu.model.python.value_flow.origins import Origin
+
+    spec = Given(given.values, Origin(given.file, expr, given.context), expr)
+    from tflint_gpu.model.library.datasets import Parameter
+
+    dtype = spec.dtype(Parameter("dtype", 1), of_tensor=True)
+    said = spec.constant(0, "shape")
+    shape = () if said == () else spec.shape(0, "shape")
+    return TensorValue("tensor", "float32" if dtype is None else dtype, shape)
+
+
+def transformed(values: Values, dataset: DatasetValue, method: str, given: Given) -> Value:
+    """What a method of a dataset gives."""
+    if method in _UNCHANGED:
+        return dataset
+    if method == "map":
+        function = given.expression(0, "map_func")
+        result = values.result(given.file, function, given.context) if function is not None else None
+        return PENDING if isinstance(result, Pending) else DatasetValue(as_tensors(result), dataset.cardinality)
+    if method in ("batch", "padded_batch"):
+        return _batched(dataset, method, given)
+    if method in ("unbatch",):
+        return DatasetValue(_each(values, dataset.element))
+    if method in ("interleave", "flat_map"):
+        function = given.expression(0, "map_func")
+        inner = values.result(given.file, function, given.context) if function is not None else None
+        return PENDING if isinstance(inner, Pending) else inner if isinstance(inner, DatasetValue) else DatasetValue(None)
+    if method == "enumerate":
+        return DatasetValue(StructureValue((_LONG, dataset.element)), dataset.cardinality)
+    if method == "take":
+        return DatasetValue(dataset.element, _limited(dataset.cardinality, given.constant(0, "count")))
+    if method in ("skip", "repeat", "shard"):
+        return DatasetValue(dataset.element, _counted(dataset.cardinality, method, given))
+    if method == "concatenate":
+        other = given.value(0, "dataset")
+        count = other.cardinality if isinstance(other, DatasetValue) else None
+        both = None if dataset.cardinality is None or count is None else dataset.cardinality + count
+        return DatasetValue(dataset.element, both)
+    if method in ("filter", "take_while", "unique"):
+        return DatasetValue(dataset.element)
+    if method == "window":
+        return DatasetValue(DatasetValue(dataset.element))
+    if method == "reduce":
+        return stacked_value(given.value(0, "initial_state"), "tensor")
+    if method in ("as_numpy_iterator",):
+        return SequenceValue(_as_arrays(dataset.element))
+    if method in ("cardinality", "__len__"):
+        return _LONG
+    return DatasetValue(None) if method in TRANSFORMATIONS else None
+
+
+def _as_arrays(value: Value) -> Value:
+    if isinstance(value, StructureValue):
+        return StructureValue(tuple(map(_as_arrays, value.items)), value.keys)
+    return TensorValue("array", value.dtype, value.shape) if isinstance(value, TensorValue) else None
+
+
+def _batched(dataset: DatasetValue, method: str, given: Given) -> Value:
+    size = given.constant(0, "batch_size")
+    drops = given.constant(1 if method == "batch" else 3, "drop_remainder") is True
+    count = dataset.cardinality
+    length = size if type(size) is int and size > 0 else None
+    if count is not None and length is not None:
+        count = count // length if drops else -(-count // length)
+        is_whole = drops or (dataset.cardinality is not None and dataset.cardinality % length == 0)
+    else:
+        count, is_whole = None, drops
+    return DatasetValue(_with_rows(dataset.element, length if is_whole else None, method == "padded_batch"), count)
+
+
+def _with_rows(value: Value, length: Dimension, is_padded: bool) -> Value:
+    if isinstance(value, StructureValue):
+        return StructureValue(tuple(_with_rows(item, length, is_padded) for item in value.items), value.keys)
+    if not isinstance(value, TensorValue) or value.shape is None:
+        return TensorValue("tensor", value.dtype) if isinstance(value, TensorValue) else None
+    return TensorValue("tensor", value.dtype, (length, *value.shape))
+
+
+def _limited(cardinality: Dimension, count: Any) -> Dimension:
+    if type(count) is not int or count < 0:
+        return cardinality if count == -1 else None
+    return None if cardinality is None else min(cardinality, count)
+
+
+def _counted(cardinality: Dimension, method: str, given: Given) -> Dimension:
+    count = given.constant(0, "count")
+    if cardinality is None or type(count) is not int or count < 0:
+        return None
+    if method == "skip":
+        return max(0, cardinality - count)
+    return cardinality * count if method == "repeat" else None
+
+
+def passed(values: Values, file: File, call: cst.Call, function: FunctionNode, parameter: Node, handed: Node) -> Value:
+    """What a dataset's operation hands to a parameter of the function that it is given."""
+    func = call.func
+    if not isinstance(func, cst.Attribute):
+        return None
+    dataset = values.found(file, func.value)
+    if not isinstance(dataset, DatasetValue):
+        return PENDING if isinstance(dataset, Pending) else None
+    parameters = positional_parameters(function)
+    if parameters and parameters[0].name.value in ("self", "cls"):
+        parameters = parameters[1:]
+    if parameter not in parameters:
+        return None
+    place = parameters.index(parameter)  # type: ignore[arg-type]
+    method = func.attr.value
+    if method in ("reduce", "scan"):
+        state = call.args[0].value if call.args else None
+        if place == 0:
+            return stacked_value(values.found(file, state), "tensor") if state is not None else None
+        return dataset.element if place == 1 and len(parameters) == 2 else None
+    element = dataset.element
+    if isinstance(element, StructureValue) and element.keys is None:
+        return element.items[place] if len(parameters) > 1 and place < len(element.items) else None
+    return element if place == 0 and len(parameters) == 1 else None
+
+
+_LOADED: dict[str, tuple[Shape | None, str, Shape, str, int, int]] = {
+    "mnist": ((28, 28), "uint8", (), "uint8", 60_000, 10_000),
+    "fashion_mnist": ((28, 28), "uint8", (), "uint8", 60_000, 10_000),
+    "cifar10": ((32, 32, 3), "uint8", (1,), "uint8", 50_000, 10_000),
+    "cifar100": ((32, 32, 3), "uint8", (1,), "", 50_000, 10_000),
+    "boston_housing": ((13,), "float64", (), "float64", 404, 102),
+    "california_housing": ((8,), "float32", (), "float32", 16_512, 4_128),
+    "imdb": (None, "", (), "int64", 25_000, 25_000),
+    "reuters": (None, "", (), "int64", 8_982, 2_246),
+}
+"""Of each data set of Keras the shape and type of a sample and of a label, and the lengths of both parts."""
+
+
+def _loaded(name: str, given: Given) -> Value:
+    if name not in _LOADED:
+        return None
+    shape, dtype, label, label_dtype, *counts = _LOADED[name]
+    is_whole = given.count < 2 and not any(
+        given.expression(-1, word) is not None for word in ("maxlen", "test_split", "version")
+    )
+    known = [count if is_whole else None for count in counts]
+
+    def part(count: Dimension) -> Value:
+        samples = TensorValue("array", dtype, None if shape is None else (count, *shape))
+        return StructureValue((samples, TensorValue("array", label_dtype, (count, *label))))
+
+    return StructureValue(tuple(part(count) for count in known))
+
+
+__all__ = ["HANDING", "as_tensors", "dtypes", "passed", "source", "transformed"]

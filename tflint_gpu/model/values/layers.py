@@ -1,0 +1,252 @@
+"""What layers and models of Keras give, and what their attributes are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.python.syntax.syntax import argument, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.values.arguments import Given
+from tflint_gpu.model.values.operations import stacked_value
+from tflint_gpu.model.values.value import (
+    PENDING,
+    LayerValue,
+    Pending,
+    Shape,
+    StructureValue,
+    TensorValue,
+    Value,
+    joined,
+)
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.values.values import Values
+
+_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
+_GRAPHS = frozenset(["keras.Model", "keras.models.Model"])
+_FOLDERS = ("keras.layers.", "keras.applications.", "keras.losses.", "keras.metrics.")
+_INTEGERS_KEPT = frozenset("Flatten Reshape Permute RepeatVector Concatenate Identity InputLayer".split())
+
+
+class Layers:
+    """The results of layers and models.
+
+    Arguments:
+        values: finds what expressions are.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+
+    def made(self, name: str, given: Given) -> Value:
+        """The layer or model that a call of Keras makes; None for other functions."""
+        last = name.rpartition(".")[2]
+        if name in _SEQUENTIAL or name in _GRAPHS or (name.startswith(_FOLDERS) and last[:1].isupper()):
+            return LayerValue(name, given.origin)
+        return None
+
+    def called(self, layer: LayerValue, given: Given) -> Value:
+        """What a call of a layer or model gives."""
+        cls = self.values.inference.instance_class(layer.origin)
+        if cls is not None:
+            return self._of_class(layer, given)
+        if not given.call.args:
+            return None
+        expr = given.call.args[0].value
+        first = self.values.found(given.file, expr, given.context)
+        if isinstance(first, Pending):
+            return PENDING
+        if layer.name.startswith("keras.losses."):
+            return TensorValue("tensor", "float32", ())
+        return self.result(layer, first)
+
+    def result(self, layer: LayerValue, first: Value) -> Value:
+        """What a layer of Keras's own gives for its inputs."""
+        if layer.name in _SEQUENTIAL:
+            return self._through(layer, first)
+        if layer.name in _GRAPHS:
+            return self._of_graph(layer, first)
+        inputs = self._tensors(first)
+        dtype = self._dtype(layer, inputs)
+        if inputs is None or layer.name.startswith("keras.applications."):
+            return TensorValue("tensor", dtype)
+        return self._applied(layer, inputs, dtype)
+
+    def _tensors(self, first: Value) -> list[TensorValue] | None:
+        items = first.items if isinstance(first, StructureValue) and first.keys is None else (first,)
+        if isinstance(first, StructureValue) and all(isinstance(i, TensorValue) and i.is_number for i in items):
+            items = (stacked_value(first, "tensor"),)
+        tensors = [item for item in items if isinstance(item, TensorValue)]
+        return tensors if tensors and len(tensors) == len(items) else None
+
+    def _dtype(self, layer: LayerValue, inputs: list[TensorValue] | None) -> str:
+        """What a layer computes in: what it is told, else Keras's usual type, under which it casts floats."""
+        call = layer.origin.call
+        assert call is not None
+        made = Given(self.values, layer.origin, call)
+        told = made.dtype(Parameter("dtype", -1), of_tensor=True)
+        if told is not None:
+            return told
+        kind = layer.name.rpartition(".")[2]
+        if kind in _INTEGERS_KEPT and inputs and not all(t.dtype.startswith("float") for t in inputs):
+            return inputs[0].dtype if len({t.dtype for t in inputs}) == 1 else ""
+        if kind in ("StringLookup", "IntegerLookup", "TextVectorization", "Hashing", "Discretization", "Lambda"):
+            return ""
+        return "float32"
+
+    def _applied(self, layer: LayerValue, inputs: list[TensorValue], dtype: str) -> Value:
+        from tflint_gpu.model.networks.shapes.graph import Layer, NotKnown, Precision
+        from tflint_gpu.model.networks.shapes.layers import applied
+
+        shapes = tuple(tensor.shape for tensor in inputs)
+        kind = layer.name.rpartition(".")[2]
+        given = self._arguments(layer)
+        if any(shape is None for shape in shapes):
+            return TensorValue("tensor", dtype)
+        try:
+            known = tuple(shape for shape in shapes if shape is not None)
+            outputs, _ = applied(Layer(kind, given, Precision()), known)
+        except (NotKnown, ArithmeticError, LookupError, TypeError, ValueError):
+            return TensorValue("tensor", dtype, self._last_only(kind, layer, shapes))
+        results = tuple(TensorValue("tensor", dtype, shape) for shape in outputs)
+        return results[0] if len(results) == 1 else StructureValue(results)
+
+    def _last_only(self, kind: str, layer: LayerValue, shapes: tuple[Shape | None, ...]) -> Shape | None:
+        """Of a `Dense` for an unknown width what is known all the same."""
+        call = layer.origin.call
+        if kind != "Dense" or len(shapes) != 1 or not shapes[0] or call is None:
+            return None
+        units = self.values.constants.of(layer.origin.file, argument(call, 0, "units"), layer.origin.context)
+        return (*shapes[0][:-1], units if type(units) is int else None)
+
+    def _arguments(self, layer: LayerValue) -> Any:
+        from tflint_gpu.model.interpreter.values import Arguments
+
+        call, origin = layer.origin.call, layer.origin
+        assert call is not None
+
+        def value(expr: cst.BaseExpression) -> Any:
+            constant = self.values.constants.of(origin.file, expr, origin.context)
+            if isinstance(constant, tuple) and UNKNOWN in constant:
+                return UNKNOWN
+            return constant
+
+        return Arguments(
+            tuple(value(arg.value) for arg in call.args if arg.keyword is None and not arg.star),
+            {arg.keyword.value: value(arg.value) for arg in call.args if arg.keyword is not None},
+            is_whole=not any(arg.star for arg in call.args),
+        )
+
+    def _through(self, model: LayerValue, first: Value) -> Value:
+        """What a `Sequential` gives, layer by layer."""
+        value = stacked_value(first, "tensor") if not isinstance(first, StructureValue) else first
+        layers = self._layers_of(model)
+        if layers is None:
+            return TensorValue("tensor", "float32")
+        for layer in layers:
+            if layer.name.rpartition(".")[2] in ("Input", "InputLayer"):
+                continue
+            value = (
+                self.result(layer, value)
+                if self.values.inference.instance_class(layer.origin) is None
+                else TensorValue("tensor", "float32")
+            )
+        return value
+
+    def _layers_of(self, model: LayerValue) -> list[LayerValue] | None:
+        """The layers that a `Sequential` is given, and those that are added to it."""
+        call, origin = model.origin.call, model.origin
+        assert call is not None
+        file, context = origin.file, origin.context
+        first = argument(call, 0, "layers")
+        layers: list[LayerValue] = []
+        if first is not None:
+            listed = self.values.found(file, first, context)
+            if not isinstance(listed, StructureValue):
+                return None
+            if not all(isinstance(item, LayerValue) or _is_input(item) for item in listed.items):
+                return None
+            layers = [item for item in listed.items if isinstance(item, LayerValue)]
+        for add in file.method_calls("add"):
+            if isinstance(add.func, cst.Attribute) and any(
+                held.node is call for held in self.values.inference.of(file, add.func.value, context)
+            ):
+                if file.tree.loops_around(add) if hasattr(file.tree, "loops_around") else False:
+                    return None
+                added = self.values.found(file, add.args[0].value, context) if add.args else None
+                if isinstance(added, LayerValue):
+                    layers.append(added)
+                elif not _is_input(added):
+                    return None
+        return layers
+
+    def _of_graph(self, model: LayerValue, first: Value) -> Value:
+        """What a `keras.Model(inputs, outputs)` gives: its outputs, for the rows that it gets."""
+        outputs = self.of_part(model, "output")
+        rows = self._tensors(first)
+        length = rows[0].shape[0] if rows and rows[0].shape else None
+
+        def with_rows(value: Value) -> Value:
+            if isinstance(value, StructureValue):
+                return StructureValue(tuple(map(with_rows, value.items)), value.keys)
+            if isinstance(value, TensorValue) and value.shape and value.shape[0] is None:
+                return TensorValue("tensor", value.dtype, (length, *value.shape[1:]))
+            return value
+
+        return with_rows(outputs)
+
+    def of_part(self, model: LayerValue, name: str) -> Value:
+        """The inputs or outputs that a model is made of: `model.output`."""
+        call, origin = model.origin.call, model.origin
+        assert call is not None
+        if model.name in _SEQUENTIAL:
+            return None
+        expr = argument(call, 1, "outputs") if name == "output" else argument(call, 0, "inputs")
+        return None if expr is None else self.values.found(origin.file, expr, origin.context)
+
+    def _of_class(self, layer: LayerValue, given: Given) -> Value:
+        """What `call`, or `__call__`, of a class of the project returns."""
+        inference = self.values.inference
+        cls = inference.instance_class(layer.origin)
+        assert cls is not None
+        method = inference.definitions.method(cls, "call") or inference.definitions.method(cls, "__call__")
+        if method is None:
+            bases = inference.definitions.external_bases(cls)
+            return TensorValue("tensor") if any(base.startswith("keras.") for base in bases) else None
+        inside = inference.contexts.enter(given.file, given.call, given.context, Callee(method, layer.origin))
+        if inside is None:
+            return None
+        returned = method.file.returned(method.node)
+        return joined(self.values.found(method.file, value, inside) for value in returned) if returned else None
+
+    def of_method(self, layer: LayerValue, method: str, given: Given) -> Value:
+        """What a method of a model gives: `predict`."""
+        if self.values.inference.instance_class(layer.origin) is not None and method not in ("predict",):
+            return None
+        if method in ("predict", "predict_on_batch"):
+            value = self.called(layer, given) if layer.name else None
+            return _as_arrays(value)
+        if method == "result" and layer.name.startswith("keras.metrics."):
+            return TensorValue("tensor", "float32", ())
+        return self.called(layer, given) if method in ("call", "__call__") else None
+
+
+def _as_arrays(value: Value) -> Value:
+    if isinstance(value, StructureValue):
+        return StructureValue(tuple(map(_as_arrays, value.items)), value.keys)
+    if isinstance(value, TensorValue):
+        shape = value.shape
+        return TensorValue("array", value.dtype, None if shape is None else (None, *shape[1:]))
+    return PENDING if isinstance(value, Pending) else TensorValue("array")
+
+
+def _is_input(value: Value) -> bool:
+    return isinstance(value, TensorValue)
+
+
+__all__ = ["Layers", "Origin", "method_name"]

@@ -1,0 +1,393 @@
+"""What an expression is: the abstract value of each of its origins, joined.
+
+`Values` asks the inference for the origins of an expression and computes the value of each: of a call from the row of
+its operation (`operations`), of a dataset's method (`datasets`), of a layer (`layers`), of operators and subscripts here.
+A value that depends on itself, as in a loop, is computed again until it stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tflint_gpu.bounds import ABSTRACT_ROUNDS, ABSTRACT_STEPS
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
+from tflint_gpu.model.values import datasets, dtypes, operations, shapes
+from tflint_gpu.model.values.arguments import Given
+from tflint_gpu.model.values.shapes import Index
+from tflint_gpu.model.values.value import (
+    PENDING,
+    DatasetValue,
+    LayerValue,
+    Pending,
+    SequenceValue,
+    Shape,
+    StructureValue,
+    TensorValue,
+    Value,
+    joined,
+)
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.values.layers import Layers
+
+_NUMBERS: dict[type, str] = {cst.Integer: "int", cst.Float: "float"}
+_TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+_BUILTINS = {"len": "int", "int": "int", "float": "float", "str": "str", "bool": "bool", "isinstance": "bool"}
+_KEPT_ATTRIBUTES = frozenset(["real", "values", "flat_values", "numpy"])
+_COMPUTED = (cst.BinaryOperation, cst.AugAssign)
+_COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
+INT = TensorValue("number", "int", ())
+
+
+class Values(Analysis):
+    """The abstract values of the expressions of a project."""
+
+    is_of_values = True
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._known: dict[tuple[object, object], Value] = {}
+        self._assumed: dict[tuple[object, object], Value] = {}
+        self._asked: set[tuple[object, object]] = set()
+        self._steps = 0
+
+    def of(self, file: File, expr: Expression, context: Context | None = None) -> Value:
+        """What an expression is in any case; None where nothing is known of it."""
+        value = self.found(file, expr, context)
+        return None if isinstance(value, Pending) else value
+
+    def found(self, file: File, expr: Expression, context: Context | None = None) -> Value:
+        """The same, `PENDING` within a question about what depends on itself."""
+        if isinstance(expr, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.IfExp | cst.BooleanOperation):
+            return self.among(self.inference.of(file, expr, context))
+        return self._remembered((expr, context), lambda: self._computed(Origin(file, expr, context)))
+
+    def among(self, origins: Iterable[Origin]) -> Value:
+        """What some origins, one of which it is, have in common; None apart."""
+        return joined(self.at(origin) for origin in origins if not origin.is_none)
+
+    def at(self, origin: Origin) -> Value:
+        """The value of one origin."""
+        return self._remembered((origin, ""), lambda: self._of_origin(origin))
+
+    def _remembered(self, key: tuple[object, object], compute: Callable[[], Value]) -> Value:
+        """The value of a question, which may ask itself."""
+        if key in self._known:
+            return self._known[key]
+        if key in self._assumed:
+            self._asked.add(key)
+            return self._assumed[key]
+        if not self._assumed:
+            self._steps = 0
+        self._steps += 1
+        if self._steps > ABSTRACT_STEPS.limit:
+            self.inference.meet(ABSTRACT_STEPS)
+            return None
+        outer, self._asked = self._asked, set()
+        self._assumed[key] = PENDING
+        value: Value = None
+        for _ in range(ABSTRACT_ROUNDS.limit):
+            value = joined((self._assumed[key], compute()))
+            if key not in self._asked or value == self._assumed[key]:
+                break
+            self._assumed[key] = value
+        else:
+            value = None
+        del self._assumed[key]
+        self._asked.discard(key)
+        # What rests on a question that is still open is known only when that is answered.
+        if not self._asked:
+            self._known[key] = None if isinstance(value, Pending) else value
+        self._asked |= outer
+        return value
+
+    def _of_origin(self, origin: Origin) -> Value:
+        if not origin.access_path:
+            return self._computed(origin)
+        whole = self.at(Origin(origin.file, origin.node, origin.context, origin.access_path[:-1], origin.receiver))
+        return self.part(whole, origin.access_path[-1])
+
+    def part(self, whole: Value, content: Content) -> Value:
+        """An item, an element or an attribute of a value."""
+        if isinstance(whole, Pending):
+            return PENDING
+        if isinstance(whole, StructureValue):
+            if content.kind == "attribute":
+                return whole.item(content.key) if whole.keys is not None else None
+            return whole.item(content.key if content.kind == "item" else None)
+        if isinstance(whole, DatasetValue | SequenceValue):
+            return whole.element if content.kind in ("element", "item") else None
+        if isinstance(whole, TensorValue) and not whole.is_number:
+            if content.kind == "attribute":
+                return self._attribute(whole, str(content.key))
+            kind = whole.kind if whole.kind == "array" else "tensor"
+            return TensorValue(kind, whole.dtype, whole.shape[1:] if whole.shape else None)
+        if isinstance(whole, LayerValue) and content.kind == "attribute" and content.key in ("input", "output"):
+            return self._layers.of_part(whole, str(content.key))
+        return None
+
+    def _attribute(self, whole: TensorValue, name: str) -> Value:
+        kind = whole.kind if whole.kind == "array" else "tensor"
+        if name == "T":
+            return TensorValue(kind, whole.dtype, shapes.transposed(whole.shape, None))
+        if name == "shape":
+            return SequenceValue(INT, len(whole.shape) if whole.shape is not None else None)
+        return INT if name in ("ndim", "size", "rank") else None
+
+    # The nodes at which origins end.
+
+    def _computed(self, origin: Origin) -> Value:
+        node, file, context = origin.node, origin.file, origin.context
+        if isinstance(node, cst.Integer | cst.Float):
+            return TensorValue("number", _NUMBERS[type(node)], ())
+        if isinstance(node, _TEXTS):
+            is_bytes = isinstance(node, cst.SimpleString) and "b" in node.prefix.lower()
+            return TensorValue("number", "bytes" if is_bytes else "str", ())
+        if isinstance(node, cst.Name):
+            return TensorValue("number", "bool", ()) if node.value in ("True", "False") else None
+        if isinstance(node, cst.Tuple | cst.List):
+            return self._display(file, node, context)
+        if isinstance(node, cst.Dict):
+            return self._dictionary(file, node, context)
+        if isinstance(node, _COMPREHENSIONS):
+            return SequenceValue(self.found(file, node.elt, context))
+        if isinstance(node, cst.Call):
+            return self._call(origin, node)
+        if isinstance(node, cst.Param):
+            return self._parameter(file, node)
+        if isinstance(node, cst.UnaryOperation):
+            return self._unary(file, node, context)
+        if isinstance(node, cst.BinaryOperation):
+            return self._binary(file, node.left, node.operator, node.right, context)
+        if isinstance(node, cst.AugAssign):
+            return self._binary(file, node.target, node.operator, node.value, context)
+        if isinstance(node, cst.Comparison):
+            return self._comparison(file, node, context)
+        if isinstance(node, cst.Subscript):
+            return self._subscript(file, node, context)
+        if isinstance(node, cst.Attribute) and file.name(node) in ("numpy.pi", "numpy.e", "math.pi", "numpy.inf"):
+            return TensorValue("number", "float", ())
+        return None
+
+    def _display(self, file: File, node: cst.Tuple | cst.List, context: Context | None) -> Value:
+        if any(isinstance(element, cst.StarredElement) for element in node.elements):
+            return None
+        if isinstance(node, cst.List) and self._grows(file, node):
+            return SequenceValue(self.among(self.inference.elements(Origin(file, node, context))))
+        return StructureValue(tuple(self.found(file, element.value, context) for element in node.elements))
+
+    def _grows(self, file: File, node: cst.List) -> bool:
+        """Whether statements change a list: then its items are not the written ones."""
+        name = file.bound_to(node)
+        return name is not None and (name in file.changed or bool(file.appends.get(name)))
+
+    def _dictionary(self, file: File, node: cst.Dict, context: Context | None) -> Value:
+        keys: list[Any] = [
+            self.constants.of(file, element.key, context) if isinstance(element, cst.DictElement) else UNKNOWN
+            for element in node.elements
+        ]
+        if file.bound_to(node) in file.changed or not all(isinstance(key, str | int) for key in keys):
+            return None
+        return StructureValue(tuple(self.found(file, e.value, context) for e in node.elements), tuple(keys))
+
+    def _unary(self, file: File, node: cst.UnaryOperation, context: Context | None) -> Value:
+        value = self.found(file, node.expression, context)
+        if isinstance(node.operator, cst.Not):
+            return TensorValue("number", "bool", ())
+        return operations.computed(value) if isinstance(value, TensorValue) else value if value is PENDING else None
+
+    def _binary(
+        self, file: File, left: Expression, operator: cst.CSTNode, right: Expression, context: Context | None
+    ) -> Value:
+        first, second = self.found(file, left, context), self.found(file, right, context)
+        if isinstance(first, StructureValue | SequenceValue) or isinstance(second, StructureValue | SequenceValue):
+            return self._of_sequences(file, first, operator, second, right, context)
+        return operations.operated(first, operator, second)
+
+    def _of_sequences(
+        self, file: File, first: Value, operator: cst.CSTNode, second: Value, right: Expression, context: Context | None
+    ) -> Value:
+        """`[a] + [b]`, `[0] * 3`; with a tensor a list is one, too."""
+        for one, other in ((first, second), (second, first)):
+            if isinstance(one, TensorValue) and not one.is_number:
+                tensor = operations.stacked_value(other, "array" if one.kind == "array" else "tensor")
+                pair = (first, tensor) if one is first else (tensor, second)
+                return operations.operated(pair[0], operator, pair[1])
+        if isinstance(operator, cst.Add) and isinstance(first, StructureValue) and isinstance(second, StructureValue):
+            return StructureValue((*first.items, *second.items)) if first.keys is second.keys is None else None
+        if isinstance(operator, cst.Multiply) and isinstance(first, StructureValue):
+            count = self.constants.of(file, right, context)
+            if isinstance(count, int) and 0 < count * len(first.items) <= 32:
+                return StructureValue(first.items * count)
+            return SequenceValue(joined(first.items))
+        return PENDING if PENDING in (first, second) else None
+
+    def _comparison(self, file: File, node: cst.Comparison, context: Context | None) -> Value:
+        if len(node.comparisons) != 1:
+            return None
+        [second] = node.comparisons
+        if isinstance(second.operator, cst.Is | cst.IsNot | cst.In | cst.NotIn):
+            return TensorValue("number", "bool", ())
+        return operations.compared(
+            self.found(file, node.left, context), self.found(file, second.comparator, context)
+        )
+
+    def _subscript(self, file: File, node: cst.Subscript, context: Context | None) -> Value:
+        whole = self.found(file, node.value, context)
+        keys = [self.index(file, element.slice, context) for element in node.slice]
+        if isinstance(whole, Pending):
+            return PENDING
+        if isinstance(whole, TensorValue) and not whole.is_number:
+            kind = whole.kind if whole.kind == "array" else "tensor"
+            return TensorValue(kind, whole.dtype, shapes.indexed(whole.shape, keys))
+        if isinstance(whole, StructureValue) and whole.keys is None and isinstance(keys[0], slice):
+            return StructureValue(whole.items[keys[0]])
+        if isinstance(whole, SequenceValue):
+            return SequenceValue(whole.element) if isinstance(keys[0], slice) or keys[0] == "some" else whole.element
+        return None
+
+    def index(self, file: File, part: cst.BaseSlice, context: Context | None) -> Index:
+        """What one part of a subscript asks for."""
+        if isinstance(part, cst.Slice):
+            bounds = [
+                None if bound is None else self.constants.of(file, bound, context)
+                for bound in (part.lower, part.upper, part.step)
+            ]
+            is_known = all(bound is None or type(bound) is int for bound in bounds)
+            return slice(*bounds) if is_known and bounds[2] != 0 else "some"
+        if not isinstance(part, cst.Index):
+            return None
+        if isinstance(part.value, cst.Ellipsis):
+            return "all"
+        if file.is_new_axis(part.value):
+            return "new"
+        constant = self.constants.of(file, part.value, context)
+        if type(constant) is int:
+            return constant
+        value = self.found(file, part.value, context)
+        is_scalar = isinstance(value, TensorValue) and value.shape == () and value.dtype.startswith(("int", "uint"))
+        return "one" if is_scalar else None
+
+    # Calls.
+
+    def _call(self, origin: Origin, call: cst.Call) -> Value:
+        given = Given(self, origin, call)
+        name = origin.file.name(call.func)
+        if origin.receiver is not None:  # one of several classes
+            return LayerValue(origin.receiver.name or "", origin)
+        if name is not None and ("." in name):
+            made = self._of_library(name, given)
+            if made is not None:
+                return made
+        if isinstance(call.func, cst.Name) and origin.file.names.is_builtin(call.func, call.func.value):
+            return self._of_builtin(call.func.value, given)
+        if self.inference.instance_class(origin) is not None:
+            return LayerValue("", origin)
+        if isinstance(call.func, cst.Attribute) and (name is None or name.partition(".")[0] not in ("tf", "keras")):
+            receiver = self.found(origin.file, call.func.value, origin.context)
+            if isinstance(receiver, Pending):
+                return PENDING
+            if isinstance(receiver, DatasetValue):
+                return datasets.transformed(self, receiver, call.func.attr.value, given)
+            if isinstance(receiver, TensorValue):
+                return operations.of_method(receiver, call.func.attr.value, given)
+            if isinstance(receiver, LayerValue):
+                return self._layers.of_method(receiver, call.func.attr.value, given)
+            if isinstance(receiver, StructureValue | SequenceValue):
+                return None
+        called = self.found(origin.file, call.func, origin.context)
+        if isinstance(called, LayerValue):
+            return self._layers.called(called, given)
+        return PENDING if isinstance(called, Pending) else None
+
+    @cached_property
+    def _layers(self) -> Layers:
+        from tflint_gpu.model.values.layers import Layers
+
+        return Layers(self)
+
+    def _of_library(self, name: str, given: Given) -> Value:
+        made = datasets.source(self, name, given)
+        if made is None:
+            made = operations.applied(name, given)
+        if made is None and name.startswith("keras."):
+            made = self._layers.made(name, given)
+        return made
+
+    def _of_builtin(self, name: str, given: Given) -> Value:
+        """What Python's own functions give."""
+        if name in _BUILTINS:
+            return TensorValue("number", _BUILTINS[name], ())
+        first = given.value(0) if given.count else None
+        if name == "range":
+            stop = given.constant(0) if given.count == 1 else UNKNOWN
+            return SequenceValue(INT, stop if isinstance(stop, int) else None)
+        if name in ("abs", "round", "sum", "min", "max") and isinstance(first, TensorValue):
+            if name == "abs" or given.count > 1:
+                return operations.computed(first)
+            element = self.part(first, ELEMENT) if not first.is_number else first
+            return operations.computed(element) if name != "round" else None
+        if name == "enumerate":
+            return SequenceValue(StructureValue((INT, self.iterated(first))))
+        if name == "zip":
+            return SequenceValue(StructureValue(tuple(self.iterated(given.value(i)) for i in range(given.count))))
+        return PENDING if isinstance(first, Pending) else None
+
+    def iterated(self, value: Value) -> Value:
+        """What iterating over a value yields."""
+        return self.part(value, ELEMENT)
+
+    # Parameters.
+
+    def _parameter(self, file: File, parameter: cst.Param) -> Value:
+        """What a dataset hands to the functions that its operations run, or Keras to `call`."""
+        function = file.tree.parents[file.tree.parents[parameter]]
+        if not isinstance(function, cst.FunctionDef | cst.Lambda) or parameter.star:
+            return None
+        values: list[Value] = []
+        for where, call, place in self._handed(file, function):
+            value = datasets.passed(self, where, call, function, parameter, place)
+            values.append(value)
+        return joined(values) if values else None
+
+    def _handed(self, file: File, function: cst.FunctionDef | cst.Lambda) -> Iterator[tuple[File, cst.Call, Node]]:
+        """The calls of methods that get a function."""
+        if isinstance(function, cst.Lambda):
+            uses: Iterable[tuple[File, Node]] = [(file, function)]
+        else:
+            name = function.name.value
+            uses = [
+                (user, use) for user in self.inference.seen.users(file, name) for use in user.tree.uses.get(name, ())
+            ]
+            uses = [*uses, *((u, a) for u in self.inference.seen.users(file, name) for a in u.attributes_named.get(name, ()))]
+        for user, use in uses:
+            arg = user.tree.parents.get(use)
+            call = user.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
+            if not isinstance(call, cst.Call) or method_name(call) not in datasets.HANDING:
+                continue
+            meant = self.inference.of(user, use) if isinstance(use, cst.Name | cst.Attribute) else ()
+            if use is function or any(origin.node is function for origin in meant):
+                yield user, call, use
+
+    def result(self, file: File, function: Expression, context: Context | None) -> Value:
+        """What a function gives that is handed over."""
+        values: list[Value] = []
+        callees = self.inference.callables(file, function, context)
+        for callee in callees:
+            inside = Context(callee.function.node, caller=callee.context or context, receiver=callee.receiver)
+            returned = callee.function.file.returned(callee.function.node)
+            values += [self.found(callee.function.file, value, self._inside(callee, inside)) for value in returned]
+        return joined(values) if callees else None
+
+    def _inside(self, callee: Callee, inside: Context) -> Context | None:
+        """The context of a closure; parameters are seen by what all datasets pass."""
+        return callee.context
