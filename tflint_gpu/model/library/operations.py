@@ -40,6 +40,10 @@ ResultShape = Literal[
     "padded",  # the tensor's, with more around it
     "gathered",  # slices of the tensor by their indices
     "summed",  # what an equation of Einstein's says
+    "second",  # that of the second tensor
+    "drawn",  # what an argument says, and then that of the others
+    "parts",  # several tensors: one for each part along an axis
+    "largest",  # two tensors, of the largest elements of each row and where they are
     "scalar",  # no dimension
     "sizes",  # one dimension, of the tensor's rank
 ]
@@ -114,7 +118,7 @@ class Operation:
     @property
     def is_of_tensor(self) -> bool:
         """Whether its result is made of the elements of a tensor that it gets."""
-        return self.shape not in ("", "filled", "counted", "reduced", "scalar", "sizes")
+        return self.shape not in ("", "filled", "counted", "drawn", "reduced", "scalar", "sizes")
 
 
 _AXIS = Parameter("axis", 1)
@@ -203,8 +207,13 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         """,
     ),
     (
-        Operation("same", each="element"),
-        "tf.strings.{lower,upper,strip,regex_replace,length,to_number,as_string} tf.as_string",
+        Operation("same", "given", each="element", type=Parameter("", -1, "string")),
+        "tf.strings.{lower,upper,strip,regex_replace,as_string} tf.as_string",
+    ),
+    (Operation("same", "given", each="element", type=Parameter("", -1, "int32")), "tf.strings.length"),
+    (
+        Operation("same", "given", each="element", type=Parameter("out_type", 1, "float32")),
+        "tf.strings.to_number",
     ),
     (
         Operation("same", "given", is_array=True, type=_DTYPE),
@@ -349,6 +358,16 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("counted", "given", type=Parameter("dtype", 3, "float32")), "{tf,keras.ops}.eye"),
     (Operation("counted", "given", type=Parameter("dtype", 3, "float64")), "numpy.eye"),
     (Operation("filled", "given", Parameter("num", 2, 50), type=Parameter("", -1)), "{tf,numpy,keras.ops}.linspace"),
+    (Operation("counted", "given", type=Parameter("dtype", 3, "float32")), "tf.linalg.eye"),
+    (Operation("drawn", "given", draws=True, type=Parameter("dtype", 3, "float32")), "tf.random.gamma"),
+    (Operation("drawn", "given", draws=True, type=Parameter("dtype", 2, "float32")), "tf.random.poisson"),
+    (Operation("same", "same"), "{tf,tf.math}.cumsum tf.linalg.{inv,cholesky,band_part} tf.nn.bias_add"),
+    (Operation("same", "given", type=Parameter("", -1, "int32")), "tf.argsort"),
+    (Operation("second", "same"), "tf.linalg.{solve,cholesky_solve,triangular_solve}"),
+    (Operation("gathered", "same", Parameter("", -1, 0)), "tf.nn.embedding_lookup"),
+    (Operation("parts", "same", Parameter("axis", 2, 0)), "tf.split {numpy,keras.ops}.split"),
+    (Operation("parts", "same", Parameter("axis", 2, 0)), "tf.unstack"),
+    (Operation("largest", "same"), "tf.math.top_k tf.nn.top_k"),
     (Operation("transposed", "same", Parameter("perm", 1)), "tf.transpose"),
     (Operation("transposed", "same", Parameter("axes", 1)), "{numpy,keras.ops}.transpose"),
     (Operation("tiled", "same", Parameter("multiples", 1)), "tf.tile"),

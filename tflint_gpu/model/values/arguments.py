@@ -9,7 +9,6 @@ import libcst as cst
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.values import dtypes
 from tflint_gpu.model.values.value import Dimension, Shape, TensorValue, Value
@@ -40,6 +39,10 @@ class Given:
     def context(self) -> Context | None:
         """In which the call is executed."""
         return self.origin.context
+
+    def at(self, file: File, call: cst.Call) -> Given:
+        """What another call is given."""
+        return Given(self.values, Origin(file, call), call)
 
     @property
     def count(self) -> int:
@@ -95,7 +98,8 @@ class Given:
 
     def dtype_of(self, expr: Expression, *, of_tensor: bool) -> str:
         """The type that an expression means."""
-        names = {self._dtype_at(origin, of_tensor) for origin in self.values.inference.of(self.file, expr, self.context)}
+        origins = self.values.inference.of(self.file, expr, self.context)
+        names = {self._dtype_at(origin, of_tensor) for origin in origins}
         return names.pop() if len(names) == 1 else ""
 
     def _dtype_at(self, origin: Origin, of_tensor: bool) -> str:
@@ -161,7 +165,7 @@ class Given:
         if isinstance(node, cst.Call):
             return self._shape_of_call(file, node, context)
         if isinstance(node, cst.Integer | cst.Name | cst.BinaryOperation):
-            constant = self.values.constants.of(file, node, context) if isinstance(node, cst.BaseExpression) else UNKNOWN
+            constant = self.values.constants.of(file, node, context)
             if type(constant) is int:
                 return (constant,)
         return None

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tflint_gpu.model.library.datasets import MAPPING_METHODS, TRANSFORMATIONS, is_source
+from tflint_gpu.model.library.datasets import MAPPING_METHODS, TRANSFORMATIONS, Parameter, is_source
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, positional_parameters
 from tflint_gpu.model.python.value_flow.origins import ELEMENT
-from tflint_gpu.model.values import dtypes
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.operations import stacked_value
 from tflint_gpu.model.values.value import (
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.values.values import Values
 
 HANDING = MAPPING_METHODS | {"fit", "run"}
-_UNCHANGED = frozenset("prefetch cache shuffle with_options snapshot ignore_errors apply_options prefetch_to_device".split())
+_UNCHANGED = frozenset("prefetch cache shuffle with_options snapshot ignore_errors".split())
 _LONG = TensorValue("tensor", "int64", ())
 _STRING = TensorValue("tensor", "string", ())
 _LINES = frozenset(["TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset"])
@@ -153,11 +152,7 @@ def _of_specification(given: Given, expr: cst.BaseExpression) -> Value:
         return _of_specification(given, nodes[0]) if len(nodes) == len(origins) == 1 else None
     if not (given.file.name(expr.func) or "").startswith("tf.TensorSpec"):
         return None
-    from tflint_gpu.model.python.value_flow.origins import Origin
-
-    spec = Given(given.values, Origin(given.file, expr, given.context), expr)
-    from tflint_gpu.model.library.datasets import Parameter
-
+    spec = given.at(given.file, expr)
     dtype = spec.dtype(Parameter("dtype", 1), of_tensor=True)
     said = spec.constant(0, "shape")
     shape = () if said == () else spec.shape(0, "shape")
@@ -179,7 +174,7 @@ def transformed(values: Values, dataset: DatasetValue, method: str, given: Given
     if method in ("interleave", "flat_map"):
         function = given.expression(0, "map_func")
         inner = values.result(given.file, function, given.context) if function is not None else None
-        return PENDING if isinstance(inner, Pending) else inner if isinstance(inner, DatasetValue) else DatasetValue(None)
+        return inner if isinstance(inner, DatasetValue | Pending) else DatasetValue(None)
     if method == "enumerate":
         return DatasetValue(StructureValue((_LONG, dataset.element)), dataset.cardinality)
     if method == "take":
@@ -246,7 +241,7 @@ def _counted(cardinality: Dimension, method: str, given: Given) -> Dimension:
     return cardinality * count if method == "repeat" else None
 
 
-def passed(values: Values, file: File, call: cst.Call, function: FunctionNode, parameter: Node, handed: Node) -> Value:
+def passed(values: Values, file: File, call: cst.Call, function: FunctionNode, parameter: Node) -> Value:
     """What a dataset's operation hands to a parameter of the function that it is given."""
     func = call.func
     if not isinstance(func, cst.Attribute):
@@ -299,6 +294,3 @@ def _loaded(name: str, given: Given) -> Value:
         return StructureValue((samples, TensorValue("array", label_dtype, (count, *label))))
 
     return StructureValue(tuple(part(count) for count in known))
-
-
-__all__ = ["HANDING", "as_tensors", "dtypes", "passed", "source", "transformed"]

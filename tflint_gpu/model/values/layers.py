@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.model.library.datasets import Parameter
-from tflint_gpu.model.python.syntax.syntax import argument, method_name
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class
+from tflint_gpu.model.python.syntax.syntax import argument, positional_parameters
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.operations import stacked_value
 from tflint_gpu.model.values.value import (
@@ -42,6 +43,7 @@ class Layers:
 
     def __init__(self, values: Values) -> None:
         self.values = values
+        self._calls: dict[File, list[cst.Call]] = {}
 
     def made(self, name: str, given: Given) -> Value:
         """The layer or model that a call of Keras makes; None for other functions."""
@@ -176,8 +178,8 @@ class Layers:
             if isinstance(add.func, cst.Attribute) and any(
                 held.node is call for held in self.values.inference.of(file, add.func.value, context)
             ):
-                if file.tree.loops_around(add) if hasattr(file.tree, "loops_around") else False:
-                    return None
+                if any(file.tree.within(add, loop) for loop in file.tree.all_loops):
+                    return None  # as many as the loop has turns
                 added = self.values.found(file, add.args[0].value, context) if add.args else None
                 if isinstance(added, LayerValue):
                     layers.append(added)
@@ -224,6 +226,45 @@ class Layers:
         returned = method.file.returned(method.node)
         return joined(self.values.found(method.file, value, inside) for value in returned) if returned else None
 
+    def weight(self, given: Given) -> Value:
+        """What `self.add_weight(...)` makes; the shape is its first argument in Keras 3, the second in Keras 2."""
+        name = given.constant(0, "name")
+        place = 1 if isinstance(name, str) else 0
+        dtype = given.dtype(Parameter("dtype", -1), of_tensor=True)
+        shape = () if given.constant(place, "shape") == () else given.shape(place, "shape")
+        return TensorValue("variable", "float32" if dtype is None else dtype, shape)
+
+    def passed(self, file: File, function: cst.FunctionDef, parameter: cst.Param) -> list[Value]:
+        """What the calls of a layer or model of the project give its `call` for a parameter."""
+        inference = self.values.inference
+        owner = inference.definitions.function(file, function).owner
+        if owner is None or not inference.definitions.external_bases(owner):
+            return []
+        inputs = positional_parameters(function)[1:]
+        if parameter not in inputs:
+            return []
+        place = inputs.index(parameter)
+        given: list[Value] = []
+        for user in inference.seen.users(file, owner.name):
+            for call in self._calls_of_objects(user):
+                if any(_is_of(inference.instance_class(maker), owner) for maker in inference.of(user, call.func)):
+                    expr = argument(call, place, parameter.name.value)
+                    given.append(None if expr is None else self.values.found(user, expr))
+        return given
+
+    def _calls_of_objects(self, file: File) -> list[cst.Call]:
+        """The calls of a file that may be of an object: of a name that no function or class has."""
+        if file not in self._calls:
+            self._calls[file] = [
+                call
+                for call in file.tree.calls
+                if call.args
+                and isinstance(call.func, cst.Name | cst.Attribute | cst.Call)
+                and file.name(call.func) is None
+                and not (isinstance(call.func, cst.Name) and file.names.is_builtin(call.func, call.func.value))
+            ]
+        return self._calls[file]
+
     def of_method(self, layer: LayerValue, method: str, given: Given) -> Value:
         """What a method of a model gives: `predict`."""
         if self.values.inference.instance_class(layer.origin) is not None and method not in ("predict",):
@@ -245,8 +286,9 @@ def _as_arrays(value: Value) -> Value:
     return PENDING if isinstance(value, Pending) else TensorValue("array")
 
 
+def _is_of(cls: Class | None, owner: Class) -> bool:
+    return cls is not None and cls.node is owner.node
+
+
 def _is_input(value: Value) -> bool:
     return isinstance(value, TensorValue)
-
-
-__all__ = ["Layers", "Origin", "method_name"]

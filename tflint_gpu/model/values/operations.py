@@ -24,11 +24,15 @@ from tflint_gpu.model.values.value import (
 )
 
 if TYPE_CHECKING:
+    from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.values.arguments import Given
 
 _Kind = Literal["tensor", "array"]
 _BOOL_NUMBER = TensorValue("number", "bool", ())
 _Applied: TypeAlias = "Callable[[Operation, _Kind, Given], Value]"
+_Other: TypeAlias = "Callable[[Given], Value]"
+_MOST_PARTS = 32
+_RANGE = {"tensor": ("start", "limit", "delta"), "array": ("start", "stop", "step")}
 _KEEPDIMS = ("keepdims", "keep_dims")
 
 
@@ -52,6 +56,10 @@ def applied(name: str, given: Given) -> Value:
 
 def _without_row(name: str, given: Given) -> Value:
     """What is known without a row: that it is a tensor."""
+    if name in _OTHERS:
+        return _OTHERS[name](given)
+    if name.startswith(("tf.io.decode_", "tf.image.decode_")) and name.rpartition(".")[2] in _DECODERS:
+        return _decoded(name.rpartition(".")[2], given)
     if name.startswith("tf.RaggedTensor.from_") or name.startswith("tf.ragged."):
         return TensorValue("ragged")
     if name in ("tf.SparseTensor", "tf.sparse.SparseTensor") or name.startswith("tf.sparse."):
@@ -61,21 +69,131 @@ def _without_row(name: str, given: Given) -> Value:
     return None
 
 
+def _examples(given: Given, rows: Shape) -> Value:
+    """`tf.io.parse_single_example(record, {"image": tf.io.FixedLenFeature([784], tf.float32)})`."""
+    features = given.expression(1, "features")
+    origins = given.values.inference.of(given.file, features, given.context) if features is not None else ()
+    node = origins[0].node if len(origins) == 1 and not origins[0].access_path else None
+    if not isinstance(node, cst.Dict):
+        return None
+    keys: list[str | int] = []
+    items: list[Value] = []
+    for element in node.elements:
+        key = given.values.constants.of(origins[0].file, element.key) if isinstance(element, cst.DictElement) else None
+        if not isinstance(key, str):
+            return None
+        keys.append(key)
+        items.append(_feature(given, origins[0].file, element.value, rows))
+    return StructureValue(tuple(items), tuple(keys))
+
+
+def _feature(given: Given, file: File, expr: cst.BaseExpression, rows: Shape) -> Value:
+    kind = (file.name(expr.func) or "").rpartition(".")[2] if isinstance(expr, cst.Call) else ""
+    if not isinstance(expr, cst.Call) or kind not in ("FixedLenFeature", "VarLenFeature"):
+        return None
+    feature = given.at(file, expr)
+    dtype = feature.dtype(Parameter("dtype", 0 if kind == "VarLenFeature" else 1), of_tensor=True) or ""
+    if kind == "VarLenFeature":
+        return TensorValue("sparse", dtype)
+    shape = () if feature.constant(0, "shape") == () else feature.shape(0, "shape")
+    return TensorValue("tensor", dtype, None if shape is None else (*rows, *shape))
+
+
+def _decoded(name: str, given: Given) -> Value:
+    """`tf.io.decode_jpeg(data, channels=3)`; a GIF has one dimension more, also for `decode_image`."""
+    channels = given.constant(1, "channels")
+    dtype = given.dtype(Parameter("dtype", _DECODERS[name]), of_tensor=True)
+    has_frames = name == "decode_gif" or (
+        name == "decode_image" and given.constant(3, "expand_animations") is not False
+    )
+    shape = (None, None, channels if type(channels) is int and channels > 0 else None)
+    return TensorValue("tensor", "uint8" if dtype is None else dtype, None if has_frames else shape)
+
+
+def _sequence_mask(given: Given) -> Value:
+    lengths = stacked_value(given.value(0, "lengths"), "tensor")
+    longest = given.constant(1, "maxlen")
+    dtype = given.dtype(Parameter("dtype", 2), of_tensor=True)
+    if not isinstance(lengths, TensorValue) or lengths.shape is None:
+        return TensorValue("tensor", "bool" if dtype is None else dtype)
+    shape = (*lengths.shape, longest if type(longest) is int else None)
+    return TensorValue("tensor", "bool" if dtype is None else dtype, shape)
+
+
+def _slice(given: Given) -> Value:
+    whole, begin, size = (given.value(i, word) for i, word in enumerate(("input_", "begin", "size")))
+    if PENDING in (whole, begin, size):
+        return PENDING
+    tensor, starts, lengths = stacked_value(whole, "tensor"), given.constant(1, "begin"), given.shape(2, "size")
+    if not isinstance(tensor, TensorValue) or lengths is None:
+        return TensorValue("tensor", tensor.dtype if isinstance(tensor, TensorValue) else "")
+    if -1 not in lengths:
+        return TensorValue("tensor", tensor.dtype, lengths)
+    if not isinstance(starts, tuple) or tensor.shape is None or len(starts) != len(lengths) != len(tensor.shape):
+        return TensorValue("tensor", tensor.dtype, tuple(None if n == -1 else n for n in lengths))
+    return TensorValue(
+        "tensor",
+        tensor.dtype,
+        tuple(
+            n if n != -1 else whole_length - start if type(start) is int and whole_length is not None else None
+            for n, start, whole_length in zip(lengths, starts, tensor.shape, strict=True)
+        ),
+    )
+
+
+def _gather_nd(given: Given) -> Value:
+    params, indices = (stacked_value(given.value(i, word), "tensor") for i, word in enumerate(("params", "indices")))
+    if not isinstance(params, TensorValue) or not isinstance(indices, TensorValue):
+        return PENDING if PENDING in (params, indices) else TensorValue("tensor")
+    shape, places = params.shape, indices.shape
+    if shape is None or not places or places[-1] is None or given.expression(2, "batch_dims") is not None:
+        return TensorValue("tensor", params.dtype)
+    return TensorValue("tensor", params.dtype, (*places[:-1], *shape[places[-1] :]))
+
+
+def _tensordot(given: Given) -> Value:
+    first, second = (stacked_value(given.value(i, word), "tensor") for i, word in enumerate(("a", "b")))
+    axes = given.constant(2, "axes")
+    if not isinstance(first, TensorValue) or not isinstance(second, TensorValue):
+        return PENDING if PENDING in (first, second) else TensorValue("tensor")
+    if type(axes) is not int or first.shape is None or second.shape is None:
+        return TensorValue("tensor", first.dtype)
+    return TensorValue("tensor", first.dtype, (*first.shape[: len(first.shape) - axes], *second.shape[axes:]))
+
+
+_OTHERS: dict[str, _Other] = {
+    "tf.io.parse_single_example": lambda given: _examples(given, ()),
+    "tf.io.parse_example": lambda given: _examples(given, (None,)),
+    "tf.io.read_file": lambda given: TensorValue("tensor", "string", ()),
+    "tf.sequence_mask": _sequence_mask,
+    "tf.slice": _slice,
+    "tf.gather_nd": _gather_nd,
+    "tf.tensordot": _tensordot,
+}
+_DECODERS = {"decode_jpeg": -1, "decode_png": 2, "decode_image": 2, "decode_gif": -1, "decode_bmp": -1}
+
+
 def _variable(given: Given) -> Value:
     from_keyword = given.expression(0, "initial_value")
-    dtype = given.dtype(Parameter("dtype", -1), of_tensor=True)
+    dtype = given.dtype(Parameter("dtype", 6), of_tensor=True)
     if isinstance(from_keyword, cst.Lambda):
         initial = given.values.found(given.file, from_keyword.body, given.context)
     else:
         initial = given.value(0, "initial_value")
     value = converted(initial, "tensor", dtype)
     if isinstance(value, TensorValue):
-        shape = given.shape(-1, "shape") if given.expression(-1, "shape") is not None else value.shape
+        shape = given.shape(11, "shape") if given.expression(11, "shape") is not None else value.shape
         return TensorValue("variable", value.dtype, shape)
     return PENDING if isinstance(value, Pending) else TensorValue("variable", dtype or "")
 
 
 def _input(given: Given) -> Value:
+    """The symbolic tensor of `keras.Input`; behind the second argument the order is another one in Keras 2."""
+    tensor = given.expression(-1, "tensor")
+    if tensor is not None:
+        return given.value(-1, "tensor")
+    if given.count > 2 or given.expression(-1, "type_spec") is not None:
+        return TensorValue("tensor")
     shape = given.shape(0, "shape")
     batch = given.constant(1, "batch_size")
     dtype = given.dtype(Parameter("dtype", -1), of_tensor=True)
@@ -146,6 +264,10 @@ def _dtype(row: Operation, kind: _Kind, given: Given, value: TensorValue | None)
     asked = given.dtype(row.type, of_tensor=of_tensor) if row.type is not None else None
     if asked is not None:
         return asked
+    if row.says is not None and row.says.keyword == "depth":
+        hot = stacked_value(given.value(2, "on_value"), kind) if given.expression(2, "on_value") is not None else None
+        if isinstance(hot, TensorValue):
+            return hot.dtype
     if row.type is not None and isinstance(row.type.default, str):
         return row.type.default
     of_value = value.dtype if value is not None else ""
@@ -212,7 +334,8 @@ def _rows(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
         return None if place is None else (*shape[:place], length, *shape[place:])
     if row.says is not None and row.says.keyword == "size" and shape is not None and len(shape) >= 3:
         size = given.shape(row.says.position, "size")
-        return (*shape[:-3], *size, shape[-1]) if size is not None and len(size) == 2 else (*shape[:-3], None, None, shape[-1])
+        height, width = size if size is not None and len(size) == 2 else (None, None)
+        return (*shape[:-3], height, width, shape[-1])
     return None
 
 
@@ -232,10 +355,9 @@ def _reshaped(row: Operation, given: Given, shape: Shape | None) -> Shape | None
 
 
 def _reduced(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
-    keeps = any(given.constant(-1, word) is True for word in _KEEPDIMS)
-    keeps = keeps or (given.file.name(given.call.func) or "").startswith("tf.") and given.constant(2, "keepdims") is True
-    axes = given.axes(row.says)
     name = given.file.name(given.call.func) or ""
+    keeps = any(given.constant(2 if name.startswith("tf.") else -1, word) is True for word in _KEEPDIMS)
+    axes = given.axes(row.says)
     if axes is None and name.startswith(("tf.argm", "tf.math.argm")):
         axes = (0,)
     if given.is_open:
@@ -293,7 +415,9 @@ def _repeated(row: Operation, given: Given, shape: Shape | None) -> Shape | None
 def _filled(row: Operation, kind: _Kind, given: Given) -> Value:
     assert row.says is not None
     name = given.file.name(given.call.func) or ""
-    content = given.value(1, "value" if name == "tf.fill" else "fill_value") if row.type is None or row.type.position == 2 else None
+    content: Value = None
+    if row.type is None or row.type.position == 2:
+        content = given.value(1, "value" if name == "tf.fill" else "fill_value")
     if row.says.keyword == "num":
         return _spaced(row, kind, given)
     if row.dtype == "same":  # `broadcast_to`
@@ -303,8 +427,9 @@ def _filled(row: Operation, kind: _Kind, given: Given) -> Value:
     made = stacked_value(content, kind)
     dtype = _dtype(row, kind, given, made if isinstance(made, TensorValue) and content is not None else None)
     if given.of(row.says) is None:
-        is_scalar = row.draws and not given.is_open and kind == "array"
-        return TensorValue("number", "float" if dtype == "float64" else "int", ()) if is_scalar else TensorValue(kind, dtype)
+        if row.draws and not given.is_open and kind == "array":
+            return TensorValue("number", "float" if dtype == "float64" else "int", ())
+        return TensorValue(kind, dtype)
     said = given.constant(row.says.position, row.says.keyword)
     shape = () if said == () else given.shape(row.says.position, row.says.keyword)
     return TensorValue(kind, dtype, shape)
@@ -339,10 +464,7 @@ def _counted(row: Operation, kind: _Kind, given: Given) -> Value:
 
 def _range(row: Operation, kind: _Kind, given: Given, numbers: list[Value]) -> Value:
     asked = given.dtype(row.type, of_tensor=kind == "tensor")
-    limits = [given.constant(i, word) for i, word in enumerate(("start", "limit", "delta"))]
-    given_limits = [
-        given.value(i, word) for i, word in enumerate(("start", "limit" if kind == "tensor" else "stop", "delta" if kind == "tensor" else "step"))
-    ]
+    given_limits = [given.value(i, word) for i, word in enumerate(_RANGE[kind])]
     types = {v.dtype for v in given_limits if isinstance(v, TensorValue)}
     dtype = asked
     if dtype is None:
@@ -356,8 +478,7 @@ def _range(row: Operation, kind: _Kind, given: Given, numbers: list[Value]) -> V
 
 
 def _range_length(kind: _Kind, given: Given) -> Dimension:
-    words = ("start", "limit", "delta") if kind == "tensor" else ("start", "stop", "step")
-    said = [given.expression(i, word) for i, word in enumerate(words)]
+    said = [given.expression(i, word) for i, word in enumerate(_RANGE[kind])]
     values = [given.values.constants.of(given.file, expr, given.context) if expr is not None else None for expr in said]
     start, stop, step = values
     if stop is None:
@@ -494,7 +615,67 @@ def _appended(row: Operation, kind: _Kind, given: Given) -> Value:
     return TensorValue(kind, _common_dtype(tensors, kind), shape)
 
 
+def _second(row: Operation, kind: _Kind, given: Given) -> Value:
+    second = stacked_value(given.value(1, "rhs"), kind)
+    return TensorValue(kind, second.dtype, second.shape) if isinstance(second, TensorValue) else second
+
+
+def _drawn(row: Operation, kind: _Kind, given: Given) -> Value:
+    """`tf.random.gamma([30], [0.5, 1.5])`: for each of the parameters as many as are asked for."""
+    inner: Shape | None = ()
+    for place, keyword in ((1, "alpha"), (2, "beta")) if row.type and row.type.position == 3 else ((1, "lam"),):
+        if given.expression(place, keyword) is not None:
+            value = stacked_value(given.value(place, keyword), kind)
+            inner = shapes.broadcast(inner, value.shape if isinstance(value, TensorValue) else None)
+    shape = given.shape(0, "shape")
+    whole = None if shape is None or inner is None else (*shape, *inner)
+    return TensorValue(kind, _dtype(row, kind, given, None), whole)
+
+
+def _parts(row: Operation, kind: _Kind, given: Given) -> Value:
+    """`tf.split(x, 3, axis=1)`, `tf.unstack(x)`."""
+    first = _first(kind, given)
+    if not isinstance(first, TensorValue):
+        return first
+    is_unstack = (given.file.name(given.call.func) or "").endswith(".unstack")
+    count = given.constant(1, "num" if is_unstack else "num_or_size_splits")
+    axes = given.axes(row.says)
+    axis = axes[0] if axes else None
+    shape = first.shape
+    if axis is None or shape is None or not -len(shape) <= axis < len(shape):
+        return SequenceValue(TensorValue(kind, first.dtype))
+    place = axis % len(shape)
+    if is_unstack:
+        part = TensorValue(kind, first.dtype, (*shape[:place], *shape[place + 1 :]))
+        length = shape[place]
+        return StructureValue((part,) * length) if length is not None and length <= _MOST_PARTS else SequenceValue(part)
+    lengths: list[Dimension] = []
+    if type(count) is int and 0 < count <= _MOST_PARTS:
+        whole = shape[place]
+        lengths = [whole // count if whole is not None and whole % count == 0 else None] * count
+    elif isinstance(count, tuple) and kind == "tensor":
+        lengths = [n if type(n) is int and n >= 0 else None for n in count]
+    parts = tuple(TensorValue(kind, first.dtype, (*shape[:place], n, *shape[place + 1 :])) for n in lengths)
+    return StructureValue(parts) if parts else SequenceValue(TensorValue(kind, first.dtype, (None,) * len(shape)))
+
+
+def _largest(row: Operation, kind: _Kind, given: Given) -> Value:
+    """`tf.math.top_k(x, k=3)`: `values, indices`."""
+    first = _first(kind, given)
+    if not isinstance(first, TensorValue):
+        return first
+    count = given.constant(1, "k") if given.expression(1, "k") is not None else 1
+    shape = None if not first.shape else (*first.shape[:-1], count if type(count) is int else None)
+    indices = given.dtype(Parameter("index_type", -1), of_tensor=True) or "int32"
+    items = (TensorValue(kind, first.dtype, shape), TensorValue(kind, indices, shape))
+    return StructureValue(items, ("values", "indices"))
+
+
 _OF_SHAPE: dict[str, _Applied] = {
+    "second": _second,
+    "drawn": _drawn,
+    "parts": _parts,
+    "largest": _largest,
     "same": _of_first(_same),
     "rows": _of_first(_rows),
     "expanded": _of_first(_expanded),
@@ -585,7 +766,7 @@ def compared(first: Value, second: Value) -> Value:
 def of_method(whole: TensorValue, method: str, given: Given) -> Value:
     """What a method of a tensor, a variable or an array gives."""
     if whole.is_number:
-        return TensorValue("number", "str", ()) if whole.dtype == "str" and method in ("format", "join", "lower") else None
+        return whole if whole.dtype == "str" and method in ("format", "join", "lower") else None
     if method in VARIABLE_METHODS and whole.kind == "variable":
         return TensorValue("tensor", whole.dtype, whole.shape)
     if method == "numpy":

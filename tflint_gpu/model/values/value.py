@@ -80,10 +80,9 @@ class StructureValue:
 
     def item(self, key: object) -> Value:
         """What is under an index or key; what all items have in common where that is not known."""
-        if self.keys is not None:
-            if key in self.keys:
-                return self.items[self.keys.index(key)]
-        elif isinstance(key, int) and -len(self.items) <= key < len(self.items):
+        if self.keys is not None and key in self.keys:
+            return self.items[self.keys.index(key)]
+        if isinstance(key, int) and -len(self.items) <= key < len(self.items):
             return self.items[key]
         return joined(self.items) if key is None else None
 

@@ -1,7 +1,7 @@
 """What an expression is: the abstract value of each of its origins, joined.
 
 `Values` asks the inference for the origins of an expression and computes the value of each: of a call from the row of
-its operation (`operations`), of a dataset's method (`datasets`), of a layer (`layers`), of operators and subscripts here.
+its operation (`operations`), of a dataset's method (`datasets`), of a layer (`layers`), of subscripts and displays here.
 A value that depends on itself, as in a loop, is computed again until it stays the same.
 """
 
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.bounds import ABSTRACT_ROUNDS, ABSTRACT_STEPS
+from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
-from tflint_gpu.model.values import datasets, dtypes, operations, shapes
+from tflint_gpu.model.values import datasets, operations, shapes
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.shapes import Index
 from tflint_gpu.model.values.value import (
@@ -29,7 +30,6 @@ from tflint_gpu.model.values.value import (
     LayerValue,
     Pending,
     SequenceValue,
-    Shape,
     StructureValue,
     TensorValue,
     Value,
@@ -45,6 +45,7 @@ _BUILTINS = {"len": "int", "int": "int", "float": "float", "str": "str", "bool":
 _KEPT_ATTRIBUTES = frozenset(["real", "values", "flat_values", "numpy"])
 _COMPUTED = (cst.BinaryOperation, cst.AugAssign)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
+_OF_OBJECTS = DRAWING | {"gradient", "jacobian", "add_weight"}
 INT = TensorValue("number", "int", ())
 
 
@@ -237,9 +238,7 @@ class Values(Analysis):
         [second] = node.comparisons
         if isinstance(second.operator, cst.Is | cst.IsNot | cst.In | cst.NotIn):
             return TensorValue("number", "bool", ())
-        return operations.compared(
-            self.found(file, node.left, context), self.found(file, second.comparator, context)
-        )
+        return operations.compared(self.found(file, node.left, context), self.found(file, second.comparator, context))
 
     def _subscript(self, file: File, node: cst.Subscript, context: Context | None) -> Value:
         whole = self.found(file, node.value, context)
@@ -296,6 +295,8 @@ class Values(Analysis):
             receiver = self.found(origin.file, call.func.value, origin.context)
             if isinstance(receiver, Pending):
                 return PENDING
+            if call.func.attr.value in _OF_OBJECTS and receiver is None:
+                return self._of_object(call.func, given)
             if isinstance(receiver, DatasetValue):
                 return datasets.transformed(self, receiver, call.func.attr.value, given)
             if isinstance(receiver, TensorValue):
@@ -308,6 +309,18 @@ class Values(Analysis):
         if isinstance(called, LayerValue):
             return self._layers.called(called, given)
         return PENDING if isinstance(called, Pending) else None
+
+    def _of_object(self, func: cst.Attribute, given: Given) -> Value:
+        """`tape.gradient(loss, weights)`, `rng.normal(size=3)`, `self.add_weight(shape=(3,))`."""
+        file, context, method = given.file, given.context, func.attr.value
+        makers = {origin.made_by for origin in self.inference.of(file, func.value, context)}
+        if method in ("gradient", "jacobian") and makers == {"tf.GradientTape"}:
+            return _gradients(given.value(1, "sources")) if method == "gradient" else TensorValue("tensor")
+        if makers and makers <= NUMPY_GENERATORS:
+            return operations.drawn(method, given)
+        if method == "add_weight" and self.inference.definitions.self_class(file, func.value) is not None:
+            return self._layers.weight(given)
+        return None
 
     @cached_property
     def _layers(self) -> Layers:
@@ -353,22 +366,24 @@ class Values(Analysis):
         function = file.tree.parents[file.tree.parents[parameter]]
         if not isinstance(function, cst.FunctionDef | cst.Lambda) or parameter.star:
             return None
-        values: list[Value] = []
-        for where, call, place in self._handed(file, function):
-            value = datasets.passed(self, where, call, function, parameter, place)
-            values.append(value)
+        values = [
+            datasets.passed(self, where, call, function, parameter) for where, call in self._handed(file, function)
+        ]
+        if isinstance(function, cst.FunctionDef) and function.name.value in ("call", "__call__"):
+            values += self._layers.passed(file, function, parameter)
         return joined(values) if values else None
 
-    def _handed(self, file: File, function: cst.FunctionDef | cst.Lambda) -> Iterator[tuple[File, cst.Call, Node]]:
+    def _handed(self, file: File, function: cst.FunctionDef | cst.Lambda) -> Iterator[tuple[File, cst.Call]]:
         """The calls of methods that get a function."""
         if isinstance(function, cst.Lambda):
             uses: Iterable[tuple[File, Node]] = [(file, function)]
         else:
             name = function.name.value
             uses = [
-                (user, use) for user in self.inference.seen.users(file, name) for use in user.tree.uses.get(name, ())
+                (user, use)
+                for user in self.inference.seen.users(file, name)
+                for use in (*user.tree.uses.get(name, ()), *user.attributes_named.get(name, ()))
             ]
-            uses = [*uses, *((u, a) for u in self.inference.seen.users(file, name) for a in u.attributes_named.get(name, ()))]
         for user, use in uses:
             arg = user.tree.parents.get(use)
             call = user.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
@@ -376,7 +391,7 @@ class Values(Analysis):
                 continue
             meant = self.inference.of(user, use) if isinstance(use, cst.Name | cst.Attribute) else ()
             if use is function or any(origin.node is function for origin in meant):
-                yield user, call, use
+                yield user, call
 
     def result(self, file: File, function: Expression, context: Context | None) -> Value:
         """What a function gives that is handed over."""
@@ -391,3 +406,12 @@ class Values(Analysis):
     def _inside(self, callee: Callee, inside: Context) -> Context | None:
         """The context of a closure; parameters are seen by what all datasets pass."""
         return callee.context
+
+
+def _gradients(sources: Value) -> Value:
+    """Of each source the gradient has the shape."""
+    if isinstance(sources, StructureValue):
+        return StructureValue(tuple(map(_gradients, sources.items)), sources.keys)
+    if isinstance(sources, SequenceValue):
+        return SequenceValue(_gradients(sources.element), sources.length)
+    return operations.computed(sources)
