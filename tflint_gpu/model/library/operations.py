@@ -313,7 +313,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     ),
     (
         Operation("filled", "given", Parameter("shape", 0), type=Parameter("dtype", 1, "float64")),
-        "numpy.{zeros,ones,empty}",
+        "numpy.{zeros,ones,empty,ndarray}",
     ),
     (Operation("filled", "given", Parameter("shape", 0), type=Parameter("dtype", 2)), "{numpy,keras.ops}.full"),
     (Operation("filled", "given", says=Parameter("dims", 0)), "tf.fill"),

@@ -58,6 +58,11 @@ class Given:
         """The argument at a position or of a name."""
         return argument(self.call, position, keyword)
 
+    def said(self, position: int, keyword: str) -> Expression | None:
+        """The same; None for the constant None, too, which asks for the usual."""
+        expr = self.expression(position, keyword)
+        return None if isinstance(expr, cst.Name) and expr.value == "None" else expr
+
     def of(self, parameter: Parameter | None) -> Expression | None:
         """The argument for a parameter."""
         return None if parameter is None else self.expression(parameter.position, parameter.keyword)
@@ -91,7 +96,7 @@ class Given:
 
     def dtype(self, parameter: Parameter | None, *, of_tensor: bool) -> str | None:
         """The type that is asked for; None without that argument, empty where it is not known."""
-        expr = self.of(parameter)
+        expr = self.said(parameter.position, parameter.keyword) if parameter is not None else None
         if expr is None:
             return "" if self.is_open else None
         return self.dtype_of(expr, of_tensor=of_tensor)

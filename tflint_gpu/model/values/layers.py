@@ -259,7 +259,7 @@ class Layers:
                 call
                 for call in file.tree.calls
                 if call.args
-                and isinstance(call.func, cst.Name | cst.Attribute | cst.Call)
+                and isinstance(call.func, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
                 and file.name(call.func) is None
                 and not (isinstance(call.func, cst.Name) and file.names.is_builtin(call.func, call.func.value))
             ]

@@ -42,11 +42,14 @@ def applied(name: str, given: Given) -> Value:
         return _variable(given)
     if name in ("keras.Input", "keras.layers.Input"):
         return _input(given)
-    row = operation_named(name)
+    row = operation_named(name) if name not in _OTHERS else operation_named(None)
     kind: _Kind = "array" if name.startswith("numpy.") else "tensor"
     if not row.shape:
         return _without_row(name, given)
-    value = _OF_SHAPE[row.shape](row, kind, given) if row.shape in _OF_SHAPE else TensorValue(kind)
+    try:
+        value = _OF_SHAPE[row.shape](row, kind, given) if row.shape in _OF_SHAPE else TensorValue(kind)
+    except LookupError:  # an axis that is not known
+        value = TensorValue(kind)
     if isinstance(value, TensorValue) and name == "tf.ragged.constant":
         return TensorValue("ragged", value.dtype)
     if isinstance(value, TensorValue) and row.dtype == "named":
@@ -161,12 +164,19 @@ def _tensordot(given: Given) -> Value:
     return TensorValue("tensor", first.dtype, (*first.shape[: len(first.shape) - axes], *second.shape[axes:]))
 
 
+def _symbolic(given: Given) -> Value:
+    """`tf.Tensor(operation, 0, tf.float32)`."""
+    return TensorValue("tensor", given.dtype(Parameter("dtype", 2), of_tensor=True) or "")
+
+
 _OTHERS: dict[str, _Other] = {
     "tf.io.parse_single_example": lambda given: _examples(given, ()),
     "tf.io.parse_example": lambda given: _examples(given, (None,)),
     "tf.io.read_file": lambda given: TensorValue("tensor", "string", ()),
     "tf.sequence_mask": _sequence_mask,
     "tf.slice": _slice,
+    "tf.Tensor": _symbolic,
+    "tf.experimental.numpy.ndarray": _symbolic,
     "tf.gather_nd": _gather_nd,
     "tf.tensordot": _tensordot,
 }
@@ -182,14 +192,14 @@ def _variable(given: Given) -> Value:
         initial = given.value(0, "initial_value")
     value = converted(initial, "tensor", dtype)
     if isinstance(value, TensorValue):
-        shape = given.shape(11, "shape") if given.expression(11, "shape") is not None else value.shape
+        shape = given.shape(11, "shape") if given.said(11, "shape") is not None else value.shape
         return TensorValue("variable", value.dtype, shape)
     return PENDING if isinstance(value, Pending) else TensorValue("variable", dtype or "")
 
 
 def _input(given: Given) -> Value:
     """The symbolic tensor of `keras.Input`; behind the second argument the order is another one in Keras 2."""
-    tensor = given.expression(-1, "tensor")
+    tensor = given.said(-1, "tensor")
     if tensor is not None:
         return given.value(-1, "tensor")
     if given.count > 2 or given.expression(-1, "type_spec") is not None:
@@ -265,7 +275,7 @@ def _dtype(row: Operation, kind: _Kind, given: Given, value: TensorValue | None)
     if asked is not None:
         return asked
     if row.says is not None and row.says.keyword == "depth":
-        hot = stacked_value(given.value(2, "on_value"), kind) if given.expression(2, "on_value") is not None else None
+        hot = stacked_value(given.value(2, "on_value"), kind) if given.said(2, "on_value") is not None else None
         if isinstance(hot, TensorValue):
             return hot.dtype
     if row.type is not None and isinstance(row.type.default, str):
@@ -306,7 +316,7 @@ def _of_first(shaped: _Shaped) -> Callable[[Operation, _Kind, Given], Value]:
             return PENDING
         try:
             shape = shaped(row, given, first.shape if first is not None else None)
-        except LookupError:
+        except LookupError:  # an axis that is not known
             shape = None
         return TensorValue(kind, _dtype(row, kind, given, first), shape)
 
@@ -328,7 +338,7 @@ def _rows(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
         count = given.constant(row.says.position, row.says.keyword)
         axis = given.constant(4 if row.says.keyword == "depth" else 2, "axis")
         length = count if type(count) is int else None
-        if shape is None or given.expression(4, "axis") is None:
+        if shape is None or given.said(4, "axis") is None:
             return None if shape is None else (*shape, length)
         place = axis % (len(shape) + 1) if type(axis) is int else None
         return None if place is None else (*shape[:place], length, *shape[place:])
@@ -436,7 +446,7 @@ def _filled(row: Operation, kind: _Kind, given: Given) -> Value:
 
 
 def _spaced(row: Operation, kind: _Kind, given: Given) -> Value:
-    count = given.constant(2, "num") if given.expression(2, "num") is not None else 50
+    count = given.constant(2, "num") if given.said(2, "num") is not None else 50
     start = stacked_value(given.value(0, "start"), kind)
     dtype = start.dtype if isinstance(start, TensorValue) and kind == "tensor" else "float64"
     asked = given.dtype(Parameter("dtype", 5), of_tensor=kind == "tensor")
@@ -450,10 +460,12 @@ def _counted(row: Operation, kind: _Kind, given: Given) -> Value:
     if name == "eye":
         sides = [given.constant(i, keyword) for i, keyword in ((0, "num_rows"), (1, "num_columns"))]
         rows = sides[0] if type(sides[0]) is int else None
-        columns = rows if given.expression(1, "num_columns") is None and given.expression(1, "M") is None else sides[1]
-        if given.expression(2, "batch_shape") is not None and kind == "tensor":
-            return TensorValue(kind, _dtype(row, kind, given, None))
-        return TensorValue(kind, _dtype(row, kind, given, None), (rows, columns if type(columns) is int else None))
+        columns = rows if given.said(1, "num_columns") is None and given.said(1, "M") is None else sides[1]
+        batch: Shape | None = ()
+        if given.said(2, "batch_shape") is not None and kind == "tensor":
+            batch = given.shape(2, "batch_shape")
+        shape = None if batch is None else (*batch, rows, columns if type(columns) is int else None)
+        return TensorValue(kind, _dtype(row, kind, given, None), shape)
     if row.draws:
         lengths = [given.constant(i) for i in range(given.count)]
         if not lengths:
@@ -664,7 +676,7 @@ def _largest(row: Operation, kind: _Kind, given: Given) -> Value:
     first = _first(kind, given)
     if not isinstance(first, TensorValue):
         return first
-    count = given.constant(1, "k") if given.expression(1, "k") is not None else 1
+    count = given.constant(1, "k") if given.said(1, "k") is not None else 1
     shape = None if not first.shape else (*first.shape[:-1], count if type(count) is int else None)
     indices = given.dtype(Parameter("index_type", -1), of_tensor=True) or "int32"
     items = (TensorValue(kind, first.dtype, shape), TensorValue(kind, indices, shape))

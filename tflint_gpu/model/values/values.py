@@ -1,7 +1,7 @@
 """What an expression is: the abstract value of each of its origins, joined.
 
-`Values` asks the inference for the origins of an expression and computes the value of each: of a call from the row of
-its operation (`operations`), of a dataset's method (`datasets`), of a layer (`layers`), of subscripts and displays here.
+`Values` asks the inference for the origins of an expression and computes the value of each: a call by the row of its
+operation (`operations`), a method of a dataset (`datasets`), a layer (`layers`), subscripts and displays here.
 A value that depends on itself, as in a loop, is computed again until it stays the same.
 """
 
@@ -21,6 +21,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
+from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES
 from tflint_gpu.model.values import datasets, operations, shapes
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.shapes import Index
@@ -132,8 +133,10 @@ class Values(Analysis):
                 return self._attribute(whole, str(content.key))
             kind = whole.kind if whole.kind == "array" else "tensor"
             return TensorValue(kind, whole.dtype, whole.shape[1:] if whole.shape else None)
-        if isinstance(whole, LayerValue) and content.kind == "attribute" and content.key in ("input", "output"):
-            return self._layers.of_part(whole, str(content.key))
+        if isinstance(whole, LayerValue) and content.kind == "attribute":
+            if content.key in ("input", "output"):
+                return self._layers.of_part(whole, str(content.key))
+            return SequenceValue(TensorValue("variable")) if content.key in WEIGHT_ATTRIBUTES else None
         return None
 
     def _attribute(self, whole: TensorValue, name: str) -> Value:
