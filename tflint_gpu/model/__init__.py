@@ -196,6 +196,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
     from tflint_gpu.model.tensorflow.types.rows import Rows
     from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES, taken
+    from tflint_gpu.model.values.shown import ShownType, types_in
 
 _NAMES = {
     "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
@@ -307,6 +308,7 @@ _NAMES = {
     "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
     "tensorflow.types.rows": "Rows",
     "tensorflow.types.tapes": "WEIGHT_ATTRIBUTES taken",
+    "values.shown": "ShownType types_in",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -42,7 +42,7 @@ _GROUPS = {
     " exit_non_zero_on_fix",
     "Which findings": "diff_base baseline no_baseline write_baseline add_noqa ignore_noqa",
     "Files and settings": "stdin_filename config isolated exclude extend_exclude respect_gitignore force_exclude"
-    " show_files show_settings",
+    " show_files show_settings show_types",
     "How to check": "jobs executor no_cache cache_dir watch progress",
 }
 
@@ -107,6 +107,11 @@ _GROUPS = {
 @click.option(
     "--show-settings", is_flag=True, help="Show the first file's settings as TOML, and where each comes from."
 )
+@click.option(
+    "--show-types",
+    metavar="LINE",
+    help="Print what is known of the tensors, datasets and models on a line, or on `all`: dtype, shape, elements.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
 @click.option("-v", "--verbose", is_flag=True, help="Report more on the way.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
@@ -162,6 +167,10 @@ class Check:
             directory = files[0].path.parent if files else here
             click.echo(shown(resolver, files[0].settings if files else settings, directory))
             return 0
+        if self.given["show_types"] is not None:
+            from tflint_gpu.cli.check.showing_types import show_types
+
+            return show_types(resolver, files, self.given["show_types"])
         code = self._check(resolver, settings, files)
         if self.given["verbose"]:
             tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")

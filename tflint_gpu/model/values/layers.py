@@ -9,9 +9,10 @@ import libcst as cst
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
-from tflint_gpu.model.python.syntax.syntax import argument, positional_parameters
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, positional_parameters
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.operations import stacked_value
 from tflint_gpu.model.values.value import (
@@ -23,11 +24,13 @@ from tflint_gpu.model.values.value import (
     TensorValue,
     Value,
     joined,
+    shape_text,
 )
 
 if TYPE_CHECKING:
     from tflint_gpu.model.values.values import Values
 
+_INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _GRAPHS = frozenset(["keras.Model", "keras.models.Model"])
 _FOLDERS = ("keras.layers.", "keras.applications.", "keras.losses.", "keras.metrics.")
@@ -165,11 +168,10 @@ class Layers:
         call, origin = model.origin.call, model.origin
         assert call is not None
         file, context = origin.file, origin.context
-        first = argument(call, 0, "layers")
         layers: list[LayerValue] = []
-        if first is not None:
-            listed = self.values.found(file, first, context)
-            if not isinstance(listed, StructureValue):
+        if argument(call, 0, "layers") is not None:
+            listed = self._listed(model)
+            if listed is None:
                 return None
             if not all(isinstance(item, LayerValue) or _is_input(item) for item in listed.items):
                 return None
@@ -186,6 +188,13 @@ class Layers:
                 elif not _is_input(added):
                     return None
         return layers
+
+    def _listed(self, model: LayerValue) -> StructureValue | None:
+        """What a `Sequential` is given in its list."""
+        call, origin = model.origin.call, model.origin
+        first = argument(call, 0, "layers") if call is not None else None
+        value = None if first is None else self.values.found(origin.file, first, origin.context)
+        return value if isinstance(value, StructureValue) else None
 
     def _of_graph(self, model: LayerValue, first: Value) -> Value:
         """What a `keras.Model(inputs, outputs)` gives: its outputs, for the rows that it gets."""
@@ -207,7 +216,8 @@ class Layers:
         call, origin = model.origin.call, model.origin
         assert call is not None
         if model.name in _SEQUENTIAL:
-            return None
+            first = self._start(model)
+            return first if name == "input" or first is None else self._through(model, first)
         expr = argument(call, 1, "outputs") if name == "output" else argument(call, 0, "inputs")
         return None if expr is None else self.values.found(origin.file, expr, origin.context)
 
@@ -265,6 +275,100 @@ class Layers:
             ]
         return self._calls[file]
 
+    def described(self, layer: LayerValue) -> str:
+        """A layer or model in words: "Model (?, 784) -> (?, 10), 101,770 weights"."""
+        cls = self.values.inference.instance_class(layer.origin)
+        if cls is not None:
+            return cls.name
+        name = layer.name.rpartition(".")[2]
+        first, last = self.of_part(layer, "input"), self.of_part(layer, "output")
+        if layer.name not in _SEQUENTIAL | _GRAPHS or not _has_shape(first) or not _has_shape(last):
+            return name
+        count = self._weights(layer)
+        weights = "" if count is None else f", {count:,} weights"
+        return f"{name} {_shapes_text(first)} -> {_shapes_text(last)}{weights}"
+
+    def _start(self, model: LayerValue) -> TensorValue | None:
+        """The input of a `Sequential`, as its first layer says it."""
+        from tflint_gpu.model.networks.shapes.graph import NotKnown
+        from tflint_gpu.model.networks.shapes.layers import input_shape_of
+
+        layers = self._layers_of(model)
+        listed = self._listed(model)
+        given = next((item for item in listed.items[:1] if isinstance(item, TensorValue)), None) if listed else None
+        if given is not None or not layers:
+            return given
+        try:
+            shape = input_shape_of(self._arguments(layers[0]))
+        except NotKnown:
+            return None
+        return None if shape is None else TensorValue("tensor", "float32", shape)
+
+    def _weights(self, model: LayerValue) -> int | None:
+        """How many numbers a model keeps; None where that is not known."""
+        from tflint_gpu.model.networks.shapes.graph import Layer, NotKnown, Precision
+        from tflint_gpu.model.networks.shapes.layers import applied
+
+        total = 0
+        try:
+            for layer, inputs in self._uses(model):
+                shapes = tuple(tensor.shape for tensor in inputs if tensor.shape is not None)
+                if len(shapes) < len(inputs) or not inputs:
+                    return None
+                kind = layer.name.rpartition(".")[2]
+                if kind not in ("Input", "InputLayer"):
+                    total += applied(Layer(kind, self._arguments(layer), Precision()), shapes)[1].total
+        except (NotKnown, ArithmeticError, LookupError, TypeError, ValueError):
+            return None
+        return total
+
+    def _uses(self, model: LayerValue) -> list[tuple[LayerValue, list[TensorValue]]]:
+        """The layers of a model, each once, with what it gets.
+
+        Raises:
+            LookupError: a part of the model is not known.
+        """
+        if model.name in _SEQUENTIAL:
+            value: Value = self._start(model)
+            uses: list[tuple[LayerValue, list[TensorValue]]] = []
+            for layer in self._layers_of(model) or ():
+                uses.append((layer, self._tensors(value) or []))
+                if layer.name.rpartition(".")[2] not in ("Input", "InputLayer"):
+                    value = self.result(layer, value)
+            return uses
+        call, origin = model.origin.call, model.origin
+        outputs = argument(call, 1, "outputs") if call is not None else None
+        if outputs is None:
+            raise LookupError
+        return self._uses_between(origin.file, outputs, origin.context)
+
+    def _uses_between(
+        self, file: File, outputs: Expression, context: Context | None
+    ) -> list[tuple[LayerValue, list[TensorValue]]]:
+        """The layers that the outputs of a graph of layers are made by."""
+        found: dict[Node, tuple[LayerValue, list[TensorValue]]] = {}
+        inference, seen = self.values.inference, set[Node]()
+        pending = [(file, outputs, context)]
+        while pending:
+            where, expr, inside = pending.pop()
+            for part in inference.parts(where, expr, inside):
+                for origin in inference.of(part.file, part.expr, part.context):
+                    node = origin.node
+                    if node in seen:
+                        continue
+                    seen.add(node)
+                    if not isinstance(node, cst.Call) or origin.access_path:
+                        raise LookupError
+                    if origin.file.name(node.func) in _INPUTS:
+                        continue
+                    layer = self.values.of(origin.file, node.func, origin.context)
+                    if not isinstance(layer, LayerValue) or not node.args:
+                        raise LookupError
+                    given = self.values.of(origin.file, node.args[0].value, origin.context)
+                    found[layer.origin.node] = (layer, self._tensors(given) or [])
+                    pending.append((origin.file, node.args[0].value, origin.context))
+        return list(found.values())
+
     def of_method(self, layer: LayerValue, method: str, given: Given) -> Value:
         """What a method of a model gives: `predict`."""
         if self.values.inference.instance_class(layer.origin) is not None and method not in ("predict",):
@@ -292,3 +396,15 @@ def _is_of(cls: Class | None, owner: Class) -> bool:
 
 def _is_input(value: Value) -> bool:
     return isinstance(value, TensorValue)
+
+
+def _has_shape(value: Value) -> bool:
+    if isinstance(value, StructureValue):
+        return all(map(_has_shape, value.items))
+    return isinstance(value, TensorValue) and value.shape is not None
+
+
+def _shapes_text(value: Value) -> str:
+    if isinstance(value, StructureValue):
+        return f"({', '.join(map(_shapes_text, value.items))})"
+    return shape_text(value.shape) if isinstance(value, TensorValue) else "?"

@@ -135,7 +135,7 @@ class Values(Analysis):
             return TensorValue(kind, whole.dtype, whole.shape[1:] if whole.shape else None)
         if isinstance(whole, LayerValue) and content.kind == "attribute":
             if content.key in ("input", "output"):
-                return self._layers.of_part(whole, str(content.key))
+                return self.layers.of_part(whole, str(content.key))
             return SequenceValue(TensorValue("variable")) if content.key in WEIGHT_ATTRIBUTES else None
         return None
 
@@ -305,12 +305,12 @@ class Values(Analysis):
             if isinstance(receiver, TensorValue):
                 return operations.of_method(receiver, call.func.attr.value, given)
             if isinstance(receiver, LayerValue):
-                return self._layers.of_method(receiver, call.func.attr.value, given)
+                return self.layers.of_method(receiver, call.func.attr.value, given)
             if isinstance(receiver, StructureValue | SequenceValue):
                 return None
         called = self.found(origin.file, call.func, origin.context)
         if isinstance(called, LayerValue):
-            return self._layers.called(called, given)
+            return self.layers.called(called, given)
         return PENDING if isinstance(called, Pending) else None
 
     def _of_object(self, func: cst.Attribute, given: Given) -> Value:
@@ -322,11 +322,12 @@ class Values(Analysis):
         if makers and makers <= NUMPY_GENERATORS:
             return operations.drawn(method, given)
         if method == "add_weight" and self.inference.definitions.self_class(file, func.value) is not None:
-            return self._layers.weight(given)
+            return self.layers.weight(given)
         return None
 
     @cached_property
-    def _layers(self) -> Layers:
+    def layers(self) -> Layers:
+        """What layers and models give."""
         from tflint_gpu.model.values.layers import Layers
 
         return Layers(self)
@@ -336,7 +337,7 @@ class Values(Analysis):
         if made is None:
             made = operations.applied(name, given)
         if made is None and name.startswith("keras."):
-            made = self._layers.made(name, given)
+            made = self.layers.made(name, given)
         return made
 
     def _of_builtin(self, name: str, given: Given) -> Value:
@@ -373,7 +374,7 @@ class Values(Analysis):
             datasets.passed(self, where, call, function, parameter) for where, call in self._handed(file, function)
         ]
         if isinstance(function, cst.FunctionDef) and function.name.value in ("call", "__call__"):
-            values += self._layers.passed(file, function, parameter)
+            values += self.layers.passed(file, function, parameter)
         return joined(values) if values else None
 
     def _handed(self, file: File, function: cst.FunctionDef | cst.Lambda) -> Iterator[tuple[File, cst.Call]]:
