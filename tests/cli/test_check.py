@@ -516,3 +516,15 @@ def test_an_estimate_counts_the_loops_of_callers_and_names_what_to_fix_first(tmp
     assert "in each iteration of the loop over the dataset at train.py:9;" in found[1]["estimate"]
     plain = tflint("check", "--isolated", "--select", "TFG207", "--output-format", "json", "train.py")
     assert [finding["location"]["row"] for finding in json.loads(plain.stdout)] == [6, 8]
+
+
+def test_types_are_shown_of_a_line_or_of_all(tmp_path: Path, tflint: Any) -> None:
+    """Protects `--show-types`: what it says, and that a wrong line or a broken file is an error and no traceback."""
+    (tmp_path / "a.py").write_text("import tensorflow as tf\nrows = tf.zeros((8, 3))\nfirst, n = rows[0], 3\n")
+    done = tflint("check", "--show-types", "3", "a.py")
+    assert done.stdout == "a.py:3:1: first: Tensor float32 (3,)\na.py:3:12: rows: Tensor float32 (8, 3)\n"
+    assert tflint("check", "--show-types", "all", "a.py").stdout.startswith("a.py:2:1: rows: Tensor float32")
+    assert tflint("check", "--show-types", "x", "a.py").returncode == 2
+    (tmp_path / "a.py").write_text("import tensorflow as tf\nrows = (\n")
+    done = tflint("check", "--show-types", "all", "a.py")
+    assert done.returncode == 2 and "a.py" in done.stderr and "Traceback" not in done.stderr

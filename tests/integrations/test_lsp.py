@@ -126,6 +126,20 @@ async def test_hover(editor: Editor) -> None:
     assert await editor.hover("train.py", 5, 3) is None
 
 
+async def test_a_hover_over_a_name_says_what_it_is(editor: Editor) -> None:
+    """Protects who asks for shapes: with and without a finding there, and after a change of the text."""
+    await editor.start()
+    await editor.open("train.py", "import tensorflow as tf\nrows = tf.zeros((8, 3))\ntotal = rows + 1\n")
+    hover = await editor.hover("train.py", 2, 9)
+    assert hover is not None and isinstance(hover.contents, types.MarkupContent)
+    assert hover.contents.value == "`rows`: Tensor float32 (8, 3)"
+    assert hover.range == types.Range(types.Position(2, 8), types.Position(2, 12))
+    assert await editor.hover("train.py", 2, 16) is None
+    await editor.change("train.py", LAYER.replace("(self, x)", "(self, x=tf.zeros((2, 4)))"))
+    hover = await editor.hover("train.py", 5, 20)
+    assert hover is None or "(8, 3)" not in str(hover.contents)
+
+
 async def test_what_verify_measured_is_in_the_hover(editor: Editor) -> None:
     """Protects `server --verified FILE`: what was read at the start is still known once an editor has opened a folder."""
     place = Location(row=7, column=16)

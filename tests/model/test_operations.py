@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,10 @@ tf = pytest.importorskip("tensorflow")
 
 X = np.arange(1.0, 13.0, dtype="float32").reshape(3, 4) / 13
 IMAGES = np.linspace(0.0, 1.0, 2 * 8 * 8 * 3, dtype="float32").reshape(2, 8, 8, 3)
+SQUARE = np.eye(3, dtype="float32") * 2
+BITMAP = b"BM" + bytes.fromhex(
+    "3a000000000000003600000028000000010000000100000001001800000000000400000000000000000000000000000000000000ffffff00"
+)
 TEXTS = np.array([[" 1", "2.5 "], ["30", " 4 "]])
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "clip": lambda f, x: f(x, 0.2, 0.5),
@@ -99,9 +104,17 @@ def applied(name: str, row: Operation, x: Any, other: Any) -> tuple[Any, tuple[i
             return function(images, (4, 4)), images.shape
         case "rows" if last == "pad_sequences":
             return function([[1], [2, 3]]), (2, 2)
+        case "rows" if row.says is not None and row.says.keyword in ("depth", "num_classes"):
+            return function(np.array([0, 2, 1]), 3), (3, 3)
         case "rows":
             return function(np.array([0, 2, 1]), 3), (3, 3)
-        case "same" if row.dtype == "given" and not row.is_array:
+        case "same" if name.startswith("tf.strings.") or last == "as_string":
+            return CALLS.get(last, lambda f, x: f(x))(function, x), x.shape
+        case "same" if last in ("inv", "cholesky", "band_part"):
+            return function(SQUARE, *((0, 1) if last == "band_part" else ())), SQUARE.shape
+        case "same" if last == "bias_add":
+            return function(x, x[0]), x.shape
+        case "same" if row.dtype == "given" and not row.is_array and row.type is not None and row.type.keyword:
             return function(x, "float16"), x.shape
         case "same" if name == "tf.ragged.constant":
             return function([[1.0], [2.0, 3.0]]).to_tensor(), (2, 2)
@@ -141,6 +154,49 @@ def applied(name: str, row: Operation, x: Any, other: Any) -> tuple[Any, tuple[i
             return function(x, 2, 1), (3, 8)
         case "reduced":
             return function(tensor > 0.5 if last in ("all", "any", "reduce_all", "reduce_any") else tensor, 1), (3,)
+        case "second":
+            return function(SQUARE, x), x.shape
+        case "drawn":
+            return function((2, 3), (0.5, 1.5)), (2, 3, 2)
+        case "parts":
+            return function(x, *(() if last == "unstack" else (3,)))[0], x[0].shape if last == "unstack" else (1, 4)
+        case "largest":
+            return function(x, 2).values, (3, 2)
+        case "transposed":
+            return function(x[None], (2, 0, 1)), (4, 1, 3)
+        case "tiled":
+            return function(x, (1, 2)), (3, 8)
+        case "padded":
+            return function(x, ((1, 1), (0, 0))), (5, 4)
+        case "gathered":
+            axis = (1,) if row.says is not None and row.says.position == 2 else ()
+            return function(x, np.array([0, 2]), *axis), (3, 2) if axis else (2, 4)
+        case "summed":
+            return function("ij,jk->ik", x, x.T), (3, 3)
+        case "sliced":
+            return function(x, [1, 0], [2, -1]), (2, 4)
+        case "points":
+            return function(x, [[0, 2]]), (1,)
+        case "contracted":
+            return function(x, x.T, 1), (3, 3)
+        case "masked":
+            return function([1, 3], 4), (2, 4)
+        case "decoded":
+            encode = tf.io.encode_png if "png" in last or "image" in last else tf.io.encode_jpeg
+            picture = BITMAP if "bmp" in last else encode(np.zeros((2, 3, 3), "uint8"))
+            return function(picture, 3), (1, 1, 3) if "bmp" in last else (2, 3, 3)
+        case "examples":
+            record = tf.train.Example().SerializeToString()
+            features = {"x": tf.io.FixedLenFeature([2], tf.float32, [0.0, 1.0])}
+            return function([record] if last == "parse_example" else record, features)["x"], (
+                (1, 2) if last == "parse_example" else (2,)
+            )
+        case "scalar" if last == "read_file":
+            return function(__file__), ()
+        case "scalar":
+            return function(x), ()
+        case "sizes":
+            return function(x), (2,)
         case "filled":
             return filled(function, row, name), (6,) if last == "linspace" else (2, 3)
         case "counted":
@@ -203,10 +259,32 @@ def test_an_operation_gives_the_shape_and_the_dtype_of_its_row(name: str) -> Non
     if row.each:
         assert_each_for_itself(name, row, result)
     dtype = str(result.dtype if isinstance(result.dtype, str) else getattr(result.dtype, "name", result.dtype))
-    expected = {"same": "float32", "float": "float32", "bool": "bool", "named": name.rpartition(".")[2]}.get(row.dtype)
-    if row.dtype == "given" and row.shape == "same" and not row.is_array:
-        expected = "float16"
+    expected = {
+        "same": "float32",
+        "float": "float32",
+        "sum": "float32",
+        "mean": "float32",
+        "bool": "bool",
+        "named": name.rpartition(".")[2],
+    }.get(row.dtype)
+    if row.dtype == "given" and row.type is not None:
+        asked = row.shape == "same" and not row.is_array and row.type.keyword == "dtype"
+        expected = "float16" if asked else row.type.default if isinstance(row.type.default, str) else None
     assert expected in (None, dtype)
+
+
+@pytest.mark.parametrize("name", [name for name, row in INSTALLED.items() if row.type is not None and row.type.keyword])
+def test_the_dtype_is_the_parameter_that_the_row_says(name: str) -> None:
+    """Protects from a position that another parameter has."""
+    parameter = INSTALLED[name].type
+    assert parameter is not None
+    try:
+        parameters = list(inspect.signature(found(name)).parameters)
+    except ValueError:  # written in C
+        pytest.skip("no signature")
+    if parameter.keyword not in parameters:
+        pytest.skip("takes it with others")
+    assert parameters.index(parameter.keyword) == parameter.position
 
 
 @pytest.mark.parametrize("name", [name for name in INSTALLED if INSTALLED[name].dtype == "float"])

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from tflint_gpu.model import ShownType
     from tflint_gpu.model.python.parsing.python_trees import PythonTrees
     from tflint_gpu.model.python.parsing.reuse import KnownText
 
@@ -272,6 +273,20 @@ class Checker:
             engine = Engine(resolver, self.root, sources=self._sources)
             checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest, all_fixes)
             return replace(checked, problem=str(error))
+
+    def types(self, document: Document, buffers: Mapping[Path, bytes]) -> tuple[ShownType, ...]:
+        """What is known of the tensors, datasets and models of a document. Needs a large stack."""
+        from tflint_gpu.model import types_in
+
+        file = self._discovery.describe(document.source.path, document.folder, document.content)
+        self._sources.begin(buffers)
+        try:
+            model = self._engine.model_of(file)
+            return tuple(types_in(model)) if model is not None else ()
+        except (UnreadableSource, RecursionError):  # the check of the document says so
+            return ()
+        finally:
+            self._engine.forget_files()
 
     def importing(self, documents: Iterable[Document]) -> list[Document]:
         """The files on the disk that import some documents, as they are now: their checks may find more in these.

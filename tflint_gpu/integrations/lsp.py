@@ -141,13 +141,22 @@ async def _hover(ls: Session, params: types.HoverParams) -> types.Hover | None:
         if checked.document.text_at(diagnostic.location).uri == params.text_document.uri
     ]
     here = [(diagnostic, place) for diagnostic, place in places if touches(place, cursor)]
-    if not here:
+    typed = [
+        (shown, place)
+        for shown in await ls.known_types(checked)
+        if checked.document.text_at(shown.location).uri == params.text_document.uri
+        if touches(place := ls.messages.range(checked.document.source, shown.location, shown.end_location), cursor)
+    ]
+    if not here and not typed:
         return None
     formats = get_capability(ls.client_capabilities, _HOVER_FORMATS)
     plain = formats and types.MarkupKind.Markdown not in formats
     kind = types.MarkupKind.PlainText if plain else types.MarkupKind.Markdown
-    text = documented([diagnostic for diagnostic, _ in here])
-    return types.Hover(types.MarkupContent(kind, text), here[0][1])
+    sections = [f"`{shown.name}`: {shown.text}" for shown, _ in typed[-1:]]
+    if here:
+        sections.append(documented([diagnostic for diagnostic, _ in here]))
+    place = here[0][1] if here else typed[-1][1]
+    return types.Hover(types.MarkupContent(kind, "\n\n---\n\n".join(sections)), place)
 
 
 async def _code_action(ls: Session, params: types.CodeActionParams) -> list[types.CodeAction]:

@@ -8,7 +8,7 @@ import gc
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
@@ -28,6 +28,9 @@ from tflint_gpu.narrowing.measurements import Measurement
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import ShownType
 
 Result = TypeVar("Result")
 
@@ -69,6 +72,7 @@ class Session(LanguageServer):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._one_at_a_time = asyncio.Lock()
         self._sweep: asyncio.TimerHandle | None = None
+        self._typed: tuple[Document, tuple[ShownType, ...]] | None = None
 
     def settle_in(self, given: object) -> None:
         """Take up the workspace, and the settings that the editor gave with its greeting."""
@@ -288,6 +292,17 @@ class Session(LanguageServer):
         self._tell_problem(uri, checked.problem)
         self._log_errors(checked)
         return checked
+
+    async def known_types(self, checked: Checked) -> tuple[ShownType, ...]:
+        """What is known of the tensors, datasets and models of a document that was checked."""
+        return await asyncio.shield(self.start(self._known_types(checked)))
+
+    async def _known_types(self, checked: Checked) -> tuple[ShownType, ...]:
+        async with self._one_at_a_time:
+            document = checked.document
+            if self._typed is None or self._typed[0] is not document:
+                self._typed = document, await self._with_buffers(lambda buffers: self._checker.types(document, buffers))
+            return self._typed[1]
 
     async def fix_all_edit(self, uri: str) -> types.WorkspaceEdit | None:
         """The edit that makes all safe fixes in a document; None if it changes meanwhile, or they do not fit."""

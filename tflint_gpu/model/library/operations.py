@@ -44,10 +44,20 @@ ResultShape = Literal[
     "drawn",  # what an argument says, and then that of the others
     "parts",  # several tensors: one for each part along an axis
     "largest",  # two tensors, of the largest elements of each row and where they are
+    "sliced",  # a part of the tensor from a place on, as large as an argument says
+    "points",  # what lies at some places of the tensor
+    "contracted",  # the dimensions of two tensors without those over which they are summed
+    "masked",  # for each length as many as the longest has
+    "decoded",  # an image: height, width, channels
+    "examples",  # a dictionary, of what the features say
     "scalar",  # no dimension
     "sizes",  # one dimension, of the tensor's rank
 ]
 ResultDtype = Literal["same", "float", "sum", "mean", "bool", "given", "named", ""]
+_OF_NO_ELEMENTS = frozenset(
+    ("", "filled", "counted", "drawn", "reduced", "masked", "decoded", "examples", "scalar", "sizes")
+)
+"""Results that are not made of the elements of a tensor, or do not show them any more."""
 _SHAPES = frozenset(["shape", "newshape", "size", "dims", "num"])
 """The names of parameters that say a shape; the others say an axis."""
 
@@ -118,7 +128,7 @@ class Operation:
     @property
     def is_of_tensor(self) -> bool:
         """Whether its result is made of the elements of a tensor that it gets."""
-        return self.shape not in ("", "filled", "counted", "drawn", "reduced", "scalar", "sizes")
+        return self.shape not in _OF_NO_ELEMENTS
 
 
 _AXIS = Parameter("axis", 1)
@@ -383,6 +393,20 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         Operation("rows", "given", Parameter("num_classes", 1), type=Parameter("dtype", 3, "float32")),
         "keras.ops.one_hot",
     ),
+    (Operation("sliced", "same", Parameter("size", 2)), "tf.slice"),
+    (Operation("points", "same"), "tf.gather_nd"),
+    (Operation("contracted", "same"), "tf.tensordot"),
+    (Operation("masked", "given", type=Parameter("dtype", 2, "bool")), "tf.sequence_mask"),
+    (
+        Operation("decoded", "given", Parameter("channels", 1), type=Parameter("dtype", 2, "uint8")),
+        "{tf.io,tf.image}.{decode_png,decode_image}",
+    ),
+    (
+        Operation("decoded", "given", Parameter("channels", 1), type=Parameter("", -1, "uint8")),
+        "{tf.io,tf.image}.{decode_jpeg,decode_bmp}",
+    ),
+    (Operation("examples"), "tf.io.{parse_example,parse_single_example}"),
+    (Operation("scalar", "given", type=Parameter("", -1, "string")), "tf.io.read_file"),
     (Operation("scalar", "given", type=Parameter("", -1, "int32")), "tf.rank"),
     (Operation("scalar", "given", type=Parameter("out_type", 1, "int32")), "tf.size"),
     (Operation("sizes", "given", type=Parameter("out_type", 1, "int32")), "tf.shape"),

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import libcst as cst
 
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.values import dtypes
+from tflint_gpu.model.values.shapes import Index
 from tflint_gpu.model.values.value import Dimension, Shape, TensorValue, Value
 
-if TYPE_CHECKING:
-    from tflint_gpu.model.values.values import Values
+
+class Inquiry(Protocol):
+    """What the functions of this room ask of `values.Values`, which rests on them."""
+
+    inference: Inference
+    constants: Constants
+
+    def of(self, file: File, expr: Expression, context: Context | None = None) -> Value:
+        """What an expression is in any case; None where nothing is known of it."""
+
+    def found(self, file: File, expr: Expression, context: Context | None = None) -> Value:
+        """The same, `PENDING` within a question about what depends on itself."""
+
+    def at(self, origin: Origin) -> Value:
+        """The value of one origin."""
+
+    def part(self, whole: Value, content: Content) -> Value:
+        """An item, an element or an attribute of a value."""
+
+    def index(self, file: File, part: cst.BaseSlice, context: Context | None) -> Index:
+        """What one part of a subscript asks for."""
+
+    def result(self, file: File, function: Expression, context: Context | None) -> Value:
+        """What a function gives that is handed over."""
 
 
 class Given:
@@ -25,7 +50,7 @@ class Given:
         origin: the call, as the origin of what it makes.
     """
 
-    def __init__(self, values: Values, origin: Origin, call: cst.Call) -> None:
+    def __init__(self, values: Inquiry, origin: Origin, call: cst.Call) -> None:
         self.values = values
         self.origin = origin
         self.call = call
@@ -132,14 +157,11 @@ class Given:
 
     def shape_of(self, file: File, expr: Expression, context: Context | None) -> Shape | None:
         """The shape that an expression says: a tuple, a number for one dimension, `x.shape`, `tf.shape(x)`."""
-        found = [self._shape_at(origin) for origin in self.values.inference.of(file, expr, context)]
-        first = found[0] if found else None
-        if first is None or any(other is None or len(other) != len(first) for other in found):
+        said = [self._shape_at(origin) for origin in self.values.inference.of(file, expr, context)]
+        shapes = [shape for shape in said if shape is not None]
+        if not shapes or len(shapes) < len(said) or len({len(shape) for shape in shapes}) > 1:
             return None
-        return tuple(
-            lengths[0] if len(set(lengths)) == 1 else None
-            for lengths in zip(*(shape for shape in found if shape is not None), strict=True)
-        )
+        return tuple(lengths[0] if len(set(lengths)) == 1 else None for lengths in zip(*shapes, strict=True))
 
     def _shape_at(self, origin: Origin) -> Shape | None:
         file, node, context = origin.file, origin.node, origin.context

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
@@ -10,8 +10,8 @@ from tflint_gpu.model.library.datasets import MAPPING_METHODS, TRANSFORMATIONS, 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, positional_parameters
 from tflint_gpu.model.python.value_flow.origins import ELEMENT
-from tflint_gpu.model.values.arguments import Given
-from tflint_gpu.model.values.operations import stacked_value
+from tflint_gpu.model.values.arguments import Given, Inquiry
+from tflint_gpu.model.values.conversion import stacked_value
 from tflint_gpu.model.values.value import (
     PENDING,
     DatasetValue,
@@ -24,9 +24,6 @@ from tflint_gpu.model.values.value import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from tflint_gpu.model.values.values import Values
-
 HANDING = MAPPING_METHODS | {"fit", "run"}
 _UNCHANGED = frozenset("prefetch cache shuffle with_options snapshot ignore_errors".split())
 _LONG = TensorValue("tensor", "int64", ())
@@ -34,7 +31,7 @@ _STRING = TensorValue("tensor", "string", ())
 _LINES = frozenset(["TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset"])
 
 
-def source(values: Values, name: str, given: Given) -> Value:
+def source(values: Inquiry, name: str, given: Given) -> Value:
     """The dataset, or the arrays, that a function loads or makes; None for other functions."""
     last = name.rpartition(".")[2]
     if last == "load_data" and name.startswith("keras.datasets."):
@@ -80,7 +77,7 @@ def _is_list(value: StructureValue) -> bool:
     )
 
 
-def _each(values: Values, rows: Value) -> Value:
+def _each(values: Inquiry, rows: Value) -> Value:
     if isinstance(rows, StructureValue):
         return StructureValue(tuple(_each(values, item) for item in rows.items), rows.keys)
     return values.part(rows, ELEMENT) if isinstance(rows, TensorValue) else None
@@ -115,7 +112,7 @@ def _least(parts: Value, given: Given) -> Dimension:
     return None if None in counts or not counts else min(count for count in counts if count is not None)
 
 
-def _of_signature(values: Values, given: Given) -> Value:
+def _of_signature(values: Inquiry, given: Given) -> Value:
     """The element that `from_generator` is told."""
     signature = given.expression(-1, "output_signature")
     if signature is not None:
@@ -159,7 +156,7 @@ def _of_specification(given: Given, expr: cst.BaseExpression) -> Value:
     return TensorValue("tensor", "float32" if dtype is None else dtype, shape)
 
 
-def transformed(values: Values, dataset: DatasetValue, method: str, given: Given) -> Value:
+def transformed(values: Inquiry, dataset: DatasetValue, method: str, given: Given) -> Value:
     """What a method of a dataset gives."""
     if method in _UNCHANGED:
         return dataset
@@ -241,7 +238,7 @@ def _counted(cardinality: Dimension, method: str, given: Given) -> Dimension:
     return cardinality * count if method == "repeat" else None
 
 
-def passed(values: Values, file: File, call: cst.Call, function: FunctionNode, parameter: Node) -> Value:
+def passed(values: Inquiry, file: File, call: cst.Call, function: FunctionNode, parameter: Node) -> Value:
     """What a dataset's operation hands to a parameter of the function that it is given."""
     func = call.func
     if not isinstance(func, cst.Attribute):

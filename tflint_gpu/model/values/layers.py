@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
@@ -13,8 +13,8 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, po
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
-from tflint_gpu.model.values.arguments import Given
-from tflint_gpu.model.values.operations import stacked_value
+from tflint_gpu.model.values.arguments import Given, Inquiry
+from tflint_gpu.model.values.conversion import stacked_value
 from tflint_gpu.model.values.value import (
     PENDING,
     LayerValue,
@@ -26,9 +26,6 @@ from tflint_gpu.model.values.value import (
     joined,
     shape_text,
 )
-
-if TYPE_CHECKING:
-    from tflint_gpu.model.values.values import Values
 
 _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
@@ -44,7 +41,7 @@ class Layers:
         values: finds what expressions are.
     """
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Inquiry) -> None:
         self.values = values
         self._calls: dict[File, list[cst.Call]] = {}
 
@@ -346,7 +343,7 @@ class Layers:
         self, file: File, outputs: Expression, context: Context | None
     ) -> list[tuple[LayerValue, list[TensorValue]]]:
         """The layers that the outputs of a graph of layers are made by."""
-        found: dict[Node, tuple[LayerValue, list[TensorValue]]] = {}
+        uses: dict[Node, tuple[LayerValue, list[TensorValue]]] = {}
         inference, seen = self.values.inference, set[Node]()
         pending = [(file, outputs, context)]
         while pending:
@@ -365,9 +362,9 @@ class Layers:
                     if not isinstance(layer, LayerValue) or not node.args:
                         raise LookupError
                     given = self.values.of(origin.file, node.args[0].value, origin.context)
-                    found[layer.origin.node] = (layer, self._tensors(given) or [])
+                    uses[layer.origin.node] = (layer, self._tensors(given) or [])
                     pending.append((origin.file, node.args[0].value, origin.context))
-        return list(found.values())
+        return list(uses.values())
 
     def of_method(self, layer: LayerValue, method: str, given: Given) -> Value:
         """What a method of a model gives: `predict`."""

@@ -19,15 +19,15 @@ def broadcast(first: Shape | None, second: Shape | None) -> Shape | None:
         return None
     rank = max(len(first), len(second))
     left, right = ((1,) * (rank - len(shape)) + shape for shape in (first, second))
-    return tuple(_common(one, other) for one, other in zip(left, right, strict=True))
+    return tuple(_common(*lengths) for lengths in zip(left, right, strict=True))
 
 
-def _common(one: Dimension, other: Dimension) -> Dimension:
-    if one == other or other == 1:
-        return one
-    if one == 1:
-        return other
-    return None if one is not None and other is not None else one or other
+def _common(first: Dimension, second: Dimension) -> Dimension:
+    if first == second or second == 1:
+        return first
+    if first == 1:
+        return second
+    return None if first is not None and second is not None else first or second
 
 
 def product(first: Shape | None, second: Shape | None) -> Shape | None:

@@ -42,8 +42,8 @@ class ShownType:
 def types_in(model: Model) -> Iterator[ShownType]:
     """The types of the names and attributes of a file, as far as they are known, in the order of the text."""
     file, values = model.file, model.once(Values)
-    found: list[tuple[str, cst.Name | cst.Attribute]] = [*_names(file), *_attributes(file)]
-    for name, node in sorted(found, key=lambda pair: file.span(pair[1])):
+    named: list[tuple[str, cst.Name | cst.Attribute]] = [*_names(file), *_attributes(file)]
+    for name, node in sorted(named, key=lambda pair: file.span(pair[1])):
         value = _value(values, file, node)
         if _tells(value):
             start, end = (file.source.locate(offset) for offset in file.span(node))
@@ -87,6 +87,9 @@ def _value(values: Values, file: File, node: cst.Name | cst.Attribute) -> Value:
 
 def _binding(file: File, node: cst.Name) -> Binding | None:
     """The binding of which a name is the target."""
+    parent = file.tree.parents[node]
+    if isinstance(parent, cst.Param) and parent.name is node:
+        return Binding(node.value, "parameter", parent)
     scope = file.tree.scopes.get(file.tree.function(node) or file.tree.module)
     for binding in scope.bindings.get(node.value, ()) if scope is not None else ():
         if isinstance(binding.node, cst.FunctionDef | cst.ClassDef) or not file.tree.within(node, binding.node):

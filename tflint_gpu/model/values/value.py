@@ -166,5 +166,5 @@ def _common_tensor(first: TensorValue, second: TensorValue) -> TensorValue | Non
     shape: Shape | None = None
     if first.shape is not None and second.shape is not None and len(first.shape) == len(second.shape):
         pairs = zip(first.shape, second.shape, strict=True)
-        shape = tuple(one if one == other else None for one, other in pairs)
+        shape = tuple(left if left == right else None for left, right in pairs)
     return TensorValue(first.kind, first.dtype if first.dtype == second.dtype else "", shape)

@@ -22,8 +22,9 @@ from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES
-from tflint_gpu.model.values import datasets, operations, shapes
+from tflint_gpu.model.values import datasets, operations, operators, shapes
 from tflint_gpu.model.values.arguments import Given
+from tflint_gpu.model.values.conversion import stacked_value
 from tflint_gpu.model.values.shapes import Index
 from tflint_gpu.model.values.value import (
     PENDING,
@@ -47,6 +48,8 @@ _KEPT_ATTRIBUTES = frozenset(["real", "values", "flat_values", "numpy"])
 _COMPUTED = (cst.BinaryOperation, cst.AugAssign)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
 _OF_OBJECTS = DRAWING | {"gradient", "jacobian", "add_weight"}
+METHODS = frozenset("call __call__ predict predict_on_batch result".split())
+"""Methods of layers, models and metrics whose results are known."""
 INT = TensorValue("number", "int", ())
 
 
@@ -207,7 +210,7 @@ class Values(Analysis):
         value = self.found(file, node.expression, context)
         if isinstance(node.operator, cst.Not):
             return TensorValue("number", "bool", ())
-        return operations.computed(value) if isinstance(value, TensorValue) else value if value is PENDING else None
+        return operators.computed(value) if isinstance(value, TensorValue) else value if value is PENDING else None
 
     def _binary(
         self, file: File, left: Expression, operator: cst.CSTNode, right: Expression, context: Context | None
@@ -215,17 +218,17 @@ class Values(Analysis):
         first, second = self.found(file, left, context), self.found(file, right, context)
         if isinstance(first, StructureValue | SequenceValue) or isinstance(second, StructureValue | SequenceValue):
             return self._of_sequences(file, first, operator, second, right, context)
-        return operations.operated(first, operator, second)
+        return operators.operated(first, operator, second)
 
     def _of_sequences(
         self, file: File, first: Value, operator: cst.CSTNode, second: Value, right: Expression, context: Context | None
     ) -> Value:
         """`[a] + [b]`, `[0] * 3`; with a tensor a list is one, too."""
-        for one, other in ((first, second), (second, first)):
-            if isinstance(one, TensorValue) and not one.is_number:
-                tensor = operations.stacked_value(other, "array" if one.kind == "array" else "tensor")
-                pair = (first, tensor) if one is first else (tensor, second)
-                return operations.operated(pair[0], operator, pair[1])
+        for tensor, listed in ((first, second), (second, first)):
+            if isinstance(tensor, TensorValue) and not tensor.is_number:
+                other = stacked_value(listed, "array" if tensor.kind == "array" else "tensor")
+                pair = (first, other) if tensor is first else (other, second)
+                return operators.operated(pair[0], operator, pair[1])
         if isinstance(operator, cst.Add) and isinstance(first, StructureValue) and isinstance(second, StructureValue):
             return StructureValue((*first.items, *second.items)) if first.keys is second.keys is None else None
         if isinstance(operator, cst.Multiply) and isinstance(first, StructureValue):
@@ -241,7 +244,7 @@ class Values(Analysis):
         [second] = node.comparisons
         if isinstance(second.operator, cst.Is | cst.IsNot | cst.In | cst.NotIn):
             return TensorValue("number", "bool", ())
-        return operations.compared(self.found(file, node.left, context), self.found(file, second.comparator, context))
+        return operators.compared(self.found(file, node.left, context), self.found(file, second.comparator, context))
 
     def _subscript(self, file: File, node: cst.Subscript, context: Context | None) -> Value:
         whole = self.found(file, node.value, context)
@@ -303,8 +306,8 @@ class Values(Analysis):
             if isinstance(receiver, DatasetValue):
                 return datasets.transformed(self, receiver, call.func.attr.value, given)
             if isinstance(receiver, TensorValue):
-                return operations.of_method(receiver, call.func.attr.value, given)
-            if isinstance(receiver, LayerValue):
+                return operators.of_method(receiver, call.func.attr.value, given)
+            if isinstance(receiver, LayerValue) and call.func.attr.value in METHODS:
                 return self.layers.of_method(receiver, call.func.attr.value, given)
             if isinstance(receiver, StructureValue | SequenceValue):
                 return None
@@ -350,9 +353,9 @@ class Values(Analysis):
             return SequenceValue(INT, stop if isinstance(stop, int) else None)
         if name in ("abs", "round", "sum", "min", "max") and isinstance(first, TensorValue):
             if name == "abs" or given.count > 1:
-                return operations.computed(first)
+                return operators.computed(first)
             element = self.part(first, ELEMENT) if not first.is_number else first
-            return operations.computed(element) if name != "round" else None
+            return operators.computed(element) if name != "round" else None
         if name == "enumerate":
             return SequenceValue(StructureValue((INT, self.iterated(first))))
         if name == "zip":
@@ -418,4 +421,4 @@ def _gradients(sources: Value) -> Value:
         return StructureValue(tuple(map(_gradients, sources.items)), sources.keys)
     if isinstance(sources, SequenceValue):
         return SequenceValue(_gradients(sources.element), sources.length)
-    return operations.computed(sources)
+    return operators.computed(sources)

@@ -1,0 +1,120 @@
+"""What operators and methods of tensors, variables and arrays give."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.library.operations import operation_named
+from tflint_gpu.model.library.tensor_functions import VARIABLE_METHODS
+from tflint_gpu.model.values import dtypes, shapes
+from tflint_gpu.model.values.arguments import Given
+from tflint_gpu.model.values.conversion import ArrayKind
+from tflint_gpu.model.values.value import (
+    PENDING,
+    Pending,
+    Shape,
+    TensorValue,
+    Value,
+)
+
+
+def computed(value: Value) -> Value:
+    """What an operation on each number of a value gives: of a variable a tensor."""
+    if isinstance(value, TensorValue) and value.kind == "variable":
+        return TensorValue("tensor", value.dtype, value.shape)
+    return value if isinstance(value, TensorValue | Pending) else None
+
+
+def operated(first: Value, operator: cst.CSTNode, second: Value) -> Value:
+    """What an operator of two values gives."""
+    if isinstance(first, Pending) or isinstance(second, Pending):
+        return PENDING
+    pair = [value for value in (first, second) if isinstance(value, TensorValue)]
+    is_tensor = any(value.kind in ("tensor", "variable") for value in pair)
+    if len(pair) < 2:
+        # TensorFlow's operators take what is no tensor and make one of it, of the same type.
+        known = next((value for value in pair if value.kind in ("tensor", "variable")), None)
+        is_division = isinstance(operator, cst.Divide | cst.DivideAssign)
+        if known is None:
+            return None
+        return TensorValue("tensor", dtypes.divided(known.dtype, of_tensor=True) if is_division else known.dtype)
+    left, right = pair
+    if left.is_number and right.is_number:
+        return _of_numbers(left, operator, right)
+    if {left.kind, right.kind} & {"ragged", "sparse"}:
+        return TensorValue("ragged" if "ragged" in (left.kind, right.kind) else "sparse", left.dtype or right.dtype)
+    result: ArrayKind = "tensor" if is_tensor else "array"
+    dtype = _dtype_of_pair(left, right, is_tensor)
+    if isinstance(operator, cst.MatrixMultiply | cst.MatrixMultiplyAssign):
+        return TensorValue(result, dtype, shapes.product(left.shape, right.shape))
+    if isinstance(operator, cst.Divide | cst.DivideAssign):
+        dtype = dtypes.divided(dtype, of_tensor=is_tensor)
+    return TensorValue(result, dtype, shapes.broadcast(left.shape, right.shape))
+
+
+def _dtype_of_pair(left: TensorValue, right: TensorValue, is_tensor: bool) -> str:
+    for number, tensor in ((left, right), (right, left)):
+        if number.is_number:
+            return dtypes.with_number(tensor.dtype, number.dtype, of_tensor=is_tensor)
+    if not is_tensor:
+        return dtypes.promoted(left.dtype, right.dtype)
+    # A tensor's operator asks for the same type, and makes an array one of its own.
+    return left.dtype or right.dtype
+
+
+def _of_numbers(left: TensorValue, operator: cst.CSTNode, right: TensorValue) -> Value:
+    if "str" in (left.dtype, right.dtype):
+        return TensorValue("number", "str", ())
+    is_float = "float" in (left.dtype, right.dtype) or isinstance(operator, cst.Divide | cst.DivideAssign)
+    return TensorValue("number", "float" if is_float else "int", ())
+
+
+def compared(first: Value, second: Value) -> Value:
+    """What a comparison gives."""
+    result = operated(first, cst.Add(), second)
+    if isinstance(result, TensorValue):
+        return TensorValue(result.kind, "bool", result.shape)
+    return PENDING if isinstance(result, Pending) else None
+
+
+def of_method(whole: TensorValue, method: str, given: Given) -> Value:
+    """What a method of a tensor, a variable or an array gives."""
+    if whole.is_number:
+        return whole if whole.dtype == "str" and method in ("format", "join", "lower") else None
+    if method in VARIABLE_METHODS and whole.kind == "variable":
+        return TensorValue("tensor", whole.dtype, whole.shape)
+    if method == "numpy":
+        return TensorValue("array", whole.dtype, whole.shape)
+    if method == "to_tensor" and whole.kind == "ragged":
+        return TensorValue("tensor", whole.dtype)
+    if whole.kind != "array":
+        return None
+    row = operation_named(f"numpy.{method}")
+    if method == "astype":
+        return TensorValue("array", given.dtype(Parameter("dtype", 0), of_tensor=False) or "", whole.shape)
+    if method in ("copy", "clip", "round"):
+        return whole
+    if method == "reshape":
+        shape = given.shape(0, "shape") if given.count == 1 else _lengths(given)
+        return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, shape))
+    if method in ("flatten", "ravel"):
+        return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, (-1,)))
+    if row.shape == "reduced":
+        axis = given.constant(0, "axis")
+        axes = (axis,) if type(axis) is int else None
+        if given.count and axes is None:
+            return TensorValue("array")
+        dtype = {"sum": dtypes.summed, "mean": dtypes.averaged}.get(row.dtype, lambda d, of_tensor: d)(
+            whole.dtype, of_tensor=False
+        )
+        dtype = "bool" if row.dtype == "bool" else "int64" if row.dtype == "given" else dtype
+        return TensorValue("array", dtype, shapes.reduced(whole.shape, axes, given.constant(-1, "keepdims") is True))
+    if method == "transpose" and not given.call.args:
+        return TensorValue("array", whole.dtype, shapes.transposed(whole.shape, None))
+    return None
+
+
+def _lengths(given: Given) -> Shape | None:
+    numbers = [given.constant(i) for i in range(given.count)]
+    return tuple(n if type(n) is int else None for n in numbers) if numbers else None
