@@ -23,6 +23,10 @@ class Inquiry(Protocol):
     inference: Inference
     constants: Constants
 
+    @property
+    def sets_precision(self) -> bool:
+        """Whether something may set the type in which layers compute."""
+
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Value:
         """What an expression is in any case; None where nothing is known of it."""
 

@@ -22,6 +22,7 @@ from tflint_gpu.model.values.value import (
     StructureValue,
     TensorValue,
     Value,
+    joined,
 )
 
 HANDING = MAPPING_METHODS | {"fit", "run"}
@@ -53,6 +54,13 @@ def source(values: Inquiry, name: str, given: Given) -> Value:
     if last == "zip":
         parts = _zipped(given)
         return DatasetValue(parts, _least(parts, given)) if not isinstance(parts, Pending) else PENDING
+    if last in ("sample_from_datasets", "choose_from_datasets"):
+        parts = given.value(0, "datasets")
+        return (
+            DatasetValue(joined(map(_element, parts.items)))
+            if isinstance(parts, StructureValue)
+            else DatasetValue(None)
+        )
     if last == "from_generator":
         return DatasetValue(_of_signature(values, given))
     return DatasetValue(None)
@@ -60,21 +68,13 @@ def source(values: Inquiry, name: str, given: Given) -> Value:
 
 def as_tensors(value: Value) -> Value:
     """What tf.data makes of a structure: tuples and dictionaries stay, all else becomes a tensor."""
-    if isinstance(value, StructureValue):
-        is_tuple = value.keys is not None or not _is_list(value)
-        if is_tuple:
-            return StructureValue(tuple(as_tensors(item) for item in value.items), value.keys)
-        return stacked_value(value, "tensor")
-    if isinstance(value, DatasetValue):
-        return value
-    return stacked_value(value, "tensor")
+    if isinstance(value, StructureValue) and not value.is_list:
+        return StructureValue(tuple(as_tensors(item) for item in value.items), value.keys)
+    return value if isinstance(value, DatasetValue) else stacked_value(value, "tensor")
 
 
-def _is_list(value: StructureValue) -> bool:
-    """Whether tf.data makes one tensor of it: numbers, or what is nested in lists."""
-    return all(isinstance(item, TensorValue) and item.is_number for item in value.items) or all(
-        isinstance(item, StructureValue) and item.keys is None and _is_list(item) for item in value.items
-    )
+def _element(value: Value) -> Value:
+    return value.element if isinstance(value, DatasetValue) else None
 
 
 def _each(values: Inquiry, rows: Value) -> Value:
@@ -100,8 +100,7 @@ def _zipped(given: Given) -> Value:
     if given.count > 1:
         whole = StructureValue(tuple(given.value(i) for i in range(given.count)))
     if isinstance(whole, StructureValue):
-        elements = tuple(item.element if isinstance(item, DatasetValue) else None for item in whole.items)
-        return StructureValue(elements, whole.keys)
+        return StructureValue(tuple(map(_element, whole.items)), whole.keys)
     return PENDING if isinstance(whole, Pending) else None
 
 

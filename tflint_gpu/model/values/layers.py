@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import libcst as cst
@@ -13,6 +14,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, po
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.values import dtypes
 from tflint_gpu.model.values.arguments import Given, Inquiry
 from tflint_gpu.model.values.conversion import stacked_value
 from tflint_gpu.model.values.value import (
@@ -64,7 +66,7 @@ class Layers:
         if isinstance(first, Pending):
             return PENDING
         if layer.name.startswith("keras.losses."):
-            return TensorValue("tensor", "float32", ())
+            return TensorValue("tensor", self.floats, ())
         return self.result(layer, first)
 
     def result(self, layer: LayerValue, first: Value) -> Value:
@@ -99,7 +101,7 @@ class Layers:
             return inputs[0].dtype if len({t.dtype for t in inputs}) == 1 else ""
         if kind in ("StringLookup", "IntegerLookup", "TextVectorization", "Hashing", "Discretization", "Lambda"):
             return ""
-        return "float32"
+        return self.floats
 
     def _applied(self, layer: LayerValue, inputs: list[TensorValue], dtype: str) -> Value:
         from tflint_gpu.model.networks.shapes.graph import Layer, NotKnown, Precision
@@ -149,14 +151,14 @@ class Layers:
         value = stacked_value(first, "tensor") if not isinstance(first, StructureValue) else first
         layers = self._layers_of(model)
         if layers is None:
-            return TensorValue("tensor", "float32")
+            return TensorValue("tensor", self.floats)
         for layer in layers:
             if layer.name.rpartition(".")[2] in ("Input", "InputLayer"):
                 continue
             value = (
                 self.result(layer, value)
                 if self.values.inference.instance_class(layer.origin) is None
-                else TensorValue("tensor", "float32")
+                else TensorValue("tensor")
             )
         return value
 
@@ -239,7 +241,7 @@ class Layers:
         place = 1 if isinstance(name, str) else 0
         dtype = given.dtype(Parameter("dtype", -1), of_tensor=True)
         shape = () if given.constant(place, "shape") == () else given.shape(place, "shape")
-        return TensorValue("variable", "float32" if dtype is None else dtype, shape)
+        return TensorValue("variable", self.floats if dtype is None else dtype, shape)
 
     def passed(self, file: File, function: cst.FunctionDef, parameter: cst.Param) -> list[Value]:
         """What the calls of a layer or model of the project give its `call` for a parameter."""
@@ -256,8 +258,22 @@ class Layers:
             for call in self._calls_of_objects(user):
                 if any(_is_of(inference.instance_class(maker), owner) for maker in inference.of(user, call.func)):
                     expr = argument(call, place, parameter.name.value)
-                    given.append(None if expr is None else self.values.found(user, expr))
+                    given.append(None if expr is None else self._cast(self.values.found(user, expr)))
         return given
+
+    def _cast(self, value: Value) -> Value:
+        """What Keras hands to `call`: tensors, floats in the type in which the layer computes."""
+        if isinstance(value, StructureValue):
+            return StructureValue(tuple(map(self._cast, value.items)), value.keys, value.is_list)
+        if not isinstance(value, TensorValue) or value.is_number or value.kind in ("ragged", "sparse"):
+            return value
+        dtype = self.floats if dtypes.is_float(value.dtype) else value.dtype
+        return TensorValue("tensor", dtype, value.shape)
+
+    @cached_property
+    def floats(self) -> str:
+        """The type in which layers compute by themselves; empty where something may set another one."""
+        return "" if self.values.sets_precision else "float32"
 
     def _calls_of_objects(self, file: File) -> list[cst.Call]:
         """The calls of a file that may be of an object: of a name that no function or class has."""
@@ -299,7 +315,7 @@ class Layers:
             shape = input_shape_of(self._arguments(layers[0]))
         except NotKnown:
             return None
-        return None if shape is None else TensorValue("tensor", "float32", shape)
+        return None if shape is None else TensorValue("tensor", self.floats, shape)
 
     def _weights(self, model: LayerValue) -> int | None:
         """How many numbers a model keeps; None where that is not known."""
@@ -374,7 +390,7 @@ class Layers:
             value = self.called(layer, given) if layer.name else None
             return _as_arrays(value)
         if method == "result" and layer.name.startswith("keras.metrics."):
-            return TensorValue("tensor", "float32", ())
+            return TensorValue("tensor", self.floats, ())
         return self.called(layer, given) if method in ("call", "__call__") else None
 
 

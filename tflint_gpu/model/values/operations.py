@@ -69,9 +69,12 @@ def _dtype(row: Operation, kind: ArrayKind, given: Given, value: TensorValue | N
     if asked is not None:
         return asked
     if row.says is not None and row.says.keyword == "depth":
-        hot = stacked_value(given.value(2, "on_value"), kind) if given.said(2, "on_value") is not None else None
-        if isinstance(hot, TensorValue):
-            return hot.dtype
+        for place, keyword in ((2, "on_value"), (3, "off_value")):
+            if given.said(place, keyword) is not None:
+                hot = stacked_value(given.value(place, keyword), kind)
+                return hot.dtype if isinstance(hot, TensorValue) else ""
+    if row.is_array and given.said(2, "dtype_hint") is not None and row.type is not None and row.type.position == 1:
+        return ""
     if row.type is not None and isinstance(row.type.default, str):
         return row.type.default
     of_value = value.dtype if value is not None else ""
@@ -243,9 +246,11 @@ def _filled(row: Operation, kind: ArrayKind, given: Given) -> Value:
 def _spaced(row: Operation, kind: ArrayKind, given: Given) -> Value:
     count = given.constant(2, "num") if given.said(2, "num") is not None else 50
     start = stacked_value(given.value(0, "start"), kind)
-    dtype = start.dtype if isinstance(start, TensorValue) and kind == "tensor" else "float64"
+    if not isinstance(start, TensorValue):
+        return start
+    dtype = start.dtype if kind == "tensor" and dtypes.is_float(start.dtype) else "float64"
     asked = given.dtype(Parameter("dtype", 5), of_tensor=kind == "tensor")
-    shape: Shape = (count if type(count) is int else None,)
+    shape: Shape | None = (count if type(count) is int else None,) if start.shape == () else None
     return TensorValue(kind, asked if asked is not None else dtype, shape)
 
 

@@ -68,10 +68,15 @@ class DatasetValue:
 
 @dataclass(frozen=True, slots=True)
 class StructureValue:
-    """A tuple or list whose items are known one by one, or a dictionary with known keys."""
+    """A tuple or list whose items are known one by one, or a dictionary with known keys.
+
+    Arguments:
+        is_list: tf.data makes one tensor of a list, and keeps a tuple.
+    """
 
     items: tuple[Value, ...]
     keys: tuple[str | int, ...] | None = None
+    is_list: bool = False
 
     def __str__(self) -> str:
         if self.keys is None:
@@ -141,7 +146,7 @@ def _common(first: Value, second: Value) -> Value:
     if isinstance(first, StructureValue) and isinstance(second, StructureValue):
         if first.keys == second.keys and len(first.items) == len(second.items):
             pairs = zip(first.items, second.items, strict=True)
-            return StructureValue(tuple(joined(pair) for pair in pairs), first.keys)
+            return StructureValue(tuple(joined(pair) for pair in pairs), first.keys, first.is_list and second.is_list)
         return None
     if isinstance(first, DatasetValue) and isinstance(second, DatasetValue):
         return DatasetValue(

@@ -15,6 +15,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import ABSTRACT_ROUNDS, ABSTRACT_STEPS
 from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS
+from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
@@ -60,6 +61,7 @@ class Values(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
+        self._reaches = model.reaches
         self._known: dict[tuple[object, object], Value] = {}
         self._assumed: dict[tuple[object, object], Value] = {}
         self._asked: set[tuple[object, object]] = set()
@@ -170,7 +172,9 @@ class Values(Analysis):
         if isinstance(node, cst.Call):
             return self._call(origin, node)
         if isinstance(node, cst.Param):
-            return self._parameter(file, node)
+            cls = self.inference.definitions.class_of_self(file, node)
+            is_self = cls is not None and bool(self.inference.definitions.external_bases(cls))
+            return LayerValue("", origin) if is_self else self._parameter(file, node)
         if isinstance(node, cst.UnaryOperation):
             return self._unary(file, node, context)
         if isinstance(node, cst.BinaryOperation):
@@ -190,7 +194,8 @@ class Values(Analysis):
             return None
         if isinstance(node, cst.List) and self._grows(file, node):
             return SequenceValue(self.among(self.inference.elements(Origin(file, node, context))))
-        return StructureValue(tuple(self.found(file, element.value, context) for element in node.elements))
+        items = tuple(self.found(file, element.value, context) for element in node.elements)
+        return StructureValue(items, is_list=isinstance(node, cst.List))
 
     def _grows(self, file: File, node: cst.List) -> bool:
         """Whether statements change a list: then its items are not the written ones."""
@@ -230,11 +235,12 @@ class Values(Analysis):
                 pair = (first, other) if tensor is first else (other, second)
                 return operators.operated(pair[0], operator, pair[1])
         if isinstance(operator, cst.Add) and isinstance(first, StructureValue) and isinstance(second, StructureValue):
-            return StructureValue((*first.items, *second.items)) if first.keys is second.keys is None else None
+            is_dictionary = first.keys is not None or second.keys is not None
+            return None if is_dictionary else StructureValue((*first.items, *second.items), is_list=first.is_list)
         if isinstance(operator, cst.Multiply) and isinstance(first, StructureValue):
             count = self.constants.of(file, right, context)
             if isinstance(count, int) and 0 < count * len(first.items) <= 32:
-                return StructureValue(first.items * count)
+                return StructureValue(first.items * count, is_list=first.is_list)
             return SequenceValue(joined(first.items))
         return PENDING if PENDING in (first, second) else None
 
@@ -255,7 +261,7 @@ class Values(Analysis):
             kind = whole.kind if whole.kind == "array" else "tensor"
             return TensorValue(kind, whole.dtype, shapes.indexed(whole.shape, keys))
         if isinstance(whole, StructureValue) and whole.keys is None and isinstance(keys[0], slice):
-            return StructureValue(whole.items[keys[0]])
+            return StructureValue(whole.items[keys[0]], is_list=whole.is_list)
         if isinstance(whole, SequenceValue):
             return SequenceValue(whole.element) if isinstance(keys[0], slice) or keys[0] == "some" else whole.element
         return None
@@ -301,7 +307,7 @@ class Values(Analysis):
             receiver = self.found(origin.file, call.func.value, origin.context)
             if isinstance(receiver, Pending):
                 return PENDING
-            if call.func.attr.value in _OF_OBJECTS and receiver is None:
+            if call.func.attr.value in _OF_OBJECTS and (receiver is None or isinstance(receiver, LayerValue)):
                 return self._of_object(call.func, given)
             if isinstance(receiver, DatasetValue):
                 return datasets.transformed(self, receiver, call.func.attr.value, given)
@@ -327,6 +333,12 @@ class Values(Analysis):
         if method == "add_weight" and self.inference.definitions.self_class(file, func.value) is not None:
             return self.layers.weight(given)
         return None
+
+    @cached_property
+    def sets_precision(self) -> bool:
+        """Whether something may set the type in which layers compute: a policy, or Keras's usual type of floats."""
+        setters = POLICY_SETTERS | FLOATX_SETTERS
+        return any(self._reaches(word) for word in {name.rpartition(".")[2].encode() for name in setters})
 
     @cached_property
     def layers(self) -> Layers:
