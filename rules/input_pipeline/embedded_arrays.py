@@ -56,7 +56,7 @@ class EmbeddedArrays(Analysis):
         self.kinds = model.once(Kinds)
         self.traced_code = model.once(TracedCode)
         self.mapped_code = model.once(MappedCode)
-        self.arrays = NumpyArrays(self.inference, self.constants)
+        self.arrays = model.once(NumpyArrays)
 
     @cached_property
     def large(self) -> list[EmbeddedArray]:

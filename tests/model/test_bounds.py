@@ -14,7 +14,6 @@ from checks import ALL_RULES, findings, model_of
 
 from tflint_gpu import bounds
 from tflint_gpu.model import Model
-from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.networks.construction.trainings import Trainings
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.execution.summaries import Summaries
@@ -49,6 +48,8 @@ from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.types.versions import value_of_test
+from tflint_gpu.model.values.numpy_arrays import NumpyArrays
+from tflint_gpu.model.values.values import Values
 from tflint_gpu.rules.input_pipeline.decoded_images import DecodedImages, _Values
 from tflint_gpu.rules.input_pipeline.element_loops import ElementLoops
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
@@ -507,8 +508,18 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     ),
     "ARRAY_STEPS": (
         11,
-        lambda n: "np.zeros(3)" + " + 1" * n + "\n",
-        about_last(lambda model, expr: NumpyArrays(model.inference, model.constants).of(model.file, expr)),
+        lambda n: "v0 = np.zeros(3)\n" + "".join(f"v{i + 1} = h(v{i})\n" for i in range(n)) + f"v{n}\n",
+        about_last(lambda model, expr: model.once(NumpyArrays).is_loaded(model.file, expr)),
+    ),
+    "ABSTRACT_STEPS": (
+        4100,
+        lambda n: f"tf.concat([{'tf.ones(1), ' * n}], 0)\n",
+        about_last(lambda model, expr: model.once(Values).of(model.file, expr)),
+    ),
+    "ABSTRACT_ROUNDS": (
+        9,
+        lambda n: f"x = ({'tf.ones(1), ' * n})\nfor _ in y:\n    x = x[1:] + (tf.ones(2),)\nx\n",
+        about_last(lambda model, expr: model.once(Values).of(model.file, expr)),
     ),
     "RUN_STEPS": (
         300,
@@ -613,7 +624,7 @@ def test_each_bound_in_the_table_bounds_something() -> None:
         (
             "ARRAY_STEPS",
             "".join(f"v{i + 1} = h(v{i})\n" for i in range(12)) + "v12\n",
-            lambda m, expr: NumpyArrays(m.inference, m.constants).is_loaded(m.file, expr),
+            lambda m, expr: m.once(NumpyArrays).is_loaded(m.file, expr),
         ),
         ("ARRAY_STEPS", nested(12, "(", ",)", "x") + "\n", lambda m, expr: m.once(Iterations).rows(m.file, expr, None)),
         (

@@ -63,7 +63,7 @@ def size_of(expression: str, folder: Path) -> int:
     """How many bytes the model gives to an array at least."""
     model = model_of(f"{HEAD}array = {expression}\n", folder)
     values = {node.targets[0].target.value: node.value for node in model.file.tree.nodes(cst.Assign)}  # type: ignore[union-attr]
-    array = NumpyArrays(model.inference, model.constants).of(model.file, values["array"])
+    array = model.once(NumpyArrays).of(model.file, values["array"])
     assert array is not None
     return array.bytes
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         returns_tensor,
     )
     from tflint_gpu.model.model import Analysis, Model
-    from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.networks.construction.steps import StepWorks
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
@@ -196,6 +195,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
     from tflint_gpu.model.tensorflow.types.rows import Rows
     from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES, taken
+    from tflint_gpu.model.values.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.values.shown import ShownType, types_in
 
 _NAMES = {
@@ -210,7 +210,6 @@ _NAMES = {
     "library.substrings": "CONCATENATIONS may_grow shuffles",
     "library.tensor_functions": "STATIC_ATTRIBUTES returns_tensor",
     "model": "Analysis Model",
-    "networks.construction.numpy_arrays": "NumpyArray NumpyArrays",
     "networks.construction.steps": "StepWorks",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
@@ -308,6 +307,7 @@ _NAMES = {
     "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
     "tensorflow.types.rows": "Rows",
     "tensorflow.types.tapes": "WEIGHT_ATTRIBUTES taken",
+    "values.numpy_arrays": "NumpyArray NumpyArrays",
     "values.shown": "ShownType types_in",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from tflint_gpu.model.library.datasets import MAPPING_METHODS, TRANSFORMATIONS, Parameter, is_source
+from tflint_gpu.model.library.keras_datasets import CHANGING_LENGTHS, KERAS_DATASETS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, positional_parameters
 from tflint_gpu.model.python.value_flow.origins import ELEMENT
@@ -18,7 +19,6 @@ from tflint_gpu.model.values.value import (
     Dimension,
     Pending,
     SequenceValue,
-    Shape,
     StructureValue,
     TensorValue,
     Value,
@@ -263,30 +263,16 @@ def passed(values: Inquiry, file: File, call: cst.Call, function: FunctionNode, 
     return element if place == 0 and len(parameters) == 1 else None
 
 
-_LOADED: dict[str, tuple[Shape | None, str, Shape, str, int, int]] = {
-    "mnist": ((28, 28), "uint8", (), "uint8", 60_000, 10_000),
-    "fashion_mnist": ((28, 28), "uint8", (), "uint8", 60_000, 10_000),
-    "cifar10": ((32, 32, 3), "uint8", (1,), "uint8", 50_000, 10_000),
-    "cifar100": ((32, 32, 3), "uint8", (1,), "", 50_000, 10_000),
-    "boston_housing": ((13,), "float64", (), "float64", 404, 102),
-    "california_housing": ((8,), "float32", (), "float32", 16_512, 4_128),
-    "imdb": (None, "", (), "int64", 25_000, 25_000),
-    "reuters": (None, "", (), "int64", 8_982, 2_246),
-}
-"""Of each data set of Keras the shape and type of a sample and of a label, and the lengths of both parts."""
-
-
 def _loaded(name: str, given: Given) -> Value:
-    if name not in _LOADED:
+    """`(x, y), (x_test, y_test)` of `keras.datasets.mnist.load_data()`."""
+    loaded = KERAS_DATASETS.get(name)
+    if loaded is None:
         return None
-    shape, dtype, label, label_dtype, *counts = _LOADED[name]
-    is_whole = given.count < 2 and not any(
-        given.expression(-1, word) is not None for word in ("maxlen", "test_split", "version")
-    )
-    known = [count if is_whole else None for count in counts]
+    is_whole = given.count < 2 and all(given.expression(-1, word) is None for word in CHANGING_LENGTHS)
 
     def part(count: Dimension) -> Value:
-        samples = TensorValue("array", dtype, None if shape is None else (count, *shape))
-        return StructureValue((samples, TensorValue("array", label_dtype, (count, *label))))
+        shape = None if loaded.sample is None else (count, *loaded.sample)
+        samples = TensorValue("array", loaded.sample_dtype, shape)
+        return StructureValue((samples, TensorValue("array", loaded.label_dtype, (count, *loaded.label))))
 
-    return StructureValue(tuple(part(count) for count in known))
+    return StructureValue(tuple(part(count if is_whole else None) for count in (loaded.train, loaded.test)))

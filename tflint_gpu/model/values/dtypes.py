@@ -38,6 +38,11 @@ def of_python(number: str, *, of_tensor: bool) -> str:
     return (_OF_PYTHON_IN_TENSORFLOW if of_tensor else _OF_PYTHON_IN_NUMPY).get(number, "")
 
 
+def size(dtype: str) -> int:
+    """How many bytes a number has; of a type that is not known one, which each has at least."""
+    return max(1, _BITS.get(dtype, 8) // 8)
+
+
 def is_float(dtype: str) -> bool:
     """Whether it is a floating point type."""
     return dtype.startswith(("float", "bfloat"))

@@ -522,6 +522,10 @@ _OF_SHAPE: dict[str, _Applied] = {
 
 
 def drawn(method: str, given: Given) -> Value:
-    """What a generator of NumPy draws: `rng.normal(size=(3, 4))`."""
+    """What a generator of NumPy draws: `rng.normal(size=(3, 4))`; some take a type, as no function of the module does."""
     row = draw_named(method)
-    return _OF_SHAPE[row.shape](row, "array", given) if row.shape in ("filled", "counted") else None
+    value = _OF_SHAPE[row.shape](row, "array", given) if row.shape in ("filled", "counted") else None
+    if not isinstance(value, TensorValue) or row.type is None or row.type.keyword:
+        return value
+    dtype = given.dtype(Parameter("dtype", 1), of_tensor=False) if row.size and row.size.position == 0 else None
+    return value if dtype is None or value.is_number else TensorValue("array", dtype, value.shape)

@@ -108,6 +108,7 @@ class Values(Analysis):
                 break
             self._assumed[key] = value
         else:
+            self.inference.meet(ABSTRACT_ROUNDS)
             value = None
         del self._assumed[key]
         self._asked.discard(key)

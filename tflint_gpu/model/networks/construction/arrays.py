@@ -6,6 +6,7 @@ from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External, ListValue, plain
+from tflint_gpu.model.library.keras_datasets import CHANGING_LENGTHS, KERAS_DATASETS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -18,19 +19,6 @@ class Array:
     shape: Shape
 
 
-_LOADED: dict[str, tuple[Shape | None, Shape, int, int]] = {
-    "mnist": ((28, 28), (), 60_000, 10_000),
-    "fashion_mnist": ((28, 28), (), 60_000, 10_000),
-    "cifar10": ((32, 32, 3), (1,), 50_000, 10_000),
-    "cifar100": ((32, 32, 3), (1,), 50_000, 10_000),
-    "boston_housing": ((13,), (), 404, 102),
-    "imdb": (None, (), 25_000, 25_000),
-    "reuters": (None, (), 8_982, 2_246),
-}
-"""Of each data set of Keras the shape of a sample (None for texts of several lengths), of a label, and the lengths."""
-IMAGE_SETS = frozenset(["mnist", "fashion_mnist", "cifar10", "cifar100"])
-"""Those of Keras's data sets whose arrays are all of bytes."""
-_CHANGING_LENGTHS = ("maxlen", "test_split")
 _COUNTING = ("numpy.arange", "numpy.eye")
 _DIMENSIONS = frozenset(["numpy.expand_dims", "tf.expand_dims"])
 
@@ -40,7 +28,7 @@ def called(name: str, given: Arguments) -> Any:
     first = given.positional[0] if given.positional else UNKNOWN
     folder, _, last = name.rpartition(".")
     if last == "load_data" and folder.startswith("keras.datasets."):
-        is_whole = len(given.positional) < 2 and not any(word in given.named for word in _CHANGING_LENGTHS)
+        is_whole = len(given.positional) < 2 and not any(word in given.named for word in CHANGING_LENGTHS)
         return _loaded(folder.rpartition(".")[2]) if is_whole else UNKNOWN
     operation = operation_named(name)
     if operation.shape == "filled" and operation.size is not None:
@@ -76,11 +64,12 @@ def _counted(name: str, given: Arguments) -> Any:
 
 
 def _loaded(name: str) -> Any:
-    if name not in _LOADED:
+    loaded = KERAS_DATASETS.get(name)
+    if loaded is None:
         return UNKNOWN
-    sample, label, train, test = _LOADED[name]
     return tuple(
-        (Array((count, *sample)) if sample is not None else UNKNOWN, Array((count, *label))) for count in (train, test)
+        (Array((count, *loaded.sample)) if loaded.sample is not None else UNKNOWN, Array((count, *loaded.label)))
+        for count in (loaded.train, loaded.test)
     )
 
 

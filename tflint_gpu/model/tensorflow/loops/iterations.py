@@ -12,7 +12,6 @@ from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.model.library.datasets import TRANSFORMATIONS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArrays
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -20,6 +19,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, ar
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+from tflint_gpu.model.values.numpy_arrays import NumpyArrays
 
 _OF_ROWS = ("same", "rows", "expanded")
 """What has as many rows as its argument, but for a new first axis, of which one sample is made."""
@@ -41,7 +41,7 @@ class Iterations(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.pipelines = model.once(Pipelines)
-        self.arrays = NumpyArrays(self.inference, self.constants)
+        self.arrays = model.once(NumpyArrays)
         self._known: dict[Node, int | None] = {}
 
     def of_loop(self, file: File, loop: LoopNode) -> int | None:
