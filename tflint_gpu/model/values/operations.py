@@ -522,7 +522,7 @@ _OF_SHAPE: dict[str, _Applied] = {
 
 
 def drawn(method: str, given: Given) -> Value:
-    """What a generator of NumPy draws: `rng.normal(size=(3, 4))`; some take a type, as no function of the module does."""
+    """What a generator of NumPy draws: `rng.normal(size=(3, 4))`; some take a type, which no function does."""
     row = draw_named(method)
     value = _OF_SHAPE[row.shape](row, "array", given) if row.shape in ("filled", "counted") else None
     if not isinstance(value, TensorValue) or row.type is None or row.type.keyword:

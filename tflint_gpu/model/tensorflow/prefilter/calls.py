@@ -21,8 +21,8 @@ _DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX_SETTERS | POLIC
 _CASTING = frozenset(name.rpartition(".")[2] for name in CASTS)
 _LAYERS = WEIGHTED | {"__init__"}
 ARRAY_MAKERS = frozenset(
-    "zeros ones empty ndarray full random random_sample standard_normal rand randn normal uniform randint integers arange "
-    "eye linspace binomial beta gamma choice poisson exponential broadcast_to load_data".split()
+    "zeros ones empty ndarray full random random_sample standard_normal rand randn normal uniform randint integers "
+    "arange eye linspace binomial beta gamma choice poisson exponential broadcast_to load_data".split()
 )
 """The last parts of the names by which NumPy, its generators and Keras's data sets make arrays of known sizes."""
 _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
