@@ -378,6 +378,11 @@ ROWS = (
     "np.float32(ROW)",
     "tf.experimental.numpy.sqrt(ROW)",
     "keras.activations.tanh(ROW)",
+    "np.tile(ROW, (1, 3))",
+    "np.transpose(ROW, (0, 1))",
+    "tf.pad(ROW, [[0, 0], [1, 1]])",
+    "tf.gather(x, [3])",
+    "np.squeeze(ROW[:, None], axis=1)",
 )
 MANY_ROWS = (
     "np.abs(x)",
@@ -394,6 +399,12 @@ MANY_ROWS = (
     "tf.zeros_like(x)",
     "tf.one_hot(labels, 10)",
     "np.zeros((640, 2))",
+    "np.tile(ROW, (3, 1))",
+    "np.transpose(ROW, (1, 0))",
+    "tf.transpose(ROW)",
+    "tf.pad(ROW, [[1, 0], [0, 0]])",
+    "tf.gather(x, [3, 4])",
+    "np.take(x, [0], axis=1)",
 )
 
 

@@ -204,6 +204,17 @@ class Rows(Analysis):
                 return said is None or self.constants.of(file, said, context) == 0
             case "joined" | "stacked" | "appended" | "repeated":
                 return self._joins_one(origin, row, said, first)
+            case "squeezed":
+                axis = self.constants.of(file, said, context)
+                return type(axis) is int and axis > 0 and self.is_single(file, first, context)
+            case "transposed" | "tiled" | "padded":
+                numbers = self.constants.of(file, said, context)
+                keeps = isinstance(numbers, tuple) and numbers[:1] == (_FIRST[row.shape],)
+                return keeps and self.is_single(file, first, context)
+            case "gathered" if row.says is not None:
+                axis = row.says.default if said is None else self.constants.of(file, said, context)
+                indices = call.args[1].value if len(call.args) > 1 else first
+                return type(axis) is int and axis == 0 and _lists_one(indices)
         return False
 
     def _transforms(self, origin: Origin, method: cst.Attribute) -> bool:
@@ -280,6 +291,8 @@ class Rows(Analysis):
         return _is_one(self.constants.of(file, upper.right)) and upper.left.deep_equals(lower)
 
 
+_FIRST: dict[str, object] = {"transposed": 0, "tiled": 1, "padded": (0, 0)}
+"""Of the numbers that say an axis, a count or a padding, the first one that keeps one row one row."""
 _STRUCTURES = (cst.List, cst.Tuple, cst.Dict, cst.DictComp, cst.BinaryOperation)
 
 
