@@ -2,7 +2,7 @@
 
 Of Ariadne's test suite, for example (github.com/ponder-lab/ML, `com.ibm.wala.cast.python.test/data`):
 
-    python tests/benchmarks/peer_tensors.py FOLDER [--expected CSV]
+    python tests/benchmarks/peer_tensors.py FOLDER [--expected CSV [--others]]
 
 Prints how many parameters hold tensors, of how many of these the model knows that they do, their dtype and their shape,
 and each that it knows otherwise than TensorFlow. Programs that import private parts of TensorFlow, and those with ragged
@@ -48,12 +48,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--expected", type=Path)
+    parser.add_argument("--others", action="store_true", help="run the files that --expected does not name")
     options = parser.parse_args()
     rows = list(csv.DictReader(options.expected.open())) if options.expected else []
     named = {row["file"] for row in rows}
-    files = [path for path in sorted(options.folder.glob("*.py")) if not named or path.name in named]
+    files = [
+        path for path in sorted(options.folder.glob("*.py")) if not named or (path.name in named) != options.others
+    ]
     files = [path for path in files if not _LEFT_OUT.search(path.read_text("utf-8", "replace"))]
-    with_large_stack(lambda: examine(files, rows))
+    with_large_stack(lambda: examine(files, [] if options.others else rows))
     return 0
 
 
