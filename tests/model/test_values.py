@@ -113,6 +113,8 @@ np.random.rand(3, 2)
 np.random.randint(0, 5, (3, 2))
 np.random.default_rng(0).normal(size=(3, 2))
 np.eye(3)
+np.zeros((5, 4, 3))[2]
+tf.zeros((5, 4, 3))[tf.constant(2)]
 np.linspace(0, 1, 5)
 np.expand_dims(np.zeros(3), 0)
 np.float32(2.0) * np.ones(3, np.float32)
@@ -189,6 +191,14 @@ def test_a_value_that_a_loop_makes_of_itself(code: str, expected: str, tmp_path:
     assert value.shape is None or len(value.shape) == len(real.shape)
     for known, length in zip(value.shape or (), real.shape, strict=False):
         assert known in (None, length)
+
+
+def test_an_array_is_indexed_by_numbers_or_by_arrays(tmp_path: Path) -> None:
+    """Protects one-hot rows by `np.eye(3)[labels]`: they have as many rows as there are labels."""
+    assert text(value_of("x = np.eye(3)[[0, 2]]", tmp_path)) == "Array float64 (...)"
+    assert text(value_of("for i in range(3):\n    x = np.zeros((3, 4))[i]", tmp_path)) == "Array float64 (4,)"
+    assert text(value_of("def f(labels):\n    x = np.eye(3)[labels]", tmp_path)) == "Array float64 (...)"
+    assert text(value_of("x = np.array(['a', 'b'])", tmp_path)) == "Array ? (2,)"
 
 
 def test_two_ways_have_in_common_what_both_say(tmp_path: Path) -> None:

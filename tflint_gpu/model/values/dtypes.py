@@ -20,7 +20,7 @@ _OTHER_NAMES: Final = {
     **{"i8": "int64", "f2": "float16", "f4": "float32", "f8": "float64"},
 }
 _OF_PYTHON_IN_TENSORFLOW: Final = {"int": "int32", "float": "float32", "bool": "bool", "str": "string"}
-_OF_PYTHON_IN_NUMPY: Final = {"int": "int64", "float": "float64", "bool": "bool", "str": "string"}
+_OF_PYTHON_IN_NUMPY: Final = {"int": "int64", "float": "float64", "bool": "bool"}
 _FLOAT_OF_BITS: Final = {1: "float16", 8: "float16", 16: "float32", 32: "float64", 64: "float64"}
 """Of integers of so many bits what holds them with NumPy's floats."""
 

@@ -74,6 +74,8 @@ class Values(Analysis):
 
     def found(self, file: File, expr: Expression, context: Context | None = None) -> Value:
         """The same, `PENDING` within a question about what depends on itself."""
+        if isinstance(expr, cst.Subscript) and isinstance(self.found(file, expr.value, context), TensorValue):
+            return self._subscript(file, expr, context)
         if isinstance(expr, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.IfExp | cst.BooleanOperation):
             return self.among(self.inference.of(file, expr, context))
         return self._remembered((expr, context), lambda: self._computed(Origin(file, expr, context)))
@@ -137,6 +139,8 @@ class Values(Analysis):
         if isinstance(whole, TensorValue) and not whole.is_number:
             if content.kind == "attribute":
                 return self._attribute(whole, str(content.key))
+            if whole.kind == "array" and content.kind == "item" and content.key is None:
+                return TensorValue("array", whole.dtype)  # by a number, or by a list or an array of such
             kind = whole.kind if whole.kind == "array" else "tensor"
             return TensorValue(kind, whole.dtype, whole.shape[1:] if whole.shape else None)
         if isinstance(whole, LayerValue) and content.kind == "attribute":
