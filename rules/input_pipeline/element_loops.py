@@ -13,6 +13,7 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
     FEW,
     OTHER_WORK,
+    WITHOUT_WORK,
     Expression,
     File,
     Function,
@@ -32,14 +33,6 @@ from tflint_gpu.model import (
     walk,
 )
 
-# Functions that only arrange what an element holds, or hand it on, and do so for an axis more as well.
-_SHAPING = frozenset(
-    (
-        "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "
-        "ones_like full_like empty_like stack concatenate swapaxes moveaxis transpose logical_and logical_or "
-        "logical_not cast constant convert_to_tensor any all zeros ones full empty copy positive identity stop_gradient"
-    ).split()
-)
 _DRAWING = frozenset(f"random.{method}" for method in ("random", "uniform", "gauss", "randint", "randrange"))
 """What Python draws for all elements as well as for each: an index into what is remembered, noise."""
 _REDUCING = ("numpy.linalg.norm", "tf.norm")
@@ -157,7 +150,7 @@ class ElementLoops:
         """The name of what a call computes, "" if it only shapes; None for one that may do something else."""
         name = file.name(call.func)
         if name is not None and name.startswith(("numpy.", "tf.")):
-            if name.partition(".")[2] in _SHAPING or _draws(name):
+            if name in WITHOUT_WORK or _draws(name):
                 return ""
             if operation_named(name).computes or name in OTHER_WORK:
                 return name

@@ -9,6 +9,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     GENERATOR_DRAWS,
     GENERATORS,
+    SEQUENTIAL,
     UNKNOWN,
     Analysis,
     Context,
@@ -102,9 +103,7 @@ class Randomness(Analysis):
             return False
         if (origin.made_by or "").startswith(_LAYERS):
             return True
-        layers = (
-            argument(call, 0, "layers") if origin.made_by in ("keras.Sequential", "keras.models.Sequential") else None
-        )
+        layers = argument(call, 0, "layers") if origin.made_by in SEQUENTIAL else None
         if not isinstance(layers, cst.List):
             return False
         return any(

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
+    ROW_MAPS,
     UNKNOWN,
     Analysis,
     Callee,
@@ -26,8 +27,6 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
-
-MAP_FUNCTIONS = ("tf.map_fn", "tf.compat.v1.map_fn", "keras.backend.map_fn")
 
 Need: TypeAlias = Literal["axis", "axes", "where"]
 """What must be written differently for all rows: an axis, operands whose shapes differ, a conditional expression."""
@@ -65,7 +64,7 @@ class RowFunctions(Analysis):
 
     def needless(self) -> Iterator[RowMap]:
         """The calls whose function certainly gives the same for all rows at once."""
-        for call in self.file.calls(*MAP_FUNCTIONS):
+        for call in self.file.calls(*sorted(ROW_MAPS, reverse=True)):
             given, rows = argument(call, 0, "fn"), argument(call, 1, "elems")
             if given is None or rows is None or self._is_meant(call) or not self._has_many_rows(rows):
                 continue

@@ -10,6 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tflint_gpu.model.library.classes import (
+        BUILT_COPIES,
+        FUNCTIONAL,
+        INPUT_LAYERS,
+        INPUT_SHAPES,
+        INPUTS,
+        SEQUENTIAL,
+    )
     from tflint_gpu.model.library.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
     from tflint_gpu.model.library.datasets import (
         BATCH_NEUTRAL,
@@ -19,10 +27,11 @@ if TYPE_CHECKING:
         SHUFFLING_LOADERS,
         TRANSFORMATIONS,
     )
-    from tflint_gpu.model.library.devices import device_problem, parse_device
+    from tflint_gpu.model.library.devices import SEVERAL_DEVICES, device_problem, parse_device
+    from tflint_gpu.model.library.higher_order import ROW_MAPS
     from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, WEIGHTED
     from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
-    from tflint_gpu.model.library.operations import OTHER_WORK, operation_named
+    from tflint_gpu.model.library.operations import OTHER_WORK, WITHOUT_WORK, operation_named
     from tflint_gpu.model.library.passing import TF_FUNCTIONS
     from tflint_gpu.model.library.precision import (
         CASTS,
@@ -34,6 +43,7 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.library.tensor_functions import (
+        OF_SHAPE,
         STATIC_ATTRIBUTES,
         returns_tensor,
     )
@@ -198,16 +208,18 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES, taken
 
 _NAMES = {
+    "library.classes": "BUILT_COPIES FUNCTIONAL INPUTS INPUT_LAYERS INPUT_SHAPES SEQUENTIAL",
     "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
     "library.datasets": "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS",
-    "library.devices": "device_problem parse_device",
+    "library.devices": "SEVERAL_DEVICES device_problem parse_device",
+    "library.higher_order": "ROW_MAPS",
     "library.keras_methods": "FORWARD_METHODS WEIGHTED",
     "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
-    "library.operations": "OTHER_WORK operation_named",
+    "library.operations": "OTHER_WORK WITHOUT_WORK operation_named",
     "library.passing": "TF_FUNCTIONS",
     "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
     "library.substrings": "CONCATENATIONS may_grow shuffles",
-    "library.tensor_functions": "STATIC_ATTRIBUTES returns_tensor",
+    "library.tensor_functions": "OF_SHAPE STATIC_ATTRIBUTES returns_tensor",
     "model": "Analysis Model",
     "networks.construction.numpy_arrays": "NumpyArray NumpyArrays",
     "networks.construction.steps": "StepWorks",

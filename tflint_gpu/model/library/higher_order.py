@@ -6,11 +6,17 @@ gone with it.
 
 from __future__ import annotations
 
+from tflint_gpu.model.library.spellings import spelled
 from tflint_gpu.model.python.value_flow.calls import Handing
 
 PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
 """They run the function they are given on the host, with real values."""
 
+_CONDITIONS = spelled("tf.{,compat.v1.}cond keras.ops.cond")
+BRANCHES = _CONDITIONS | {"tf.case", "tf.switch_case"}
+"""They run one of the functions that they are given."""
+ROW_MAPS = spelled("tf.{,compat.v1.}map_fn keras.backend.map_fn")
+"""They run a function for each row of a tensor, one after the other or a few at once."""
 _EACH = Handing(((0, "func"),), "element", repeats=True)
 _UNPACKED = Handing(((0, "func"),), "unpacked", repeats=True)
 _KEY = Handing(((-1, "key"),), "first", repeats=True)
@@ -27,7 +33,7 @@ _FUNCTIONS: tuple[tuple[str, Handing], ...] = (
     ("threading.Timer", Handing(((1, "function"),), "args", (2, "args"), mode="host")),
     ("asyncio.to_thread", _LATER),
     (" ".join(sorted(PYTHON_FUNCTIONS)), Handing(((0, "func"),), "args", (1, "inp"), mode="host")),
-    ("tf.cond tf.compat.v1.cond keras.ops.cond", Handing(((1, "true_fn"), (2, "false_fn")), "unknown")),
+    (" ".join(_CONDITIONS), Handing(((1, "true_fn"), (2, "false_fn")), "unknown")),
     ("tf.case", Handing(((0, "pred_fn_pairs"), (-1, "default")), "unknown")),
     ("tf.switch_case", Handing(((1, "branch_fns"), (-1, "default")), "unknown")),
     (

@@ -1,6 +1,6 @@
 """What operations on tensors and arrays give: its shape and dtype, for all the names that an operation has.
 
-A row is a behaviour and the names that have it; `{a,b}.c` stands for `a.c` and `b.c`. Names are canonical
+A row is a behaviour and the names that have it, written as in `spellings`. Names are canonical
 (`names.canonical`). `tests/model/test_operations.py` runs every name with the installed TensorFlow, Keras and NumPy,
 and holds the row against what it gave.
 
@@ -10,13 +10,12 @@ and holds the row against what it gave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.library.spellings import names_of, spelled
 
 ResultShape = Literal[
     "",  # not known
@@ -284,7 +283,22 @@ OTHER_WORK = frozenset(
 )
 """What computes with the elements of a tensor besides, of the last axis or of an image."""
 _OLD, _OF_NUMPY = "tf.compat.v1.", "tf.experimental.numpy."
-_BRACES = regex(r"\{([^{}]*)\}")
+
+
+ARRANGING = spelled(
+    """
+    {tf,numpy}.{stop_gradient,identity,convert_to_tensor,constant,array,asarray,reshape,ravel,squeeze,expand_dims}
+    {tf,numpy}.{transpose,swapaxes,moveaxis,stack,copy,positive}
+    """
+)
+"""What arranges the elements of a tensor, or hands it on as it is; for an axis more as well."""
+WITHOUT_WORK = ARRANGING | spelled(
+    """
+    {tf,numpy}.{float16,float32,float64,uint8,int32,int64,cast,zeros,ones,full,empty,zeros_like,ones_like,full_like}
+    {tf,numpy}.{empty_like,concatenate,logical_and,logical_or,logical_not,any,all}
+    """
+)
+"""What does next to no work besides, for an axis more as well."""
 
 
 def operation_named(name: str | None) -> Operation:
@@ -306,14 +320,4 @@ def draw_named(method: str | None) -> Operation:
 @cache
 def operations() -> dict[str, Operation]:
     """The rows by their names."""
-    return {name: row for row, names in _ROWS for pattern in names.split() for name in _spelled(pattern)}
-
-
-def _spelled(pattern: str) -> Iterator[str]:
-    """The names that a pattern stands for."""
-    braces = _BRACES.search(pattern)
-    if braces is None:
-        yield pattern
-        return
-    for part in braces[1].split(","):
-        yield from _spelled(f"{pattern[: braces.start()]}{part}{pattern[braces.end() :]}")
+    return {name: row for row, names in _ROWS for pattern in names.split() for name in names_of(pattern)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tflint_gpu.model.library.spellings import spelled
+
 _FOLDERS = (
     "tf.math.",
     "tf.nn.",
@@ -100,15 +102,28 @@ NAMED_SECOND = frozenset(
     ).split()
 )
 """Of `tf`, `tf.math` and `tf.nn`: the second argument is a name, at which only a graph looks."""
-DYNAMIC = frozenset(
-    (
-        "boolean_mask unique unique_with_counts dynamic_partition where image.non_max_suppression "
-        "sets.difference sets.intersection sets.union"
-    ).split()
+DYNAMIC = spelled(
+    """
+    tf.{boolean_mask,unique,unique_with_counts,dynamic_partition,image.non_max_suppression}
+    tf.sets.{difference,intersection,union}
+    """
 )
-"""Functions of `tf` that give as many rows as the values say: while they are traced, the first dimension is None."""
-SIZES = frozenset(["numpy.shape", "numpy.ndim", "numpy.size"])
-"""Functions that give numbers of Python's about an array or a tensor."""
+"""Functions that give as many rows as the values say: while they are traced, the first dimension is None."""
+OF_VALUES = DYNAMIC | spelled(
+    """
+    tf.ragged.boolean_mask tf.strings.{split,unicode_split,bytes_split,unicode_decode}
+    numpy.{unique,nonzero,flatnonzero,argwhere,extract,compress,trim_zeros,setdiff1d,intersect1d,union1d}
+    """
+)
+"""What gives as many elements as the values of its arguments decide; `where` with one argument does, too."""
+LENGTHS = spelled("{tf,numpy,keras.ops}.{shape,size}")
+"""What gives lengths of its argument."""
+SHAPE_QUERIES = LENGTHS | spelled("tf.{rank,shape_n} {numpy,keras.ops}.ndim")
+SIZES = spelled("numpy.{shape,size,ndim}")
+"""Those that give numbers of Python's, of a tensor, too."""
+OF_SHAPE = SHAPE_QUERIES - SIZES | spelled("{tf,keras.ops}.{zeros_like,ones_like}")
+"""What depends on nothing of a tensor but its shape."""
+TENSOR_QUERIES = spelled("{tf,keras.ops,keras.backend}.is_tensor")
 
 
 _OF_SPARSE = frozenset(
@@ -155,5 +170,5 @@ def names_second(name: str) -> bool:
 
 def has_dynamic_shape(name: str, arguments: int) -> bool:
     """Whether the shape of what a function gives depends on values; `tf.where` with three arguments chooses only."""
-    short = _short(name)
-    return short in DYNAMIC and (short != "where" or arguments == 1)
+    name = f"tf.{_short(name)}"
+    return name in DYNAMIC or (name == "tf.where" and arguments == 1)

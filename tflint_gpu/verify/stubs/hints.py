@@ -12,6 +12,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
+from tflint_gpu.model.library.classes import INPUT_LAYERS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, NETWORKS, TABLES, VALUES, last_row_of
@@ -26,7 +27,6 @@ from tflint_gpu.verify.stubs.rows import (
     renamed_columns,
 )
 
-_INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
 _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE, _UNKNOWN_SIDE = 2048, 8
@@ -215,7 +215,7 @@ class _Reader:
 
     def input_shapes(self, file: File) -> Iterator[Sides]:
         """What the first layers of models take, without the batch."""
-        for call in file.calls(*_INPUTS):
+        for call in file.calls(*sorted(INPUT_LAYERS)):
             yield from self._shape(file, argument(call, 0, "shape"))
         for call in file.tree.calls:
             for arg in call.args:

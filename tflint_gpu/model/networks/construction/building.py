@@ -15,6 +15,7 @@ from tflint_gpu.model.interpreter.values import (
     Site,
     plain,
 )
+from tflint_gpu.model.library.classes import FUNCTIONAL
 from tflint_gpu.model.networks.shapes.architectures import Architecture, ArchitectureLayer, architecture_named
 from tflint_gpu.model.networks.shapes.graph import Layer, Network, NotKnown, Precision, Shape, Tensor
 from tflint_gpu.model.networks.shapes.layer_kinds import KINDS
@@ -32,7 +33,6 @@ _WRAPPING = frozenset(
     "TimeDistributed Bidirectional RNN LSTMCell GRUCell SimpleRNNCell Lambda InputLayer SpectralNormalization".split()
 )
 _LAYER_BASES = ("keras.layers.", "keras.Layer")
-MODELS = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class Building:
@@ -247,7 +247,7 @@ class Building:
 
     def _is_keras(self, instance: Instance) -> bool:
         bases = self.run.definitions.external_bases(instance.made.cls)
-        return any(base.startswith(_LAYER_BASES) or base in MODELS for base in bases)
+        return any(base.startswith(_LAYER_BASES) or base in FUNCTIONAL for base in bases)
 
 
 def _first_shape(layer: Layer) -> Shape | None:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import WEIGHT_LAYERS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.classes import SEQUENTIAL, VARIABLES
 from tflint_gpu.model.library.keras_methods import VARIABLE_GENERATORS, WEIGHTED
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
@@ -20,7 +21,6 @@ from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target
 
-_VARIABLES = frozenset(["tf.Variable", "keras.Variable", "keras.backend.variable"])
 # Layers that always have weights, or a state for their random numbers, from their first call on.
 _WITH_WEIGHTS = (WEIGHTED - {"RNN"}) | frozenset(
     (
@@ -35,7 +35,6 @@ _WITH_SEED = frozenset(
     "Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D AlphaDropout GaussianDropout GaussianNoise".split()
 )
 _FOLDERS = ("keras.layers.", "keras.layers.experimental.preprocessing.", "keras.layers.experimental.")
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _PREPARING = ("__init__", "build")
 
 
@@ -133,7 +132,7 @@ class CreatedState(Analysis):
         """Whether what a call makes is a layer, or a model of layers, that certainly has weights."""
         name = file.name(call.func) or ""
         if depth > WEIGHT_LAYERS.limit:
-            if not name or _layer(name) or name in _SEQUENTIAL:
+            if not name or _layer(name) or name in SEQUENTIAL:
                 self.inference.meet(WEIGHT_LAYERS)
             return False
         kind = _layer(name)
@@ -142,7 +141,7 @@ class CreatedState(Analysis):
         if kind in _WRAPPERS:
             inner = argument(call, 0, "cell" if kind == "RNN" else "layer")
             return isinstance(inner, cst.Call) and self._has_weights(file, inner, context, depth + 1)
-        if name in _SEQUENTIAL:
+        if name in SEQUENTIAL:
             layers = argument(call, 0, "layers")
             return isinstance(layers, cst.List | cst.Tuple) and any(
                 isinstance(e.value, cst.Call) and self._has_weights(file, e.value, context, depth + 1)
@@ -165,7 +164,7 @@ class CreatedState(Analysis):
         file = method.file
         return any(
             self._adds_weight(file, call)
-            or file.name(call.func) in _VARIABLES
+            or file.name(call.func) in VARIABLES
             or self._has_weights(file, call, None, depth + 1)
             for call in method.calls
             if not any(True for _ in self.code.guards.choices(file, call))
@@ -224,7 +223,7 @@ def _layer(name: str) -> str | None:
 def _made_at_once(name: str, target: Target) -> str | None:
     """What a call of Keras's or TensorFlow's own creates, if it creates variables by being made."""
     folder, _, last = name.rpartition(".")
-    if name in _VARIABLES:
+    if name in VARIABLES:
         return "a variable"
     if name in VARIABLE_GENERATORS:
         return "a variable for its random numbers"

@@ -10,7 +10,9 @@ from enum import IntEnum
 import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
+from tflint_gpu.model.library import shape_facts as facts
 from tflint_gpu.model.library.operations import draw_named, operation_named
+from tflint_gpu.model.library.tensor_functions import LENGTHS, OF_VALUES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats
 from tflint_gpu.model.python.project.file import File
@@ -18,7 +20,6 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
-from tflint_gpu.model.tensorflow.loops import shape_facts as facts
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import is_drawn
 from tflint_gpu.model.tensorflow.loops.loop_flow import names_of
@@ -100,7 +101,7 @@ class ShapeChanges(Analysis):
             indexes = [element.slice for element in node.slice] if isinstance(node, cst.Subscript) else []
             values = [index.value for index in indexes if isinstance(index, cst.Index)]
             origins = [origin for index in values for origin in self.inference.of(file, index, context)]
-            if any(isinstance(origin.node, cst.Comparison) or origin.made_by in facts.OF_VALUES for origin in origins):
+            if any(isinstance(origin.node, cst.Comparison) or origin.made_by in OF_VALUES for origin in origins):
                 return node is not None and self._repeats(file, node)
         return False
 
@@ -339,7 +340,7 @@ class ShapeChanges(Analysis):
         if any(file.names.is_builtin(call.func, builtin) for builtin in facts.COUNTING):
             return Change.FIXED
         size = facts.size_of(name)
-        if size is None and not name and method in facts.DRAWS:
+        if size is None and not name:
             size = draw_named(method).size
         if size is not None:
             return self._of_size(origin, call, argument(call, size.position, size.keyword))
@@ -349,7 +350,7 @@ class ShapeChanges(Analysis):
             change = _joined(self._number(file, arg.value, context) for arg in call.args)
             has_rest = any(_has_rest(arg.value) for arg in call.args)
             return max(change, self._of(file, call.func.value, context)) if has_rest else change
-        if name in facts.OF_VALUES or (name in facts.CHOOSING and len(call.args) == 1):
+        if name in OF_VALUES or (name in facts.CHOOSING and len(call.args) == 1):
             return self._renewed(origin)
         if self._makes_sequence(origin, call):
             return Change.FIXED if self._is_padded(origin, call) else self._renewed(origin)
@@ -484,7 +485,7 @@ class ShapeChanges(Analysis):
 
 def _draws_number(file: File, call: cst.Call) -> bool:
     """Whether a call draws a number, or several that the program takes apart."""
-    is_method = file.name(call.func) is None and method_name(call) in facts.DRAWS
+    is_method = file.name(call.func) is None and draw_named(method_name(call)).draws
     return is_drawn(file, call, lambda arg: True) or is_method
 
 
@@ -495,7 +496,7 @@ def _joined(changes: Iterable[Change]) -> Change:
 def _asked(origin: Origin) -> Expression | None:
     """`x` of `tf.shape(x)[0]`."""
     call = origin.node
-    is_asked = isinstance(call, cst.Call) and origin.file.name(call.func) in facts.ASKING and call.args
+    is_asked = isinstance(call, cst.Call) and origin.file.name(call.func) in LENGTHS and call.args
     return call.args[0].value if is_asked and isinstance(call, cst.Call) else None
 
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import MAPPED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.classes import SEQUENTIAL
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.nondeterminism import GENERATOR_DRAWS, GENERATORS
 from tflint_gpu.model.model import Analysis, Model
@@ -36,7 +37,6 @@ _LOOKUPS = _VECTORIZING | frozenset(
     for name in ("StringLookup", "IntegerLookup")
 )
 _RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 # They read files or compute outside of Python's global lock, so that several of them run at a time. `numpy.load` is
 # none of them: two threads took longer for the same files than one (rules/EVIDENCE.md, TFG305).
 _UNLOCKED = (
@@ -208,7 +208,7 @@ class MappedFunctions(Analysis):
 
     def _makes_random_layer(self, origin: Origin) -> bool:
         name = origin.made_by or ""
-        if name in _SEQUENTIAL and isinstance(origin.node, cst.Call):
+        if name in SEQUENTIAL and isinstance(origin.node, cst.Call):
             layers = argument(origin.node, 0, "layers")
             elements = layers.elements if isinstance(layers, cst.List | cst.Tuple) else ()
             return any(

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import TENSOR_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.classes import TENSORS, KerasKind
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.substrings import TRACED, gives_a_function
 from tflint_gpu.model.model import Analysis, Model
@@ -23,7 +24,7 @@ from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.guards import Guards
-from tflint_gpu.model.tensorflow.types.kinds import KerasKind, Kinds
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.tensors import Carry, Tensors
 
 # The methods that Keras traces, with the parameters that always hold tensors (or containers of them).
@@ -51,7 +52,6 @@ _OCCASIONS: dict[str, tuple[str, ...]] = {
     "compute_loss": _IN_TRAINING,
     "update_state": _IN_TRAINING,
 }
-_TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
 
 TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
 """One of them is in each file from which something is traced."""
@@ -299,7 +299,7 @@ class TracedFunctions(Analysis):
 
     def _is_annotated(self, file: File, parameter: cst.Param) -> bool:
         annotation = parameter.annotation
-        return annotation is not None and file.name(annotation.annotation) in _TENSOR_ANNOTATIONS
+        return annotation is not None and file.name(annotation.annotation) in TENSORS | {"keras.KerasTensor"}
 
     def _is_dynamic(self, cls: Class) -> bool:
         """Keras 2 runs layers built with `dynamic=True` eagerly."""

@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import DEVICE_STEPS
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.devices import GPU_QUERIES
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.names.branches import DEFINING
@@ -20,17 +21,6 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, do
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.types.versions import value_of_test
 
-GPU_QUERIES = frozenset(
-    (
-        "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
-        "tf.config.list_logical_devices tf.config.experimental.list_logical_devices "
-        "tf.config.get_visible_devices tf.config.experimental.get_visible_devices tf.test.is_gpu_available "
-        "tf.test.gpu_device_name tf.test.is_built_with_cuda tf.test.is_built_with_gpu_support "
-        "tf.compat.v1.test.is_gpu_available tf.compat.v1.test.gpu_device_name "
-        "tf.python.client.device_lib.list_local_devices keras.backend.tensorflow_backend._get_available_gpus "
-        "keras.distribution.list_devices"
-    ).split()
-)
 # A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
 _SUGGESTS_DEVICE = regex(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
 _SUGGESTS_GPU = regex(r"gpu|cuda|device", re.IGNORECASE)

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS, SEQUENTIAL
 from tflint_gpu.model.library.nondeterminism import (
     DRAWING,
     GENERATOR_DRAWS,
@@ -70,15 +71,12 @@ _DRAWING_ARRAYS = frozenset("permutation permuted shuffle dirichlet multinomial 
 """Draws of a generator that give arrays without a size, too."""
 _TAPE = frozenset(["tf.GradientTape"])
 _LOSS_METHODS = frozenset(["compute_loss", "compiled_loss"])
-_INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _SOME = Content("item")  # some item, or several: `first, *others = parts`
 # Layers that give their output and a list of states.
 _CELLS = frozenset(f"keras.layers.{cell}" for cell in ("LSTMCell", "GRUCell", "SimpleRNNCell", "StackedRNNCells"))
 _SEVERAL_RESULTS = frozenset(["return_state", "return_attention_scores"])
-_ONE_OUTPUT = frozenset(["keras.Sequential", "keras.models.Sequential"])
-_GRAPH_OF_LAYERS = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class Tensors:
@@ -250,13 +248,13 @@ class Tensors:
             return "unknown"
         if name in _CELLS:
             return "several"
-        if name in _GRAPH_OF_LAYERS:
+        if name in FUNCTIONAL:
             outputs = argument(made, 1, "outputs")
             return "unknown" if outputs is None else self._form_of_outputs(layer.file, outputs, layer.context)
         keywords = (arg.keyword.value for arg in walk(made) if isinstance(arg, cst.Arg) and arg.keyword is not None)
         is_plain = self.kinds.of(layer) == "layer" and _SEVERAL_RESULTS.isdisjoint(keywords)
         is_plain = is_plain and not name.endswith(".Lambda") and name.startswith("keras.layers.")
-        return "one" if is_plain or name in _ONE_OUTPUT or name.startswith("keras.applications.") else "unknown"
+        return "one" if is_plain or name in SEQUENTIAL or name.startswith("keras.applications.") else "unknown"
 
     def _form_of_outputs(self, file: File, outputs: Expression, context: Context | None) -> Form:
         origins = self.inference.of(file, outputs, context)
@@ -388,8 +386,8 @@ class Tensors:
 
     def _call(self, file: File, call: cst.Call, context: Context | None) -> Carry | None:
         name = file.name(call.func)
-        if returns_tensor(name) or name in _INPUTS:
-            return Carry.TENSOR if self.has_values or name in _INPUTS else self._symbolic(file, call, context)
+        if returns_tensor(name) or name in INPUTS:
+            return Carry.TENSOR if self.has_values or name in INPUTS else self._symbolic(file, call, context)
         if name is not None and name.startswith("numpy."):
             return Carry.HOST if self.yields is None or name in PYTHON_GENERATORS or name in SIZES else Carry.TENSOR
         args = [arg.value for arg in call.args]

@@ -12,16 +12,6 @@ _OTHER_SIZES = {
     "cv2.resize": Parameter("dsize", 1),
     "skimage.transform.resize": Parameter("output_shape", 1),
 }
-DRAWS = frozenset("normal uniform integers random standard_normal choice randint poisson binomial gamma".split())
-"""Methods of NumPy's generators, which take a `size`."""
-OF_VALUES = frozenset(
-    (
-        "tf.boolean_mask tf.unique tf.ragged.boolean_mask numpy.unique numpy.nonzero numpy.flatnonzero numpy.argwhere "
-        "numpy.extract numpy.compress numpy.trim_zeros numpy.setdiff1d numpy.intersect1d numpy.union1d "
-        "tf.strings.split tf.strings.unicode_split tf.strings.bytes_split tf.strings.unicode_decode"
-    ).split()
-)
-"""What gives as many elements as the values of its arguments decide; `where` with one argument does, too."""
 CHOOSING = frozenset(["tf.where", "numpy.where"])
 READING = tuple(
     (
@@ -47,8 +37,6 @@ TEXT_METHODS = frozenset(
 """Methods that make as many numbers of a text as it has words."""
 COUNTING = ("len", "int", "float", "bool", "round")
 """Builtins that give one Python number."""
-ASKING = frozenset(["tf.shape", "numpy.shape", "tf.size", "numpy.size", "keras.ops.shape"])
-"""What gives lengths of its argument."""
 ELEMENTWISE = ("tf.", "numpy.", "keras.applications.")
 """What keeps the size of its argument whatever its name says."""
 
