@@ -12,6 +12,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
     FEW,
+    NUMBER_DRAWS,
     OTHER_WORK,
     WITHOUT_WORK,
     Expression,
@@ -33,8 +34,6 @@ from tflint_gpu.model import (
     walk,
 )
 
-_DRAWING = frozenset(f"random.{method}" for method in ("random", "uniform", "gauss", "randint", "randrange"))
-"""What Python draws for all elements as well as for each: an index into what is remembered, noise."""
 _REDUCING = ("numpy.linalg.norm", "tf.norm")
 _METHODS = frozenset(
     "astype copy reshape mean std var sum max min clip round flatten ravel transpose squeeze numpy item".split()
@@ -227,7 +226,7 @@ class ElementLoops:
 
 
 def _draws(name: str | None) -> bool:
-    return name in _DRAWING or ((name or "").startswith("numpy.random.") and operation_named(name).draws)
+    return name in NUMBER_DRAWS or ((name or "").startswith("numpy.random.") and operation_named(name).draws)
 
 
 def _reduces(name: str | None) -> bool:

@@ -29,9 +29,18 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.library.devices import SEVERAL_DEVICES, device_problem, parse_device
     from tflint_gpu.model.library.higher_order import ROW_MAPS
-    from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, WEIGHTED
-    from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
-    from tflint_gpu.model.library.operations import OTHER_WORK, WITHOUT_WORK, operation_named
+    from tflint_gpu.model.library.keras_methods import CELLS, FORWARD_METHODS, RANDOM_LAYERS, WEIGHTED
+    from tflint_gpu.model.library.nondeterminism import (
+        CLOCKS,
+        GENERATOR_DRAWS,
+        GENERATORS,
+        GLOBAL_SEEDS,
+        NUMBER_DRAWS,
+        ROW_DRAWS,
+        TIMERS,
+        draws_in_graph,
+    )
+    from tflint_gpu.model.library.operations import OTHER_WORK, WITHOUT_WORK, operation_named, spellings_of
     from tflint_gpu.model.library.passing import TF_FUNCTIONS
     from tflint_gpu.model.library.precision import (
         CASTS,
@@ -41,6 +50,7 @@ if TYPE_CHECKING:
         POLICIES,
         POLICY_SETTERS,
     )
+    from tflint_gpu.model.library.shape_facts import size_of
     from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.library.tensor_functions import (
         OF_SHAPE,
@@ -213,11 +223,14 @@ _NAMES = {
     "library.datasets": "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS",
     "library.devices": "SEVERAL_DEVICES device_problem parse_device",
     "library.higher_order": "ROW_MAPS",
-    "library.keras_methods": "FORWARD_METHODS WEIGHTED",
-    "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
-    "library.operations": "OTHER_WORK WITHOUT_WORK operation_named",
+    "library.keras_methods": "CELLS FORWARD_METHODS RANDOM_LAYERS WEIGHTED",
+    "library.nondeterminism": (
+        "CLOCKS GENERATORS GENERATOR_DRAWS GLOBAL_SEEDS NUMBER_DRAWS ROW_DRAWS TIMERS draws_in_graph"
+    ),
+    "library.operations": "OTHER_WORK WITHOUT_WORK operation_named spellings_of",
     "library.passing": "TF_FUNCTIONS",
     "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
+    "library.shape_facts": "size_of",
     "library.substrings": "CONCATENATIONS may_grow shuffles",
     "library.tensor_functions": "OF_SHAPE STATIC_ATTRIBUTES returns_tensor",
     "model": "Analysis Model",

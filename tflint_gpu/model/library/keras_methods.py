@@ -1,6 +1,8 @@
-"""Names of Keras: methods that run, train or are traced, and layers that have weights."""
+"""Names of Keras: methods that run, train or are traced, families of layers, losses."""
 
 from __future__ import annotations
+
+from tflint_gpu.model.library.spellings import spelled
 
 FORWARD_METHODS = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
 """Methods that run a model without training it."""
@@ -23,21 +25,57 @@ BATCH_SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
 OVERRIDDEN_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 """Methods that a program's own models, layers, metrics and losses define, and that Keras traces."""
 
-WEIGHTED = frozenset(
-    (
-        "Dense EinsumDense Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D Conv1DTranspose "
-        "Conv2DTranspose Conv3DTranspose DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D LSTM GRU "
-        "SimpleRNN RNN ConvLSTM1D ConvLSTM2D ConvLSTM3D MultiHeadAttention GroupQueryAttention Embedding "
-        "BatchNormalization LayerNormalization GroupNormalization"
-    ).split()
+CONVOLUTIONS = spelled("{,Separable}{Conv,Convolution}{1,2,3}D")
+DEPTHWISE = spelled("Depthwise{Conv,Convolution}{1,2,3}D")
+TRANSPOSED = spelled("{Conv,Convolution}{1,2,3}DTranspose")
+"""Layers, by the last parts of their names, here and below."""
+ACTIVATED = CONVOLUTIONS | TRANSPOSED | {"Dense", "EinsumDense"}
+"""Layers that may end with an activation."""
+WEIGHTED = (
+    ACTIVATED
+    | DEPTHWISE
+    | spelled(
+        """
+        LSTM GRU SimpleRNN RNN ConvLSTM{1,2,3}D MultiHeadAttention GroupQueryAttention Embedding
+        {Batch,Layer,Group}Normalization
+        """
+    )
 )
-"""The last parts of the names of layers that have weights."""
+"""Layers that have weights."""
+HOLDING_VARIABLES = WEIGHTED - {"RNN"} | spelled(
+    "PReLU AdditiveAttention Random{Flip,Rotation,Zoom,Translation,Contrast,Crop} LocallyConnected{1,2}D"
+)
+"""Layers that always have weights, or a state for their random numbers, from their first call on."""
+CELLS = {"LSTMCell": "LSTM", "GRUCell": "GRU", "SimpleRNNCell": "SimpleRNN"}
+"""What an `RNN` repeats, and the layers that do the same by themselves."""
+WRAPPERS = frozenset("TimeDistributed Bidirectional RNN".split())
+"""Layers whose first argument is a layer."""
+NOISE = spelled("{Alpha,Gaussian,}Dropout SpatialDropout{1,2,3}D GaussianNoise")
+"""Layers that draw in training. With Keras 3 they hold the state of their random numbers as soon as they are made."""
+RANDOM_LAYERS = tuple(spelled("keras.layers.{,preprocessing.,experimental.preprocessing.}Random"))
+"""How names of layers begin that draw whenever they are not told to do without."""
+ACTIVATION_LAYERS = frozenset("ReLU LeakyReLU ELU Softmax".split())
+MERGES = frozenset("Add Subtract Multiply Average Maximum Minimum".split())
+"""Layers of several tensors that compute each element by itself."""
+SHAPE_LAYERS = frozenset("Flatten Reshape Permute RepeatVector".split())
+AVERAGING = spelled("{,Global}{AveragePooling,AvgPool}{1,2,3}D")
+POOLING = AVERAGING | spelled("{,Global}{MaxPooling,MaxPool}{1,2,3}D")
+FRAMING = spelled("{ZeroPadding,Cropping,UpSampling}{1,2,3}D")
+"""Layers that add rows and columns of images, or take some."""
+BINARY_LOSSES = spelled("{,keras.losses.}binary_crossentropy keras.losses.BinaryCrossentropy")
+CATEGORICAL_LOSSES = spelled(
+    "{,keras.losses.}{,sparse_}categorical_crossentropy keras.losses.{,Sparse}CategoricalCrossentropy"
+)
+LABELS_OF_LOSSES = {
+    **dict.fromkeys(("categorical_crossentropy", "CategoricalCrossentropy"), "one-hot"),
+    **dict.fromkeys(("sparse_categorical_crossentropy", "SparseCategoricalCrossentropy"), "sparse"),
+    **dict.fromkeys(("binary_crossentropy", "BinaryCrossentropy"), "binary"),
+    **dict.fromkeys(spelled("mse mae mean_{squared,absolute}_error Mean{Squared,Absolute}Error"), "numbers"),
+}
+"""What labels are, by the last part of the loss's name."""
 
-VARIABLE_GENERATORS = frozenset(
-    (
-        "tf.random.Generator.from_seed tf.random.Generator.from_non_deterministic_state "
-        "tf.random.Generator.from_state keras.random.SeedGenerator"
-    ).split()
+VARIABLE_GENERATORS = spelled(
+    "tf.random.Generator.from_{seed,non_deterministic_state,state} keras.random.SeedGenerator"
 )
 CREATING_METHODS = frozenset(name.rpartition(".")[2] for name in VARIABLE_GENERATORS) - {"SeedGenerator"} | {
     "add_weight",

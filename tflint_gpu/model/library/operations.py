@@ -318,6 +318,12 @@ def draw_named(method: str | None) -> Operation:
 
 
 @cache
+def spellings_of(operation: str) -> frozenset[str]:
+    """What an activation may be called: "softmax", `tf.nn.softmax`."""
+    return frozenset([operation, *(name for name in operations() if name.endswith(f".{operation}"))])
+
+
+@cache
 def operations() -> dict[str, Operation]:
     """The rows by their names."""
     return {name: row for row, names in _ROWS for pattern in names.split() for name in names_of(pattern)}

@@ -41,6 +41,6 @@ ELEMENTWISE = ("tf.", "numpy.", "keras.applications.")
 """What keeps the size of its argument whatever its name says."""
 
 
-def size_of(name: str) -> Parameter | None:
+def size_of(name: str | None) -> Parameter | None:
     """The parameter that says the shape of a function's result; without that argument it is one number."""
-    return operation_named(name).size or _OTHER_SIZES.get(name)
+    return operation_named(name).size or _OTHER_SIZES.get(name or "")

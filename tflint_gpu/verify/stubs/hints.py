@@ -13,6 +13,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.library.classes import INPUT_LAYERS
+from tflint_gpu.model.library.keras_methods import LABELS_OF_LOSSES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, NETWORKS, TABLES, VALUES, last_row_of
@@ -45,20 +46,6 @@ _BOXES = re.compile(r"map\(\s*int\s*,\s*(\w+)\.split\(\s*['\"],['\"]\s*\)[\s)]*f
 _OF_IMAGES = re.compile(r"\.input_shape\[1:(?:-1|3)\]")  # `model.input_shape[1:-1]`, height and width
 _SMALL_IMAGE = (64, 64, 3)
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
-_LABELS = {
-    "categorical_crossentropy": "one-hot",
-    "CategoricalCrossentropy": "one-hot",
-    "sparse_categorical_crossentropy": "sparse",
-    "SparseCategoricalCrossentropy": "sparse",
-    "binary_crossentropy": "binary",
-    "BinaryCrossentropy": "binary",
-    "mse": "numbers",
-    "mae": "numbers",
-    "mean_squared_error": "numbers",
-    "mean_absolute_error": "numbers",
-    "MeanSquaredError": "numbers",
-    "MeanAbsoluteError": "numbers",
-}
 
 Shape = tuple[int, ...]
 Sides = tuple[int | None, ...]  # of which some may be unknown
@@ -264,12 +251,12 @@ class _Reader:
         """What the losses take that are named in calls of `compile` or made."""
         for call in file.method_calls("compile"):
             value = self._value(file, argument(call, 1, "loss"))
-            if isinstance(value, str) and value in _LABELS:
-                yield _LABELS[value]
+            if isinstance(value, str) and value in LABELS_OF_LOSSES:
+                yield LABELS_OF_LOSSES[value]
         for call in file.calls("keras.losses.*"):
             last = (file.name(call.func) or "").rpartition(".")[2]
-            if last in _LABELS:
-                yield _LABELS[last]
+            if last in LABELS_OF_LOSSES:
+                yield LABELS_OF_LOSSES[last]
 
     def used_columns(self, file: File) -> Iterator[str]:
         """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`.

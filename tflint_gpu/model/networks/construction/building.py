@@ -16,6 +16,7 @@ from tflint_gpu.model.interpreter.values import (
     plain,
 )
 from tflint_gpu.model.library.classes import FUNCTIONAL
+from tflint_gpu.model.library.keras_methods import CELLS, WRAPPERS
 from tflint_gpu.model.networks.shapes.architectures import Architecture, ArchitectureLayer, architecture_named
 from tflint_gpu.model.networks.shapes.graph import Layer, Network, NotKnown, Precision, Shape, Tensor
 from tflint_gpu.model.networks.shapes.layer_kinds import KINDS
@@ -29,9 +30,7 @@ from tflint_gpu.model.networks.shapes.layers import (
 from tflint_gpu.model.networks.shapes.settings import Settings
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
-_WRAPPING = frozenset(
-    "TimeDistributed Bidirectional RNN LSTMCell GRUCell SimpleRNNCell Lambda InputLayer SpectralNormalization".split()
-)
+_WRAPPING = WRAPPERS | CELLS.keys() | {"Lambda", "InputLayer", "SpectralNormalization"}
 _LAYER_BASES = ("keras.layers.", "keras.Layer")
 
 

@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.bounds import WEIGHT_LAYERS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.classes import SEQUENTIAL, VARIABLES
-from tflint_gpu.model.library.keras_methods import VARIABLE_GENERATORS, WEIGHTED
+from tflint_gpu.model.library.keras_methods import CELLS, HOLDING_VARIABLES, NOISE, VARIABLE_GENERATORS, WRAPPERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -21,19 +21,6 @@ from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target
 
-# Layers that always have weights, or a state for their random numbers, from their first call on.
-_WITH_WEIGHTS = (WEIGHTED - {"RNN"}) | frozenset(
-    (
-        "PReLU AdditiveAttention RandomFlip RandomRotation RandomZoom RandomTranslation RandomContrast RandomCrop "
-        "LocallyConnected1D LocallyConnected2D"
-    ).split()
-)
-_CELLS = frozenset("LSTMCell GRUCell SimpleRNNCell".split())
-_WRAPPERS = frozenset("TimeDistributed Bidirectional RNN".split())
-# With Keras 3 they hold the state of their random numbers as soon as they are made.
-_WITH_SEED = frozenset(
-    "Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D AlphaDropout GaussianDropout GaussianNoise".split()
-)
 _FOLDERS = ("keras.layers.", "keras.layers.experimental.preprocessing.", "keras.layers.experimental.")
 _PREPARING = ("__init__", "build")
 
@@ -109,7 +96,7 @@ class CreatedState(Analysis):
         return None
 
     def _has_seed(self, file: File, name: str, call: cst.Call) -> bool:
-        if _layer(name) not in _WITH_SEED or self.target.keras < 3:
+        if _layer(name) not in NOISE or self.target.keras < 3:
             return False
         rate = argument(call, 0, "rate") or argument(call, 0, "stddev")
         numbers = (
@@ -136,9 +123,9 @@ class CreatedState(Analysis):
                 self.inference.meet(WEIGHT_LAYERS)
             return False
         kind = _layer(name)
-        if kind in _WITH_WEIGHTS or (depth and kind in _CELLS):
+        if kind in HOLDING_VARIABLES or (depth and kind in CELLS):
             return True
-        if kind in _WRAPPERS:
+        if kind in WRAPPERS:
             inner = argument(call, 0, "cell" if kind == "RNN" else "layer")
             return isinstance(inner, cst.Call) and self._has_weights(file, inner, context, depth + 1)
         if name in SEQUENTIAL:

@@ -10,7 +10,8 @@ from tflint_gpu.bounds import MAPPED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.classes import SEQUENTIAL
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
-from tflint_gpu.model.library.nondeterminism import GENERATOR_DRAWS, GENERATORS
+from tflint_gpu.model.library.keras_methods import NOISE, RANDOM_LAYERS
+from tflint_gpu.model.library.nondeterminism import GENERATOR_DRAWS, GENERATORS, draws_in_graph
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -27,8 +28,6 @@ _LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "t
 _CROPS = frozenset(["tf.image.resize_with_crop_or_pad", "tf.compat.v1.image.resize_image_with_crop_or_pad"])
 # Work for several threads: on the pixels of an image, on sound, or over the text of a document.
 _WORK = (*_LONG, "tf.image.", "tf.linalg.", "tf.map_fn", "tf.while_loop", "tf.strings.regex_", "tf.strings.unicode_")
-_NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
-_RANDOM_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random")
 _VECTORIZING = frozenset(f"keras.layers.{folder}TextVectorization" for folder in ("", "experimental.preprocessing."))
 _TABLES = ("tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable")
 _LOOKUPS = _VECTORIZING | frozenset(
@@ -36,7 +35,6 @@ _LOOKUPS = _VECTORIZING | frozenset(
     for folder in ("", "experimental.preprocessing.")
     for name in ("StringLookup", "IntegerLookup")
 )
-_RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
 # They read files or compute outside of Python's global lock, so that several of them run at a time. `numpy.load` is
 # none of them: two threads took longer for the same files than one (rules/EVIDENCE.md, TFG305).
 _UNLOCKED = (
@@ -176,7 +174,7 @@ class MappedFunctions(Analysis):
                         self.inference.meet(MAPPED_CALLS)
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
-        if _draws(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):
+        if draws_in_graph(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):
             return State(file, call.func, "draws random numbers", draws=True)
         if name in ("tf.print", "tf.io.write_file"):
             return State(file, call.func, "writes")
@@ -234,14 +232,6 @@ class MappedFunctions(Analysis):
         )
 
 
-def _draws(name: str) -> bool:
-    """Whether a function of TensorFlow draws from the random state of its operation."""
-    name = name.replace("tf.compat.v1.", "tf.")
-    if name.startswith(("tf.image.random_", "tf.image.sample_distorted_bounding_box")):
-        return True
-    last = name.removeprefix("tf.random.")
-    return name.startswith("tf.random.") and not last.startswith(_NO_DRAWS)
-
-
 def _is_random_class(name: str) -> bool:
-    return name.startswith(_RANDOM_LAYERS) or name in _RANDOM_OTHERS
+    folder, _, last = name.rpartition(".")
+    return name.startswith(RANDOM_LAYERS) or (folder == "keras.layers" and last in NOISE)

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS, SEQUENTIAL
+from tflint_gpu.model.library.keras_methods import CELLS
 from tflint_gpu.model.library.nondeterminism import (
     DRAWING,
     GENERATOR_DRAWS,
@@ -75,7 +76,7 @@ _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.Generator
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _SOME = Content("item")  # some item, or several: `first, *others = parts`
 # Layers that give their output and a list of states.
-_CELLS = frozenset(f"keras.layers.{cell}" for cell in ("LSTMCell", "GRUCell", "SimpleRNNCell", "StackedRNNCells"))
+_CELLS = frozenset(f"keras.layers.{cell}" for cell in (*CELLS, "StackedRNNCells"))
 _SEVERAL_RESULTS = frozenset(["return_state", "return_attention_scores"])
 
 
