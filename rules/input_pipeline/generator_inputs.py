@@ -11,6 +11,8 @@ from tflint_gpu.bounds import GENERATED_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     ELEMENT,
+    KERAS_IMAGES,
+    KERAS_NUMBERS,
     Analysis,
     Callee,
     Consumers,
@@ -36,10 +38,7 @@ _MADE = frozenset(
         "random.randint random.standard_normal sin cos sqrt exp log log1p abs clip round"
     ).split()
 )
-_DATASETS = tuple(
-    f"keras.datasets.{name}."
-    for name in "mnist fashion_mnist cifar10 cifar100 boston_housing california_housing".split()
-)
+_DATASETS = tuple(f"keras.datasets.{name}." for name in KERAS_IMAGES | KERAS_NUMBERS)
 _GIVING_ARRAYS = frozenset(["keras.utils.to_categorical", "keras.utils.normalize"])
 _SPLITTING = "sklearn.model_selection.train_test_split"
 _LISTING = frozenset(["glob.glob", "os.listdir", "tf.io.gfile.glob", "tf.io.gfile.listdir"])

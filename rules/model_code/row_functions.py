@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
+    RAGGED,
     ROW_MAPS,
     UNKNOWN,
     Analysis,
@@ -40,7 +41,6 @@ _ALONG_AXIS = frozenset(
 """What reduces nothing and works along one axis all the same."""
 _JOINING = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
 _HOST_NUMBERS = frozenset(["keras.backend.floatx", "keras.backend.epsilon"])
-_RAGGED = ("tf.ragged.", "tf.RaggedTensor", "tf.strings.split", "tf.strings.unicode_", "tf.sparse.", "tf.SparseTensor")
 _SAVES_MEMORY = ("parallel_iterations", "swap_memory")
 _FEW_ROWS = 5
 
@@ -113,7 +113,7 @@ class RowFunctions(Analysis):
             return len(node.elements) <= _FEW_ROWS and not any(
                 isinstance(element.value, cst.Name | cst.Attribute | cst.Call) for element in node.elements
             )
-        return made.startswith(_RAGGED)
+        return made.startswith(RAGGED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
         BATCH_NEUTRAL,
         BATCHING,
         DATASET_SUBSTRINGS,
+        KERAS_IMAGES,
+        KERAS_NUMBERS,
         MAPPING_METHODS,
         SHUFFLING_LOADERS,
         TRANSFORMATIONS,
     )
     from tflint_gpu.model.library.devices import SEVERAL_DEVICES, device_problem, parse_device
+    from tflint_gpu.model.library.files import IMAGE_DECODERS, OF_ONE, VALUES
     from tflint_gpu.model.library.higher_order import ROW_MAPS
     from tflint_gpu.model.library.keras_methods import CELLS, FORWARD_METHODS, RANDOM_LAYERS, WEIGHTED
     from tflint_gpu.model.library.nondeterminism import (
@@ -40,20 +43,29 @@ if TYPE_CHECKING:
         TIMERS,
         draws_in_graph,
     )
-    from tflint_gpu.model.library.operations import OTHER_WORK, WITHOUT_WORK, operation_named, spellings_of
+    from tflint_gpu.model.library.operations import (
+        OF_IMAGE,
+        OTHER_WORK,
+        PRODUCTS,
+        WITHOUT_WORK,
+        operation_named,
+        spellings_of,
+    )
     from tflint_gpu.model.library.passing import TF_FUNCTIONS
     from tflint_gpu.model.library.precision import (
         CASTS,
         DOUBLE_SPELLINGS,
         DOUBLES,
+        DTYPE_POSITIONS,
         FLOATX_SETTERS,
         POLICIES,
         POLICY_SETTERS,
     )
-    from tflint_gpu.model.library.shape_facts import size_of
+    from tflint_gpu.model.library.shape_facts import TAKING_SIZES, size_of
     from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.library.tensor_functions import (
         OF_SHAPE,
+        RAGGED,
         STATIC_ATTRIBUTES,
         returns_tensor,
     )
@@ -220,19 +232,23 @@ if TYPE_CHECKING:
 _NAMES = {
     "library.classes": "BUILT_COPIES FUNCTIONAL INPUTS INPUT_LAYERS INPUT_SHAPES SEQUENTIAL",
     "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
-    "library.datasets": "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS",
+    "library.datasets": (
+        "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS KERAS_IMAGES KERAS_NUMBERS MAPPING_METHODS SHUFFLING_LOADERS "
+        "TRANSFORMATIONS"
+    ),
     "library.devices": "SEVERAL_DEVICES device_problem parse_device",
+    "library.files": "IMAGE_DECODERS OF_ONE VALUES",
     "library.higher_order": "ROW_MAPS",
     "library.keras_methods": "CELLS FORWARD_METHODS RANDOM_LAYERS WEIGHTED",
     "library.nondeterminism": (
         "CLOCKS GENERATORS GENERATOR_DRAWS GLOBAL_SEEDS NUMBER_DRAWS ROW_DRAWS TIMERS draws_in_graph"
     ),
-    "library.operations": "OTHER_WORK WITHOUT_WORK operation_named spellings_of",
+    "library.operations": "OF_IMAGE OTHER_WORK PRODUCTS WITHOUT_WORK operation_named spellings_of",
     "library.passing": "TF_FUNCTIONS",
-    "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
-    "library.shape_facts": "size_of",
+    "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS DTYPE_POSITIONS FLOATX_SETTERS POLICIES POLICY_SETTERS",
+    "library.shape_facts": "TAKING_SIZES size_of",
     "library.substrings": "CONCATENATIONS may_grow shuffles",
-    "library.tensor_functions": "OF_SHAPE STATIC_ATTRIBUTES returns_tensor",
+    "library.tensor_functions": "OF_SHAPE RAGGED STATIC_ATTRIBUTES returns_tensor",
     "model": "Analysis Model",
     "networks.construction.numpy_arrays": "NumpyArray NumpyArrays",
     "networks.construction.steps": "StepWorks",

@@ -26,6 +26,21 @@ _SOURCE_CLASSES = frozenset(
 )
 
 
+KERAS_IMAGES = frozenset("mnist fashion_mnist cifar10 cifar100".split())
+"""Keras's data sets, the names of modules with a `load_data`: these are of bytes."""
+KERAS_NUMBERS = frozenset(["boston_housing", "california_housing"])
+KERAS_TEXTS = frozenset(["imdb", "reuters"])
+"""Their rows are lists of several lengths."""
+KERAS_DATA: dict[str, tuple[tuple[int, ...] | None, tuple[int, ...], int, int]] = {
+    **dict.fromkeys(("mnist", "fashion_mnist"), ((28, 28), (), 60_000, 10_000)),
+    **dict.fromkeys(("cifar10", "cifar100"), ((32, 32, 3), (1,), 50_000, 10_000)),
+    "boston_housing": ((13,), (), 404, 102),
+    "imdb": (None, (), 25_000, 25_000),
+    "reuters": (None, (), 8_982, 2_246),
+}
+"""Of each the shape of a sample (None for texts of several lengths), of a label, and the lengths of its parts."""
+
+
 class Parameter(NamedTuple):
     """A parameter of a function: its place (-1 where it is given by its name only) and its default, `...` for none."""
 

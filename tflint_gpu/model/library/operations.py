@@ -84,6 +84,11 @@ class Operation:
         return self.shape == "stacked" or (self.is_array and self.shape == "same")
 
     @property
+    def casts(self) -> bool:
+        """Whether it gives a tensor another dtype, and does nothing else."""
+        return self.shape == "same" and self.dtype == "given" and not self.is_array
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether its result has the rows of an argument, as many as there are."""
         return self.shape in ("same", "broadcast", "chosen", "rows", "expanded")
@@ -299,6 +304,19 @@ WITHOUT_WORK = ARRANGING | spelled(
     """
 )
 """What does next to no work besides, for an axis more as well."""
+
+
+PRODUCTS = spelled(
+    """
+    {tf,tf.linalg,keras.ops}.matmul tf.linalg.matvec {tf,keras.ops}.{einsum,tensordot} {keras.ops,keras.backend}.dot
+    keras.ops.{conv,depthwise_conv} keras.backend.{batch_dot,conv1d,conv2d,conv3d} tf.nn.{conv1d,conv2d,conv3d}
+    tf.nn.{convolution,depthwise_conv2d,separable_conv2d,conv2d_transpose,conv3d_transpose,conv_transpose}
+    """
+)
+"""What multiplies matrices, or runs a convolution."""
+FLIPS = spelled("tf.image.{,random_}flip_{left_right,up_down}")
+OF_IMAGE = FLIPS | spelled("tf.image.{random_,adjust_}{brightness,contrast,hue,saturation} tf.image.adjust_gamma")
+"""What gives an image of the dtype and the shape of that which it gets."""
 
 
 def operation_named(name: str | None) -> Operation:

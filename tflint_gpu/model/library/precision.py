@@ -27,6 +27,9 @@ POLICIES = frozenset(
 )
 """Classes of policies."""
 
+DTYPE_POSITIONS = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6}
+"""Where they take the dtype of numbers."""
+
 CASTS = frozenset(
     ["tf.cast", "tf.dtypes.cast", "keras.ops.cast", "keras.backend.cast", "tf.saturate_cast", "tf.compat.v1.to_double"]
 )

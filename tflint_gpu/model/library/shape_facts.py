@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.library.operations import operation_named
+from tflint_gpu.model.library.spellings import spelled
 
 _OTHER_SIZES = {
     "random.sample": Parameter("k", 1),
@@ -13,16 +14,8 @@ _OTHER_SIZES = {
     "skimage.transform.resize": Parameter("output_shape", 1),
 }
 CHOOSING = frozenset(["tf.where", "numpy.where"])
-READING = tuple(
-    (
-        "cv2.imread cv2.imdecode PIL.Image.open imageio. skimage.io.imread matplotlib.image.imread "
-        "matplotlib.pyplot.imread tf.image.decode_ tf.io.decode_image tf.io.decode_jpeg tf.io.decode_png "
-        "keras.utils.load_img keras.preprocessing.image.load_img tf.audio.decode_wav tf.io.decode_raw "
-        "tf.io.decode_wav numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile librosa.load soundfile.read "
-        "scipy.io.wavfile.read pandas.read_ nibabel.load pydicom.dcmread"
-    ).split()
-)
-"""What reads from a file or bytes something of whatever size that has."""
+TAKING_SIZES = spelled("tf.{range,zeros,ones,reshape,fill,tile,one_hot,image.resize}")
+"""What takes whole numbers."""
 RESIZING = regex(r"resiz|resampl|rescale|crop|pad|thumbnail|letterbox|preprocess(?!_input)")
 """Words in the names of functions of the project, or of others, that bring images or sequences to one size."""
 GRAPHS = ("spektral.data.", "spektral.data.loaders.", "tensorflow_gnn.", "deepgraph.", "dgl.")

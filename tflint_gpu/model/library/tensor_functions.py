@@ -56,6 +56,16 @@ _NOT_TENSORS = frozenset(
         "keras.losses.deserialize tf.nn.RNNCellDeviceWrapper keras.ops.map keras.ops.scan keras.ops.cond"
     ).split()
 )
+_HOST_PARTS = tuple(
+    (
+        "tf.summary. tf.io.gfile. tf.train. tf.saved_model. tf.data. tf.config. tf.profiler. tf.random.set_seed "
+        "tf.py_function tf.numpy_function tf.py_func tf.compat.v1. tf.Variable tf.distribute. keras.preprocessing. "
+        "keras.utils. keras.backend.get_value keras.backend.set_value keras.callbacks."
+    ).split()
+)
+"""Parts of TensorFlow that read Python values, files or settings when they are called."""
+RAGGED = ("tf.ragged.", "tf.RaggedTensor", "tf.strings.split", "tf.strings.unicode_", "tf.sparse.", "tf.SparseTensor")
+"""How names of functions begin that give ragged or sparse tensors."""
 _CONTAINERS = frozenset(
     (
         "split unstack meshgrid identity_n dynamic_partition shape_n unique unique_with_counts linalg.normalize "
@@ -172,3 +182,8 @@ def has_dynamic_shape(name: str, arguments: int) -> bool:
     """Whether the shape of what a function gives depends on values; `tf.where` with three arguments chooses only."""
     name = f"tf.{_short(name)}"
     return name in DYNAMIC or (name == "tf.where" and arguments == 1)
+
+
+def is_of_host(name: str) -> bool:
+    """Whether a function of a library is no operation; `tf.compat.v1.reduce_mean` is one, as without its prefix."""
+    return name.startswith(_HOST_PARTS) and not (name.startswith("tf.compat.v1.") and returns_tensor(name))

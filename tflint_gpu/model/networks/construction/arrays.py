@@ -6,6 +6,7 @@ from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External, ListValue, plain
+from tflint_gpu.model.library.datasets import KERAS_DATA
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -18,18 +19,6 @@ class Array:
     shape: Shape
 
 
-_LOADED: dict[str, tuple[Shape | None, Shape, int, int]] = {
-    "mnist": ((28, 28), (), 60_000, 10_000),
-    "fashion_mnist": ((28, 28), (), 60_000, 10_000),
-    "cifar10": ((32, 32, 3), (1,), 50_000, 10_000),
-    "cifar100": ((32, 32, 3), (1,), 50_000, 10_000),
-    "boston_housing": ((13,), (), 404, 102),
-    "imdb": (None, (), 25_000, 25_000),
-    "reuters": (None, (), 8_982, 2_246),
-}
-"""Of each data set of Keras the shape of a sample (None for texts of several lengths), of a label, and the lengths."""
-IMAGE_SETS = frozenset(["mnist", "fashion_mnist", "cifar10", "cifar100"])
-"""Those of Keras's data sets whose arrays are all of bytes."""
 _CHANGING_LENGTHS = ("maxlen", "test_split")
 _COUNTING = ("numpy.arange", "numpy.eye")
 _DIMENSIONS = frozenset(["numpy.expand_dims", "tf.expand_dims"])
@@ -76,9 +65,9 @@ def _counted(name: str, given: Arguments) -> Any:
 
 
 def _loaded(name: str) -> Any:
-    if name not in _LOADED:
+    if name not in KERAS_DATA:
         return UNKNOWN
-    sample, label, train, test = _LOADED[name]
+    sample, label, train, test = KERAS_DATA[name]
     return tuple(
         (Array((count, *sample)) if sample is not None else UNKNOWN, Array((count, *label))) for count in (train, test)
     )

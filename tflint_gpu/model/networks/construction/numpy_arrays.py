@@ -11,6 +11,7 @@ import libcst as cst
 from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External
+from tflint_gpu.model.library.datasets import KERAS_IMAGES
 from tflint_gpu.model.networks.construction import arrays, number_types
 from tflint_gpu.model.networks.construction.arrays import Array
 from tflint_gpu.model.python.project.file import File
@@ -131,7 +132,7 @@ class NumpyArrays:
         short = name.rpartition(".")[2]
         named = self._named_dtype(origin, call, number_types.position(short))
         if name.startswith("keras.datasets."):
-            dtype = "uint8" if name.split(".")[2] in arrays.IMAGE_SETS else ""
+            dtype = "uint8" if name.split(".")[2] in KERAS_IMAGES else ""
             return arrays.called(name, self._arguments(origin, call)), dtype
         if not name.startswith("numpy."):
             return UNKNOWN, ""

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.tensor_functions import returns_tensor
+from tflint_gpu.model.library.tensor_functions import is_of_host
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -24,13 +24,6 @@ from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _LIBRARIES = frozenset("tf keras tensorflow_addons tensorflow_probability sonnet".split())
-# Parts of TensorFlow that read Python values, files or settings when they are called.
-_HOST_PARTS = (
-    "tf.summary.", "tf.io.gfile.", "tf.train.", "tf.saved_model.", "tf.data.", "tf.config.", "tf.profiler.",
-    "tf.random.set_seed", "tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.", "tf.Variable",
-    "tf.distribute.", "keras.preprocessing.", "keras.utils.", "keras.backend.get_value",
-    "keras.backend.set_value", "keras.callbacks.",
-)  # fmt: skip
 # Modules that know nothing of tensors that are traced: of what other modules do nothing is known.
 _HOST_MODULES = frozenset(
     (
@@ -147,7 +140,7 @@ class HostEffects(Analysis):
         name = file.name(func)
         if name is not None and name.partition(".")[0] in _LIBRARIES:
             texts = (arg.value for arg in call.args) if name == "tf.print" else ()
-            if _is_of_host(name) or any(map(_is_made_text, texts)):
+            if is_of_host(name) or any(map(_is_made_text, texts)):
                 yield Blocker(file, func, _only_while_traced(file.code(func)))
             return
         if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
@@ -213,7 +206,7 @@ class HostEffects(Analysis):
     def _is_of_tensorflow(self, file: File, expr: Expression) -> bool:
         name = file.name(expr.func) if isinstance(expr, cst.Call) else None
         if name is not None:
-            return name.partition(".")[0] in _LIBRARIES and not _is_of_host(name)
+            return name.partition(".")[0] in _LIBRARIES and not is_of_host(name)
         return self.inference.must_be(file, expr, lambda o: (o.made_by or "") == "tf.GradientTape")
 
     # What outlives the call.
@@ -236,11 +229,6 @@ def _is_constant(origin: Origin) -> bool:
     node = origin.node
     is_named = isinstance(node, cst.Name) and node.value in ("True", "False", "None")
     return not origin.access_path and (is_named or isinstance(node, _LITERALS))
-
-
-def _is_of_host(name: str) -> bool:
-    """Whether a function of a library is no operation; `tf.compat.v1.reduce_mean` is one, as without its prefix."""
-    return name.startswith(_HOST_PARTS) and not (name.startswith("tf.compat.v1.") and returns_tensor(name))
 
 
 def _only_while_traced(what: str) -> str:

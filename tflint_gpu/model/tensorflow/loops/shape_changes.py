@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
 from tflint_gpu.model.library import shape_facts as facts
+from tflint_gpu.model.library.files import READING
 from tflint_gpu.model.library.operations import draw_named, operation_named
 from tflint_gpu.model.library.tensor_functions import LENGTHS, OF_VALUES
 from tflint_gpu.model.model import Analysis, Model
@@ -354,7 +355,7 @@ class ShapeChanges(Analysis):
             return self._renewed(origin)
         if self._makes_sequence(origin, call):
             return Change.FIXED if self._is_padded(origin, call) else self._renewed(origin)
-        if name.startswith(facts.READING):
+        if name.startswith(READING):
             sized = argument(call, -1, "target_size")
             return self._renewed(origin) if sized is None else self._number(file, sized, context)
         if not name.startswith(facts.ELEMENTWISE) and facts.RESIZING.search(called.lower()):
