@@ -10,7 +10,15 @@ import libcst as cst
 
 from tflint_gpu.bounds import IMAGE_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import BATCH_NEUTRAL, IMAGE_DECODERS, Analysis, MappedFunctions, argument, operation_named
+from tflint_gpu.model import (
+    BATCH_NEUTRAL,
+    IMAGE_DECODERS,
+    RESIZES,
+    Analysis,
+    MappedFunctions,
+    argument,
+    operation_named,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Callee, Chain, Context, Expression, File, Model, Operation, Origin
@@ -27,11 +35,7 @@ _NUMBERS = {
     "int64": 8,
 }
 _FLOAT = 4
-# Of an image they make one of another size, given as a pair or as two numbers, in float32 but for the last ones.
-_RESIZED_TO_PAIR = frozenset(["tf.image.resize", "tf.compat.v1.image.resize", "tf.compat.v1.image.resize_images"])
-_RESIZED_TO_NUMBERS = frozenset(["tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad"])
 _CROPS = frozenset(["tf.image.random_crop", "tf.image.stateless_random_crop"])
-_KEEPING_NUMBERS = frozenset(["tf.image.resize_with_crop_or_pad"])
 # `enumerate` puts a number before each element.
 _SAME_ELEMENTS = BATCH_NEUTRAL - {"enumerate"}
 
@@ -147,14 +151,14 @@ class _Values:
             channels = self.constants.of(file, argument(call, 1, "channels"), context)
             is_plain = argument(call, -1, "dtype") is None
             return Image(channels=_number(channels), number=1 if is_plain else None)
-        if name in _RESIZED_TO_PAIR:
+        if name in ("tf.image.resize", "tf.compat.v1.image.resize", "tf.compat.v1.image.resize_images"):
             height, width = self._numbers(file, argument(call, 1, "size"), context, 2)
             may_keep_numbers = argument(call, 2, "method") is not None
             return Image(height, width, given.channels, given.number if may_keep_numbers else _FLOAT)
-        if name in _RESIZED_TO_NUMBERS:
+        if name in RESIZES:
             sizes = (argument(call, 1, "target_height"), argument(call, 2, "target_width"))
             height, width = (_number(self.constants.of(file, size, context)) for size in sizes)
-            return Image(height, width, given.channels, given.number if name in _KEEPING_NUMBERS else _FLOAT)
+            return Image(height, width, given.channels, given.number if name.endswith("crop_or_pad") else _FLOAT)
         operation = operation_named(name)
         if name in _CROPS or (operation.size is not None and operation.shape in ("same", "reshaped")):
             size = argument(call, 1, "size" if name in _CROPS else "shape")

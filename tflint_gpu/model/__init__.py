@@ -32,7 +32,15 @@ if TYPE_CHECKING:
     from tflint_gpu.model.library.devices import SEVERAL_DEVICES, device_problem, parse_device
     from tflint_gpu.model.library.files import IMAGE_DECODERS, OF_ONE, VALUES
     from tflint_gpu.model.library.higher_order import ROW_MAPS
-    from tflint_gpu.model.library.keras_methods import CELLS, FORWARD_METHODS, RANDOM_LAYERS, WEIGHTED
+    from tflint_gpu.model.library.keras_methods import (
+        CELLS,
+        FORWARD_METHODS,
+        RANDOM_LAYERS,
+        TRACED_METHODS,
+        UPDATES,
+        WEIGHT_ATTRIBUTES,
+        WEIGHTED,
+    )
     from tflint_gpu.model.library.nondeterminism import (
         CLOCKS,
         GENERATOR_DRAWS,
@@ -47,6 +55,7 @@ if TYPE_CHECKING:
         OF_IMAGE,
         OTHER_WORK,
         PRODUCTS,
+        RESIZES,
         WITHOUT_WORK,
         operation_named,
         spellings_of,
@@ -212,22 +221,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
     from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
     from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
-    from tflint_gpu.model.tensorflow.tracing.traces import (
-        FUNCTIONAL_API,
-        TRACED_METHODS,
-        TRACING_SUBSTRINGS,
-        Trace,
-        TracedFunctions,
-    )
+    from tflint_gpu.model.tensorflow.tracing.traces import FUNCTIONAL_API, TRACING_SUBSTRINGS, Trace, TracedFunctions
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
     from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
-    from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+    from tflint_gpu.model.tensorflow.training.training import TAPES, Training
     from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
     from tflint_gpu.model.tensorflow.types.rows import Rows
-    from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES, taken
+    from tflint_gpu.model.tensorflow.types.tapes import taken
 
 _NAMES = {
     "library.classes": "BUILT_COPIES FUNCTIONAL INPUTS INPUT_LAYERS INPUT_SHAPES SEQUENTIAL",
@@ -239,11 +242,11 @@ _NAMES = {
     "library.devices": "SEVERAL_DEVICES device_problem parse_device",
     "library.files": "IMAGE_DECODERS OF_ONE VALUES",
     "library.higher_order": "ROW_MAPS",
-    "library.keras_methods": "CELLS FORWARD_METHODS RANDOM_LAYERS WEIGHTED",
+    "library.keras_methods": "CELLS FORWARD_METHODS RANDOM_LAYERS TRACED_METHODS UPDATES WEIGHTED WEIGHT_ATTRIBUTES",
     "library.nondeterminism": (
         "CLOCKS GENERATORS GENERATOR_DRAWS GLOBAL_SEEDS NUMBER_DRAWS ROW_DRAWS TIMERS draws_in_graph"
     ),
-    "library.operations": "OF_IMAGE OTHER_WORK PRODUCTS WITHOUT_WORK operation_named spellings_of",
+    "library.operations": "OF_IMAGE OTHER_WORK PRODUCTS RESIZES WITHOUT_WORK operation_named spellings_of",
     "library.passing": "TF_FUNCTIONS",
     "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS DTYPE_POSITIONS FLOATX_SETTERS POLICIES POLICY_SETTERS",
     "library.shape_facts": "TAKING_SIZES size_of",
@@ -339,15 +342,15 @@ _NAMES = {
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
     "tensorflow.tracing.keras_functions": "KerasFunctions",
     "tensorflow.tracing.traced_code": "Traced TracedCode",
-    "tensorflow.tracing.traces": "FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace TracedFunctions",
+    "tensorflow.tracing.traces": "FUNCTIONAL_API TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",
     "tensorflow.training.compilations": "Compilations",
-    "tensorflow.training.training": "TAPES Training UPDATES",
+    "tensorflow.training.training": "TAPES Training",
     "tensorflow.training.try_outs": "TryOuts",
     "tensorflow.types.guards": "Guards",
     "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
     "tensorflow.types.rows": "Rows",
-    "tensorflow.types.tapes": "WEIGHT_ATTRIBUTES taken",
+    "tensorflow.types.tapes": "taken",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

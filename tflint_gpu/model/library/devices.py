@@ -34,6 +34,19 @@ STRATEGIES = SEVERAL_DEVICES | spelled(
     tf.compat.v1.distribute.{OneDeviceStrategy,TPUStrategy,ParameterServerStrategy}
     """
 )
+TPU_SETUP = {
+    **dict.fromkeys(
+        spelled(
+            """
+            tf.distribute.cluster_resolver.TPUClusterResolver tf.config.experimental_connect_to_cluster
+            tf.tpu.experimental.initialize_tpu_system
+            """
+        ),
+        "no_cluster",
+    ),
+    **dict.fromkeys(spelled("tf.distribute.{,experimental.}TPUStrategy"), "default_strategy"),
+}
+"""What looks for TPUs, and what a program uses where there are none."""
 INITIALISERS = spelled(
     """
     tf.Variable {tf,keras}.device tf.config.{,experimental.}list_logical_devices

@@ -6,8 +6,33 @@ gone with it.
 
 from __future__ import annotations
 
+from typing import Literal
+
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.spellings import spelled
-from tflint_gpu.model.python.value_flow.calls import Handing
+
+
+@dataclass(frozen=True, slots=True)
+class Handing:
+    """How a function of a library runs the functions that it is given.
+
+    Arguments:
+        functions: which arguments they are, alone or in lists: the position and the keyword of each.
+        passes: what they get: each "element" of the arguments behind them (`map`), an element "unpacked" (`starmap`) or
+            one of the "first" argument (`sorted(xs, key=f)`), the "following" arguments as they are (`submit(f, x)`),
+            those in a tuple ("args"), "tensors" whatever they are, or something "unknown".
+        args: the position and the keyword of the tuple.
+        repeats: whether it runs them again and again.
+        mode: whether they run as their caller does ("same": traced where it is traced), or whatever traces that, on the
+            "host"; "traced": always under a trace.
+    """
+
+    functions: tuple[tuple[int, str], ...]
+    passes: Literal["element", "unpacked", "first", "following", "args", "tensors", "unknown"]
+    args: tuple[int, str] = (1, "args")
+    repeats: bool = False
+    mode: Literal["same", "host", "traced"] = "same"
+
 
 PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
 """They run the function they are given on the host, with real values."""
@@ -60,3 +85,9 @@ _METHODS: tuple[tuple[str, frozenset[str], Handing], ...] = (
 
 RUNNING = {name: handing for names, handing in _FUNCTIONS for name in names.split()}
 RUNNING_METHODS = {name: (makers, handing) for names, makers, handing in _METHODS for name in names.split()}
+FOR_ELEMENTS = frozenset(
+    name.rpartition(".")[2]
+    for name, handing in (*RUNNING.items(), *((method, handing) for method, (_, handing) in RUNNING_METHODS.items()))
+    if handing.passes in ("element", "unpacked", "first")
+)
+"""The last parts of the names of those that run a function for each element of something."""

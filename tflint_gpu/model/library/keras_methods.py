@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tflint_gpu.model.library.classes import KerasKind
 from tflint_gpu.model.library.spellings import spelled
 
 FORWARD_METHODS = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
@@ -13,6 +14,26 @@ RUNNING_METHODS = FORWARD_METHODS | {"fit", "train_on_batch"}
 TRAINING_WORDS = RUNNING_METHODS | {"apply_gradients", "minimize", "GradientTape"}
 """The last parts of the names of what trains or predicts."""
 
+UPDATING_METHODS = frozenset(["apply_gradients", "apply", "minimize"])
+"""Methods of optimizers that change the weights."""
+
+TRAINING_METHODS = UPDATING_METHODS | {"train_on_batch"}
+
+UPDATES = TRAINING_METHODS | {"assign_sub", "assign_add", "assign"}
+"""Methods that change weights, or other variables."""
+
+GRADIENT_METHODS = frozenset(["gradient", "jacobian", "batch_jacobian"])
+"""Methods of a tape that take gradients from it."""
+
+WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables weights".split())
+"""Attributes of a model or a layer that hold all its weights, or those that are trained."""
+
+LOADING_FUNCTIONS = frozenset(["load_model", "load"])
+RESTORING_METHODS = LOADING_FUNCTIONS | frozenset(
+    "load_weights restore restore_or_initialize from_pretrained from_preset set_weights".split()
+)
+"""What gives a model the weights of another one, or of a file."""
+
 LABELLED_METHODS = frozenset(["fit", "evaluate", "train_on_batch", "test_on_batch"])
 """Methods that run a model on inputs with labels: they compute its loss and its metrics."""
 
@@ -22,8 +43,54 @@ FITTING_METHODS = ("fit", "train_on_batch", "fit_generator")
 BATCH_SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
 """Where these methods take the size of their batches, from 0, as no keyword argument."""
 
-OVERRIDDEN_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
+TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
+    "layer": {"call": ("*first",)},
+    "model": {
+        **dict.fromkeys(("call", "train_step", "test_step", "predict_step"), ("*first",)),
+        "compute_loss": ("x", "y", "y_pred"),
+    },
+    "metric": {"update_state": ("y_true", "y_pred")},
+    "loss": {"call": ("*first", "*second")},
+}
+"""The methods that Keras traces, with the parameters that always hold tensors (or containers of them)."""
+
+_IN_MODELS, _IN_TRAINING = ("`fit`", "`predict`", "the functional API"), ("`fit`", "`evaluate`")
+OCCASIONS: dict[str, tuple[str, ...]] = {
+    "call": _IN_MODELS,
+    "train_step": ("`fit`",),
+    "test_step": ("`evaluate`",),
+    "predict_step": ("`predict`",),
+    **dict.fromkeys(("compute_loss", "update_state"), _IN_TRAINING),
+}
+"""When Keras traces them."""
+
+OVERRIDDEN_METHODS = frozenset(method for methods in TRACED_METHODS.values() for method in methods)
 """Methods that a program's own models, layers, metrics and losses define, and that Keras traces."""
+
+GONE_ARGUMENTS = {
+    "keras.optimizers.*": frozenset(["lr", "decay"]),
+    "keras.layers.*": frozenset(["batch_input_shape", "init", "border_mode", "subsample", "output_dim"]),
+    "keras.callbacks.*": frozenset(["epsilon", "period"]),
+}
+"""Keras 3 raises for each of them, and for the next three. From its own source: `Argument(s) not recognized`,
+`Unrecognized keyword arguments`, `unexpected keyword argument`, or the name is not there."""
+GONE_METHODS = ("fit_generator", "evaluate_generator", "predict_generator", "add_variable")
+GONE_METHOD_ARGUMENTS = {
+    "fit": frozenset(["workers", "use_multiprocessing", "max_queue_size", "nb_epoch"]),
+    "compile": frozenset(["sample_weight_mode", "experimental_run_tf_function", "experimental_steps_per_execution"]),
+    "get_initial_state": frozenset(["dtype", "inputs"]),
+    "add_weight": frozenset(["partitioner", "use_resource"]),
+}
+GONE_NAMES = spelled(
+    """
+    keras.preprocessing.{image.ImageDataGenerator,text.*,sequence.TimeseriesGenerator}
+    keras.utils.{np_utils.*,multi_gpu_model,get_custom_objects}
+    keras.layers.{experimental,convolutional,core,merge,normalization,recurrent}.* keras.layers.CuDNN{LSTM,GRU}
+    keras.{engine,experimental,mixed_precision.experimental,wrappers}.*
+    keras.backend.{int_shape,get_session,set_session,function,learning_phase,set_learning_phase}
+    tensorflow_addons.* tensorflow_probability.layers.*
+    """
+)
 
 CONVOLUTIONS = spelled("{,Separable}{Conv,Convolution}{1,2,3}D")
 DEPTHWISE = spelled("Depthwise{Conv,Convolution}{1,2,3}D")

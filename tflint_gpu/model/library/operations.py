@@ -314,6 +314,7 @@ PRODUCTS = spelled(
     """
 )
 """What multiplies matrices, or runs a convolution."""
+RESIZES = spelled("tf.image.resize{,_with_pad,_with_crop_or_pad}")
 FLIPS = spelled("tf.image.{,random_}flip_{left_right,up_down}")
 OF_IMAGE = FLIPS | spelled("tf.image.{random_,adjust_}{brightness,contrast,hue,saturation} tf.image.adjust_gamma")
 """What gives an image of the dtype and the shape of that which it gets."""

@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
-from tflint_gpu.model.library.higher_order import RUNNING, RUNNING_METHODS
-from tflint_gpu.model.python.value_flow.calls import Library
+from collections.abc import Mapping
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.higher_order import RUNNING, RUNNING_METHODS, Handing
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What is to be known of functions outside the project.
+
+    Arguments:
+        passing: their result is, or yields, what their first argument is or yields: `tqdm`, `random.sample`.
+        choosing: their result is an element of their first argument: `random.choice`.
+        wrapping: their result is called as their first argument is: `tf.function`.
+        running: those that run functions which they are given, by their names; of builtins the bare ones.
+        running_methods: the same of methods, by their last names: each with the functions that make the objects which
+            have it; none: any object that is not one of the project's.
+        running_words: the last parts of the names of both.
+    """
+
+    passing: frozenset[str]
+    choosing: frozenset[str]
+    wrapping: frozenset[str]
+    running: Mapping[str, Handing]
+    running_methods: Mapping[str, tuple[frozenset[str], Handing]]
+    running_words: frozenset[str]
+
 
 TF_FUNCTIONS = frozenset(["tf.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"])
 PARTIAL = frozenset(["functools.partial", "partial"])

@@ -14,6 +14,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
 from tflint_gpu.model.library.classes import INPUT_LAYERS
 from tflint_gpu.model.library.keras_methods import LABELS_OF_LOSSES
+from tflint_gpu.model.library.operations import RESIZES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, NETWORKS, TABLES, VALUES, last_row_of
@@ -28,7 +29,6 @@ from tflint_gpu.verify.stubs.rows import (
     renamed_columns,
 )
 
-_RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
 _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE, _UNKNOWN_SIDE = 2048, 8
 _FROM_ROW = re.compile(r"\[\s*(\d[\d_]{2,6})\s*:")  # `sentences[100_000:]`
@@ -222,7 +222,7 @@ class _Reader:
             for arg in call.args:
                 if arg.keyword is not None and arg.keyword.value in ("target_size", "image_size"):
                     yield from self._image(file, arg.value)
-        for call in file.calls(*_RESIZES):
+        for call in file.calls(*sorted(RESIZES)):
             yield from self._image(file, argument(call, 1, "size"))
 
     def _image(self, file: File, size: Any) -> Iterator[Shape]:

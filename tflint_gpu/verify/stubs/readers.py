@@ -13,6 +13,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.datasets import KERAS_NUMBERS, KERAS_TEXTS
+from tflint_gpu.model.library.devices import TPU_SETUP
 from tflint_gpu.model.library.files import OUTSIDE
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
@@ -54,13 +55,6 @@ _READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer o
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
 _READERS = {name: wrapper for wrapper, names in OUTSIDE.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
-_OF_TPUS = {
-    "tf.distribute.cluster_resolver.TPUClusterResolver": "no_cluster",
-    "tf.config.experimental_connect_to_cluster": "no_cluster",
-    "tf.tpu.experimental.initialize_tpu_system": "no_cluster",
-    "tf.distribute.TPUStrategy": "default_strategy",
-    "tf.distribute.experimental.TPUStrategy": "default_strategy",
-}
 CATALOGUE = frozenset(
     (
         "mnist fashion_mnist kmnist emnist cifar10 cifar100 svhn_cropped stl10 celeb_a cats_vs_dogs tf_flowers "
@@ -211,7 +205,7 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
             yield call, f'{VALUES}.keras_numbers("{name}"{cut_of(file)})'
     for call in file.calls(*_RECORDERS):
         yield call, f"{ENVIRONMENT}.unrecorded"
-    for name, stand_in in _OF_TPUS.items():
+    for name, stand_in in sorted(TPU_SETUP.items()):
         for call in file.calls(name):
             if not any(isinstance(parent, cst.Try) for parent in file.tree.ancestors(call)):  # else it says what to do
                 yield call, f"{ENVIRONMENT}.{stand_in}"

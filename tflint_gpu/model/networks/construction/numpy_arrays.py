@@ -12,6 +12,7 @@ from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External
 from tflint_gpu.model.library.datasets import KERAS_IMAGES
+from tflint_gpu.model.library.operations import draw_named
 from tflint_gpu.model.networks.construction import arrays, number_types
 from tflint_gpu.model.networks.construction.arrays import Array
 from tflint_gpu.model.python.project.file import File
@@ -22,17 +23,6 @@ from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
 _GENERATORS = frozenset(["numpy.random.default_rng", "numpy.random.RandomState"])
-_DRAWS = {  # what a generator has, by the name that the function of the module has
-    "random": "random",
-    "random_sample": "random",
-    "standard_normal": "random",
-    "normal": "normal",
-    "uniform": "uniform",
-    "integers": "randint",
-    "randint": "randint",
-    "rand": "rand",
-    "randn": "randn",
-}
 _ELEMENT_WISE = frozenset(f"numpy.{name}" for name in number_types.KEEPING | number_types.COMPUTING)
 _COMPUTED = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power)
 
@@ -148,10 +138,13 @@ class NumpyArrays:
     def _method(self, origin: Origin, call: cst.Call, func: cst.Attribute, depth: int) -> tuple[Any, str]:
         """A method of an array, or of a generator of random numbers."""
         file, context, name = origin.file, origin.context, func.attr.value
-        if name in _DRAWS and self.inference.must_be(file, func.value, lambda o: o.made_by in _GENERATORS, context):
+        draw = draw_named(name)
+        is_draw = draw.draws and draw.shape in ("filled", "counted") and name != "choice"
+        if is_draw and self.inference.must_be(file, func.value, lambda o: o.made_by in _GENERATORS, context):
             drawn = self._named_dtype(origin, call, number_types.position(name, of_generator=True))
             usual = number_types.usual(name, ()) if drawn is None else drawn
-            return arrays.called(f"numpy.random.{_DRAWS[name]}", self._arguments(origin, call)), usual
+            function = "randint" if name == "integers" else name
+            return arrays.called(f"numpy.random.{function}", self._arguments(origin, call)), usual
         whole = self.of(file, func.value, context, depth) if name in ("astype", "copy", "reshape") else None
         if whole is None:
             return UNKNOWN, ""

@@ -13,6 +13,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import MAPPING_METHODS
 from tflint_gpu.model.library.higher_order import BRANCHES, PYTHON_FUNCTIONS
+from tflint_gpu.model.library.keras_methods import TRACED_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -22,7 +23,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, as
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.tracing.once import asks_if_done, is_mode
-from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Reached, Trace, TracedFunctions
+from tflint_gpu.model.tensorflow.tracing.traces import Entry, Reached, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS, SEQUENTIAL
-from tflint_gpu.model.library.keras_methods import CELLS
+from tflint_gpu.model.library.keras_methods import CELLS, GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import (
     DRAWING,
     GENERATOR_DRAWS,
@@ -40,7 +40,6 @@ from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kind, Kinds
-from tflint_gpu.model.tensorflow.types.tapes import TAKES, WEIGHT_ATTRIBUTES
 
 
 class Carry(enum.Enum):
@@ -460,7 +459,7 @@ class Tensors:
 
     def _is_gradient(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call takes gradients from a tape."""
-        return self.inference.is_method_of(file, call, TAKES, _TAPE, context)
+        return self.inference.is_method_of(file, call, GRADIENT_METHODS, _TAPE, context)
 
     def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call draws a tensor from a generator of TensorFlow."""
