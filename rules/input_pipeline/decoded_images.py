@@ -12,6 +12,7 @@ from tflint_gpu.bounds import IMAGE_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     BATCH_NEUTRAL,
+    BYTES,
     IMAGE_DECODERS,
     RESIZES,
     Analysis,
@@ -23,17 +24,6 @@ from tflint_gpu.model import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Callee, Chain, Context, Expression, File, Model, Operation, Origin
 
-_NUMBERS = {
-    "uint8": 1,
-    "int8": 1,
-    "float16": 2,
-    "bfloat16": 2,
-    "uint16": 2,
-    "float32": 4,
-    "int32": 4,
-    "float64": 8,
-    "int64": 8,
-}
 _FLOAT = 4
 _CROPS = frozenset(["tf.image.random_crop", "tf.image.stateless_random_crop"])
 # `enumerate` puts a number before each element.
@@ -180,7 +170,7 @@ class _Values:
         if dtype is None:
             return None
         name = file.name(dtype) or self.constants.of(file, dtype)
-        return _NUMBERS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
+        return BYTES.get(name.rpartition(".")[2]) if isinstance(name, str) else None
 
 
 def _components(origin: Origin) -> Iterable[Expression] | None:

@@ -11,9 +11,11 @@ from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
+    ARRAY_METHODS,
     FEW,
     NUMBER_DRAWS,
     OTHER_WORK,
+    REDUCING_METHODS,
     WITHOUT_WORK,
     Expression,
     File,
@@ -35,9 +37,7 @@ from tflint_gpu.model import (
 )
 
 _REDUCING = ("numpy.linalg.norm", "tf.norm")
-_METHODS = frozenset(
-    "astype copy reshape mean std var sum max min clip round flatten ravel transpose squeeze numpy item".split()
-)
+_METHODS = ARRAY_METHODS | REDUCING_METHODS | {"numpy", "item"}
 _BUILTINS = ("float", "int", "abs", "min", "max", "sum", "len", "range", "enumerate", "zip", "round", "tuple", "list")
 _MANY = 10**6
 _PARTS_OF_MODELS = regex(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)

@@ -9,6 +9,8 @@ import libcst as cst
 from tflint_gpu.bounds import SAMPLE_STEPS
 from tflint_gpu.model import (
     OF_ONE,
+    SAME_ELEMENTS,
+    SAMPLEWISE,
     Analysis,
     Chain,
     Context,
@@ -24,9 +26,6 @@ from tflint_gpu.model import (
     operation_named,
 )
 
-_KEEPING = frozenset("shuffle repeat prefetch cache take skip shard with_options ignore_errors filter".split())
-_SAMPLEWISE = ("tf.math.", "tf.strings.", "tf.io.decode_raw")
-"""Functions whose result has a first axis only where their argument has one."""
 _TABLES = ("pandas.read_", "sklearn.datasets.load_", "sklearn.datasets.make_", "sklearn.datasets.fetch_")
 _LOADS = frozenset(["numpy.loadtxt", "numpy.genfromtxt", "sklearn.model_selection.train_test_split"])
 _PASSING_METHODS = frozenset("astype to_numpy numpy copy".split())
@@ -59,7 +58,7 @@ class Samples(Analysis):
 
     def _takes_scalars(self, chain: Chain) -> bool:
         """Whether the first map reads the file, or decodes the bytes, that a part of an element is: so it is one."""
-        first = next((operation for operation in chain.operations if operation.name not in _KEEPING), None)
+        first = next((operation for operation in chain.operations if operation.name not in SAME_ELEMENTS), None)
         if first is None or first.name != "map":
             return False
         function = argument(first.call, 0, "map_func")
@@ -70,7 +69,7 @@ class Samples(Analysis):
 
     def _keeps(self, operation: Operation) -> bool:
         if operation.name != "map":
-            return operation.name in _KEEPING
+            return operation.name in SAME_ELEMENTS
         function = argument(operation.call, 0, "map_func")
         callees = self.inference.callables(operation.file, function, operation.context) if function is not None else ()
         return bool(callees) and all(self._adds_no_axis(c.function.file, c.function.node) for c in callees)
@@ -84,7 +83,7 @@ class Samples(Analysis):
             if isinstance(node, cst.Call):
                 name = file.name(node.func) or ""
                 keeps = operation_named(name).shape in (*_KEEPING_ROWS, "broadcast", "chosen")
-                if not keeps and not name.startswith(_SAMPLEWISE) and name not in OF_ONE:
+                if not keeps and not name.startswith(SAMPLEWISE) and name not in OF_ONE:
                     return False
         return True
 

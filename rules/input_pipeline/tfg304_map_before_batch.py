@@ -11,6 +11,8 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     BATCH_NEUTRAL,
     BATCHING,
+    FLATTENING,
+    SPLITTING,
     Consumers,
     Lengths,
     MappedFunctions,
@@ -37,8 +39,7 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Model, Operation
 
-_BETWEEN = frozenset(["shuffle", "take", "skip", "repeat"])
-_READING = frozenset(["flat_map", "interleave", "unbatch", "shard"])
+_AROUND_MAPS = frozenset(["shuffle", "repeat"]) | SPLITTING - {"shard"}
 _WITHOUT_ROWS = ("from_tensors", "from_generator")
 
 
@@ -167,7 +168,7 @@ def _place(model: Model, chain: Chain) -> _Place | None:
     if operations[end].argument(0, "batch_size") in (0, 1):
         return None
     start, maps = end, []
-    while start > 0 and operations[start - 1].name in (*_BETWEEN, "map"):
+    while start > 0 and operations[start - 1].name in (*_AROUND_MAPS, "map"):
         operation = operations[start - 1]
         if operation.name == "map":
             if not model.once(MappedFunctions).is_element_wise(operation):
@@ -189,7 +190,7 @@ def _movable(model: Model, chain: Chain) -> Iterator[cst.Call]:
     for operation in reversed(operations[:end]):
         if operation.name == "map" and model.once(MappedFunctions).is_element_wise(operation, keeps_rank=True):
             yield operation.call
-        elif operation.name not in _BETWEEN and not model.once(MappedFunctions).only_flips(operation):
+        elif operation.name not in _AROUND_MAPS and not model.once(MappedFunctions).only_flips(operation):
             return
 
 
@@ -203,7 +204,7 @@ def _has_rows(chain: Chain) -> bool:
 def _leaves_rows_small(model: Model, operation: Operation) -> bool:
     if operation.name == "map":
         return not model.once(MappedFunctions).may_take_long(operation)
-    return operation.name in BATCH_NEUTRAL or operation.name in _READING
+    return operation.name in BATCH_NEUTRAL | FLATTENING
 
 
 def _finding(place: _Place) -> Finding:

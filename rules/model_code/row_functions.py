@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
+    JOINING_ROWS,
     RAGGED,
     ROW_MAPS,
     UNKNOWN,
@@ -39,7 +40,6 @@ _ALONG_AXIS = frozenset(
     ).split()
 )
 """What reduces nothing and works along one axis all the same."""
-_JOINING = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
 _HOST_NUMBERS = frozenset(["keras.backend.floatx", "keras.backend.epsilon"])
 _SAVES_MEMORY = ("parallel_iterations", "swap_memory")
 _FEW_ROWS = 5
@@ -246,7 +246,7 @@ class _RowFunction:
         of_row = [value for value in values if value is not None and value.of_row]
         if operation_named(name).combines(len(values)):
             value_so_far = _combined(values)
-        elif short in _JOINING:
+        elif short in JOINING_ROWS:
             value_so_far = _needing(_joined(values), "axis" if short == "stack" else "axes")
         elif not of_row and (_makes_number(name) or _is_plain_number(file, call)):
             value_so_far = _joined(values) if values else _FIXED

@@ -14,6 +14,7 @@ from tflint_gpu.model import (
     FUNCTIONAL,
     INPUT_LAYERS,
     INPUT_SHAPES,
+    OWN_TRAINING,
     SEQUENTIAL,
     UNKNOWN,
     Analysis,
@@ -30,8 +31,6 @@ from tflint_gpu.model import (
 )
 
 Part: TypeAlias = Literal["model", "optimizer", "metric"]
-
-_OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class DistributedTraining(Analysis):
 
     def _trains_itself(self, made: Origin) -> bool:
         cls = self.inference.instance_class(made)
-        return cls is not None and any(self.inference.definitions.method(cls, name) for name in _OWN_TRAINING)
+        return cls is not None and any(self.inference.definitions.method(cls, name) for name in OWN_TRAINING)
 
     # A model outside.
 

@@ -13,6 +13,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
+    CONSUMING_METHODS,
     RAISES,
     TRACED_METHODS,
     Analysis,
@@ -47,7 +48,7 @@ _DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tenso
 _OTHERWISE = regex(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
 _SUGGESTS_DEBUGGING = regex(r"eager|debug|test|profil|bench", re.IGNORECASE)
 
-_FITTING = ("fit", "evaluate", "fit_generator")
+_FITTING = CONSUMING_METHODS.keys() - {"predict"}
 _READS = ("numpy", "item", "tolist")
 
 What = Literal["model", "functions", "data"]

@@ -31,6 +31,11 @@ KERAS_BASES: dict[str, KerasKind] = {
     **dict.fromkeys(spelled("keras.{,metrics.}Metric"), "metric"),
     **dict.fromkeys(spelled("keras.{,losses.}Loss"), "loss"),
 }
+KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
+    ("keras.layers.", "layer"),
+    ("keras.metrics.", "metric"),
+    ("keras.losses.", "loss"),
+)
 SEQUENCES = spelled(
     "keras.utils.{,data_utils.}Sequence keras.utils.PyDataset keras.preprocessing.sequence.TimeseriesGenerator"
 )

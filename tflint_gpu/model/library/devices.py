@@ -34,6 +34,8 @@ STRATEGIES = SEVERAL_DEVICES | spelled(
     tf.compat.v1.distribute.{OneDeviceStrategy,TPUStrategy,ParameterServerStrategy}
     """
 )
+STRATEGY_METHODS = frozenset(["run", "reduce", "gather"])
+"""Those that a traced function may call."""
 TPU_SETUP = {
     **dict.fromkeys(
         spelled(

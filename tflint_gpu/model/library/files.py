@@ -57,6 +57,14 @@ SLOW_OF_NUMPY = tuple(
     )
 )
 """Those of NumPy's that read files, or compute for long outside of that lock."""
+FAILING_ON_ELEMENTS = spelled(
+    """
+    os.path.{join,basename,dirname,split,splitext,exists,isfile,isdir,getsize,abspath,realpath,relpath,normpath}
+    math.{sqrt,floor,ceil,log,log2,log10,exp,sin,cos,tan,pow,radians,degrees} os.fspath pathlib.Path io.open
+    numpy.load json.loads PIL.Image.open PIL.Image.fromarray
+    """
+)
+"""Each was tried on an element while tf.data traces: they raise TypeError or AttributeError, OpenCV's cv2.error."""
 OUTSIDE = {
     "reading": (
         "io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile pycocotools.coco.COCO"

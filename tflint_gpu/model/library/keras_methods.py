@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tflint_gpu.model.library.classes import KerasKind
 from tflint_gpu.model.library.spellings import spelled
 
-FORWARD_METHODS = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
+BATCH_METHODS = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}
+"""Methods that run a model on batches, and those that do so on one."""
+
+RUNNING_METHODS = frozenset([*BATCH_METHODS, *BATCH_METHODS.values()])
+"""Methods that run a model, of all versions of Keras."""
+
+FORWARD_METHODS = RUNNING_METHODS - {"fit", "train_on_batch"}
 """Methods that run a model without training it."""
 
-RUNNING_METHODS = FORWARD_METHODS | {"fit", "train_on_batch"}
-"""Methods that run a model, of all versions of Keras."""
+CONSUMING_METHODS: dict[str, Literal["train", "validate", "predict"]] = {
+    "fit": "train",
+    "evaluate": "validate",
+    "predict": "predict",
+    "fit_generator": "train",
+}
+"""Methods that take a whole dataset, and what for."""
+
+MODEL_PARTS = frozenset(
+    (
+        "fit compile predict evaluate summary trainable_variables trainable_weights train_on_batch predict_on_batch "
+        "get_weights set_weights fit_generator"
+    ).split()
+)
+"""What shows a model where nothing else is known of a value."""
 
 TRAINING_WORDS = RUNNING_METHODS | {"apply_gradients", "minimize", "GradientTape"}
 """The last parts of the names of what trains or predicts."""
@@ -64,6 +85,21 @@ OCCASIONS: dict[str, tuple[str, ...]] = {
 }
 """When Keras traces them."""
 
+TRAINING_HOOKS = frozenset(["train_step", "test_step", "compute_loss"])
+"""Those that a model's `fit` calls."""
+
+OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
+"""Methods by which a class of models trains in a way of its own."""
+
+COMPUTING_METHODS = GRADIENT_METHODS | frozenset(
+    (
+        "watch stop_recording reset apply_gradients minimize update_state result get_scaled_loss "
+        "get_unscaled_gradients scale_loss assign assign_add assign_sub items keys values get_shape as_list set_shape "
+        "log_prob entropy mean"
+    ).split()
+)
+"""Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute."""
+
 OVERRIDDEN_METHODS = frozenset(method for methods in TRACED_METHODS.values() for method in methods)
 """Methods that a program's own models, layers, metrics and losses define, and that Keras traces."""
 
@@ -75,8 +111,9 @@ GONE_ARGUMENTS = {
 """Keras 3 raises for each of them, and for the next three. From its own source: `Argument(s) not recognized`,
 `Unrecognized keyword arguments`, `unexpected keyword argument`, or the name is not there."""
 GONE_METHODS = ("fit_generator", "evaluate_generator", "predict_generator", "add_variable")
+WORKER_ARGUMENTS = ("workers", "use_multiprocessing", "max_queue_size")
 GONE_METHOD_ARGUMENTS = {
-    "fit": frozenset(["workers", "use_multiprocessing", "max_queue_size", "nb_epoch"]),
+    "fit": frozenset([*WORKER_ARGUMENTS, "nb_epoch"]),
     "compile": frozenset(["sample_weight_mode", "experimental_run_tf_function", "experimental_steps_per_execution"]),
     "get_initial_state": frozenset(["dtype", "inputs"]),
     "add_weight": frozenset(["partitioner", "use_resource"]),
@@ -119,6 +156,7 @@ WRAPPERS = frozenset("TimeDistributed Bidirectional RNN".split())
 """Layers whose first argument is a layer."""
 NOISE = spelled("{Alpha,Gaussian,}Dropout SpatialDropout{1,2,3}D GaussianNoise")
 """Layers that draw in training. With Keras 3 they hold the state of their random numbers as soon as they are made."""
+LAYER_FOLDERS = tuple(spelled("keras.layers.{,experimental.,experimental.preprocessing.}"))
 RANDOM_LAYERS = tuple(spelled("keras.layers.{,preprocessing.,experimental.preprocessing.}Random"))
 """How names of layers begin that draw whenever they are not told to do without."""
 ACTIVATION_LAYERS = frozenset("ReLU LeakyReLU ELU Softmax".split())
@@ -129,6 +167,23 @@ AVERAGING = spelled("{,Global}{AveragePooling,AvgPool}{1,2,3}D")
 POOLING = AVERAGING | spelled("{,Global}{MaxPooling,MaxPool}{1,2,3}D")
 FRAMING = spelled("{ZeroPadding,Cropping,UpSampling}{1,2,3}D")
 """Layers that add rows and columns of images, or take some."""
+_SHARING_LAYERS = frozenset(["Flatten", "Reshape", "Identity"])
+SHARING = _SHARING_LAYERS | frozenset("reshape expand_dims squeeze identity".split())
+"""Layers and operations whose output is the memory of what they get."""
+WITHOUT_VALUES = (
+    SHAPE_LAYERS
+    | SHARING
+    | FRAMING
+    | AVERAGING
+    | NOISE
+    | frozenset(
+        "Add add add_n Subtract subtract Average Concatenate concat concatenate Rescaling Masking Minus "
+        "ActivityRegularization reduce_mean reduce_sum mean sum cast getitem dropout".split()
+    )
+)
+"""Those whose gradient needs neither their input nor their output, but at most its shape or a mask."""
+OF_OUTPUT = frozenset("relu elu selu tanh sigmoid softmax leaky_relu relu6".split())
+"""Activations whose gradient is computed of what they give, so that what they get need not stay."""
 BINARY_LOSSES = spelled("{,keras.losses.}binary_crossentropy keras.losses.BinaryCrossentropy")
 CATEGORICAL_LOSSES = spelled(
     "{,keras.losses.}{,sparse_}categorical_crossentropy keras.losses.{,Sparse}CategoricalCrossentropy"

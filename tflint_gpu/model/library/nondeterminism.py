@@ -40,6 +40,8 @@ NUMPY_DRAWS = """
     shuffle standard_cauchy standard_exponential standard_gamma standard_normal standard_t triangular uniform vonmises
     wald weibull zipf integers permuted
 """
+ARRAY_DRAWS = frozenset("permutation permuted shuffle dirichlet multinomial multivariate_normal".split())
+"""Draws of a generator that give arrays without a size, too."""
 PYTHON_DRAWS = """
     betavariate choice choices expovariate gammavariate gauss getrandbits lognormvariate normalvariate paretovariate
     randbytes randint random randrange sample shuffle triangular uniform vonmisesvariate weibullvariate

@@ -306,6 +306,12 @@ WITHOUT_WORK = ARRANGING | spelled(
 """What does next to no work besides, for an axis more as well."""
 
 
+OPERATION_FOLDERS = ("tf.", "keras.ops.", "keras.activations.", "keras.backend.")
+"""How names of functions begin that may be operations on tensors."""
+FILLS = frozenset("zeros ones full fill zeros_like ones_like full_like".split())
+"""The last parts of the names of what gives the same number everywhere."""
+JOINING_ROWS = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
+"""Functions of `tf` that make each row of those at its place in several tensors."""
 PRODUCTS = spelled(
     """
     {tf,tf.linalg,keras.ops}.matmul tf.linalg.matvec {tf,keras.ops}.{einsum,tensordot} {keras.ops,keras.backend}.dot

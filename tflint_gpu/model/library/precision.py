@@ -27,6 +27,16 @@ POLICIES = frozenset(
 )
 """Classes of policies."""
 
+BYTES = {
+    **dict.fromkeys(("bool", "int8", "uint8"), 1),
+    **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 2),
+    **dict.fromkeys(("float32", "int32", "uint32"), 4),
+    **dict.fromkeys(("float64", "int64", "uint64", "complex64"), 8),
+    "complex128": 16,
+}
+"""Of a number of each dtype."""
+FLOATS = frozenset("float16 float32 float64 bfloat16 half double".split())
+
 DTYPE_POSITIONS = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6}
 """Where they take the dtype of numbers."""
 

@@ -6,6 +6,7 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.library.spellings import spelled
+from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, REDUCING_METHODS
 
 _OTHER_SIZES = {
     "random.sample": Parameter("k", 1),
@@ -14,15 +15,15 @@ _OTHER_SIZES = {
     "skimage.transform.resize": Parameter("output_shape", 1),
 }
 CHOOSING = frozenset(["tf.where", "numpy.where"])
+SAMPLEWISE = ("tf.math.", "tf.strings.", "tf.io.decode_raw")
+"""Functions whose result has a first axis only where their argument has one."""
 TAKING_SIZES = spelled("tf.{range,zeros,ones,reshape,fill,tile,one_hot,image.resize}")
 """What takes whole numbers."""
 RESIZING = regex(r"resiz|resampl|rescale|crop|pad|thumbnail|letterbox|preprocess(?!_input)")
 """Words in the names of functions of the project, or of others, that bring images or sequences to one size."""
 GRAPHS = ("spektral.data.", "spektral.data.loaders.", "tensorflow_gnn.", "deepgraph.", "dgl.")
 """Libraries whose loaders give graphs, each batch with another number of nodes."""
-OF_ARRAYS = frozenset(
-    "astype copy numpy transpose flatten ravel squeeze clip round swapaxes mean sum max min std cumsum repeat".split()
-)
+OF_ARRAYS = ARRAY_METHODS - {"reshape"} | REDUCING_METHODS | {"numpy", "swapaxes", "cumsum", "repeat"}
 """Methods of arrays whose result has a shape that follows from the array's."""
 TEXT_METHODS = frozenset(
     "encode texts_to_sequences texts_to_matrix encode_plus batch_encode_plus tokenize split".split()

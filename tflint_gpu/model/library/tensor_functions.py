@@ -64,6 +64,8 @@ _HOST_PARTS = tuple(
     ).split()
 )
 """Parts of TensorFlow that read Python values, files or settings when they are called."""
+ASIDE = ("tf.summary.", "tf.print", "tf.stop_gradient", "tf.debugging.")
+"""Functions through which no gradient goes on."""
 RAGGED = ("tf.ragged.", "tf.RaggedTensor", "tf.strings.split", "tf.strings.unicode_", "tf.sparse.", "tf.SparseTensor")
 """How names of functions begin that give ragged or sparse tensors."""
 _CONTAINERS = frozenset(
@@ -84,8 +86,12 @@ STATIC_ATTRIBUTES = frozenset(
 )
 # Methods of the containers that Keras hands to `call` (lists, tuples and dictionaries of tensors).
 CONTAINER_METHODS = frozenset(["get", "pop", "values", "items", "copy"])
-# Methods by which an array of NumPy gives another one.
 ARRAY_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
+"""Methods by which an array of NumPy gives another one."""
+REDUCING_METHODS = frozenset("mean sum max min std var".split())
+ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
+"""Methods that change an array in place, besides those of containers."""
+CHANGING_FUNCTIONS = spelled("numpy.{copyto,put,place,putmask,fill_diagonal}")
 # Methods of ragged and sparse tensors that give a dense tensor, and attributes that are one; `values` may be ragged, of
 # which Python's functions raise in a graph as they do of dense ones.
 DENSE_METHODS = frozenset("to_tensor row_lengths row_starts row_limits value_rowids bounding_shape nrows".split())

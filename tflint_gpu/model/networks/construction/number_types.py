@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-BYTES = {
-    **dict.fromkeys(("bool", "int8", "uint8"), 1),
-    **dict.fromkeys(("float16", "int16", "uint16"), 2),
-    **dict.fromkeys(("float32", "int32", "uint32"), 4),
-    **dict.fromkeys(("float64", "int64", "uint64", "complex64"), 8),
-    "complex128": 16,
-}
+from tflint_gpu.model.library.precision import BYTES
+
 _OTHER_NAMES = {
     "bool_": "bool",
     "int": "int64",

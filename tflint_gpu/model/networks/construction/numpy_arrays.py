@@ -13,6 +13,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import Arguments, External
 from tflint_gpu.model.library.datasets import KERAS_IMAGES
 from tflint_gpu.model.library.operations import draw_named
+from tflint_gpu.model.library.precision import BYTES
 from tflint_gpu.model.networks.construction import arrays, number_types
 from tflint_gpu.model.networks.construction.arrays import Array
 from tflint_gpu.model.python.project.file import File
@@ -44,7 +45,7 @@ class NumpyArray:
     @property
     def bytes(self) -> int:
         """How many it has at least."""
-        return math.prod(self.shape) * number_types.BYTES.get(self.dtype, 1)
+        return math.prod(self.shape) * BYTES.get(self.dtype, 1)
 
 
 class NumpyArrays:

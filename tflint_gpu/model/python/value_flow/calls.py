@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.passing import Library
+from tflint_gpu.model.library.higher_order import Library
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Definitions, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, parameters

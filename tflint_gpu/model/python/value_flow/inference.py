@@ -21,8 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 import libcst as cst
 
 from tflint_gpu import bounds
-from tflint_gpu.model.library.higher_order import Handing
-from tflint_gpu.model.library.passing import Library
+from tflint_gpu.model.library.higher_order import Handing, Library
 from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import libcst as cst
 
 from tflint_gpu import bounds
-from tflint_gpu.model.library.passing import Library
+from tflint_gpu.model.library.higher_order import Library
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project

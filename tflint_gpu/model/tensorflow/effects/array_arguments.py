@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import KERAS_FOLDERS
 from tflint_gpu.model.library.operations import ARRANGING
 from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, OF_SHAPE, STATIC_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
@@ -21,8 +22,8 @@ from tflint_gpu.model.tensorflow.types.tensors import draws_array
 
 _NUMBERS = ("float", "int", "len", "bool", "round", "str")
 _CASTING = OF_SHAPE | {"tf.cast", "tf.one_hot"}
+_CASTING_FOLDERS = tuple(folder for folder, _ in KERAS_FOLDERS)
 _HANDING_ON = frozenset(name for name in ARRANGING if name.startswith("tf.")) | {"tf.gather", "tf.tile"}
-_CASTING_FOLDERS = ("keras.losses.", "keras.metrics.", "keras.layers.")
 
 
 class ArrayArguments(Analysis):

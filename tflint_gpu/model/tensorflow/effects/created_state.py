@@ -11,7 +11,14 @@ import libcst as cst
 from tflint_gpu.bounds import WEIGHT_LAYERS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.classes import SEQUENTIAL, VARIABLES
-from tflint_gpu.model.library.keras_methods import CELLS, HOLDING_VARIABLES, NOISE, VARIABLE_GENERATORS, WRAPPERS
+from tflint_gpu.model.library.keras_methods import (
+    CELLS,
+    HOLDING_VARIABLES,
+    LAYER_FOLDERS,
+    NOISE,
+    VARIABLE_GENERATORS,
+    WRAPPERS,
+)
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -21,7 +28,6 @@ from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target
 
-_FOLDERS = ("keras.layers.", "keras.layers.experimental.preprocessing.", "keras.layers.experimental.")
 _PREPARING = ("__init__", "build")
 
 
@@ -204,7 +210,7 @@ def _is(origin: Origin, made: cst.Call) -> bool:
 def _layer(name: str) -> str | None:
     """The class of one of Keras's own layers."""
     folder, _, last = name.rpartition(".")
-    return last if f"{folder}." in _FOLDERS else None
+    return last if f"{folder}." in LAYER_FOLDERS else None
 
 
 def _made_at_once(name: str, target: Target) -> str | None:

@@ -8,6 +8,8 @@ import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.devices import STRATEGY_METHODS
+from tflint_gpu.model.library.keras_methods import COMPUTING_METHODS
 from tflint_gpu.model.library.tensor_functions import is_of_host
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
@@ -41,15 +43,6 @@ _IMPURE = regex(r"numpy\.(?:random\..*|.*(?:load|save|from|set|print|err|put|cop
 _BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type", "pow"}
 _CONVERSIONS = frozenset("float int bool str complex format repr".split())
 _READS = frozenset("numpy item tolist eval".split())
-# Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute.
-_METHODS = frozenset(
-    (
-        "gradient jacobian batch_jacobian watch stop_recording reset apply_gradients minimize update_state result "
-        "get_scaled_loss get_unscaled_gradients scale_loss assign assign_add assign_sub items keys values get_shape "
-        "as_list set_shape log_prob entropy mean"
-    ).split()
-)
-_OF_STRATEGIES = frozenset(["run", "reduce", "gather"])
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _UNTRACEABLE = (cst.Try, cst.Yield, cst.Await, cst.Del, cst.Raise, cst.ClassDef)
 
@@ -157,7 +150,7 @@ class HostEffects(Analysis):
             yield Blocker(file, func, _only_while_traced(file.code(func)) if is_host else "")
         elif method in _READS and not call.args:
             yield Blocker(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
-        elif method not in _METHODS and not self._is_own_container(function, call):
+        elif method not in COMPUTING_METHODS and not self._is_own_container(function, call):
             yield Blocker(file, func)
 
     def _is_of_constants(self, trace: Trace, call: cst.Call) -> bool:
@@ -182,7 +175,7 @@ class HostEffects(Analysis):
 
         So is `strategy.run`; what the replicas do is asked of the function that they run.
         """
-        if isinstance(func, cst.Attribute) and func.attr.value in _OF_STRATEGIES:
+        if isinstance(func, cst.Attribute) and func.attr.value in STRATEGY_METHODS:
             return self.kinds.must_be(file, func.value, "strategy")
         if self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss"):
             return True

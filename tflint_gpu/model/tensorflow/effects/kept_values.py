@@ -12,6 +12,7 @@ import libcst as cst
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import RUNNING_METHODS
+from tflint_gpu.model.library.tensor_functions import ARRAY_CHANGES, CHANGING_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
 from tflint_gpu.model.python.execution.run_order import RunOrder
@@ -35,9 +36,6 @@ _MODAL = ("BatchNorm", "applications", "load_model")
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTAINERS = frozenset(["list", "dict", "set"])
-_ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
-"""Methods that change an array in place, besides those of containers."""
-_CHANGING = frozenset(f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal"))
 _FIXED = frozenset(["parameter", "import", "star"])
 _NOT_SET = frozenset(["import", "star", "function", "class"])  # by a name that is computed: that is for settings
 
@@ -383,9 +381,9 @@ class KeptValues(Analysis):
             out = argument(call, -1, "out")
             if out is not None:
                 yield _innermost(out), call
-            if call.args and (method_name(call) == "shuffle" or file.name(call.func) in _CHANGING):
+            if call.args and (method_name(call) == "shuffle" or file.name(call.func) in CHANGING_FUNCTIONS):
                 yield _innermost(call.args[0].value), call
-        for call in file.method_calls(*CHANGES, *_ARRAY_CHANGES):
+        for call in file.method_calls(*CHANGES, *ARRAY_CHANGES):
             if (
                 isinstance(call.func, cst.Attribute)
                 and not is_library(file.name(call.func))

@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
 from tflint_gpu.model.library import shape_facts as facts
+from tflint_gpu.model.library.datasets import UNEVEN_BATCHES
 from tflint_gpu.model.library.files import READING
 from tflint_gpu.model.library.operations import draw_named, operation_named
 from tflint_gpu.model.library.tensor_functions import LENGTHS, OF_VALUES
@@ -42,7 +43,6 @@ class Change(IntEnum):
 _LISTS = (cst.List, cst.Tuple, cst.Set, cst.Dict)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
 _SHAPE = Content("attribute", "shape")
-_UNLIKE = frozenset(["padded_batch", "bucket_by_sequence_length", "group_by_window"])
 _ALIKE = 2
 """So many different shapes are few enough to trace each: all batches, and the last one."""
 
@@ -440,7 +440,7 @@ class ShapeChanges(Analysis):
         change = _joined(map(self._of_chain, chain.inputs)) if chain.inputs else self._of_source(chain.made)
         is_generated = chain.made is not None and chain.made.name == "from_generator"
         for operation in chain.operations:
-            if operation.name in _UNLIKE:
+            if operation.name in UNEVEN_BATCHES:
                 widths = argument(operation.call, 1, "padded_shapes") if operation.name == "padded_batch" else None
                 change = Change.FIXED if _is_written(widths) else Change.CHANGES
             elif operation.name == "batch" and not is_generated and operation.batch_size != 1:

@@ -9,7 +9,16 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.classes import KERAS_BASES, LOADED, MODELS, OPTIMIZERS, SEQUENCES, SEQUENTIAL, KerasKind
+from tflint_gpu.model.library.classes import (
+    KERAS_BASES,
+    KERAS_FOLDERS,
+    LOADED,
+    MODELS,
+    OPTIMIZERS,
+    SEQUENCES,
+    SEQUENTIAL,
+    KerasKind,
+)
 from tflint_gpu.model.library.datasets import is_source
 from tflint_gpu.model.library.devices import GPU_LISTS
 from tflint_gpu.model.library.model_packages import OPTIMIZING_FUNCTIONS, is_model_of_package
@@ -39,11 +48,6 @@ Kind: TypeAlias = Literal[
     "variable",
 ]
 
-_KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
-    ("keras.layers.", "layer"),
-    ("keras.metrics.", "metric"),
-    ("keras.losses.", "loss"),
-)
 # Sonnet 2's classes are modules; those that count what they see compute nothing that is trained.
 _MODULE = regex(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metric|Mean|Sum|Exponential)[A-Z]\w*")
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
@@ -78,7 +82,7 @@ def keras_kind(canonical_name: str) -> KerasKind | None:
     known = KERAS_BASES.get(canonical_name)
     if known is not None:
         return known
-    for folder, kind in _KERAS_FOLDERS:
+    for folder, kind in KERAS_FOLDERS:
         if canonical_name.startswith(folder) and canonical_name.rpartition(".")[2][:1].isupper():
             return kind
     return "model" if is_model_of_package(canonical_name) else None

@@ -12,6 +12,7 @@ import libcst as cst
 from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS, SEQUENTIAL
 from tflint_gpu.model.library.keras_methods import CELLS, GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import (
+    ARRAY_DRAWS,
     DRAWING,
     GENERATOR_DRAWS,
     GENERATORS,
@@ -67,8 +68,6 @@ _LITERALS = (
 _HOST_BUILTINS = frozenset("len int float str bool isinstance hasattr callable range type id".split())
 _COMBINING_BUILTINS = frozenset(["zip", "enumerate", "dict"])
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
-_DRAWING_ARRAYS = frozenset("permutation permuted shuffle dirichlet multinomial multivariate_normal".split())
-"""Draws of a generator that give arrays without a size, too."""
 _TAPE = frozenset(["tf.GradientTape"])
 _LOSS_METHODS = frozenset(["compute_loss", "compiled_loss"])
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
@@ -539,7 +538,7 @@ def _has_size(call: cst.Call) -> bool:
     if operation.shape == "counted":
         return bool(call.args)
     position = operation.size.position if operation.size is not None else -1
-    return method in _DRAWING_ARRAYS or argument(call, position, "size") is not None
+    return method in ARRAY_DRAWS or argument(call, position, "size") is not None
 
 
 def _is_name(expr: Node, name: str) -> bool:

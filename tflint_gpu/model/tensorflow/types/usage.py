@@ -9,6 +9,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.classes import MODEL_CLASSES
+from tflint_gpu.model.library.datasets import TRANSFORMATIONS
 from tflint_gpu.model.python.names.branches import always_raises
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
@@ -28,7 +29,6 @@ _VERB = regex(
     r"_*(?:(?:call|tokeni[sz]e|(?:pre|post)?process|augment|transform|encode|decode|embed|apply|forward|run|"
     r"predict|sample|generate|parse|load|read|get|make|create|build|compute|calculate)(?:_|$))"
 )
-_DATASET_METHODS = frozenset(["map", "interleave", "batch", "padded_batch"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _found(file: File) -> Iterator[tuple[str, Usage]]:
             yield receiver, Usage("model", call)
         elif method == "apply_gradients":
             yield receiver, Usage("optimizer", call)
-        elif (method in _DATASET_METHODS and keywords & {"num_parallel_calls", "drop_remainder"}) or (
+        elif (method in TRANSFORMATIONS and keywords & {"num_parallel_calls", "drop_remainder"}) or (
             method == "prefetch" and call.args and (file.name(call.args[0].value) or "").endswith("AUTOTUNE")
         ):
             yield receiver, Usage("dataset", call)
