@@ -10,16 +10,10 @@ import libcst as cst
 
 from tflint_gpu.bounds import IMAGE_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import (
-    BATCH_NEUTRAL,
-    BYTES,
-    IMAGE_DECODERS,
-    RESIZES,
-    Analysis,
-    MappedFunctions,
-    argument,
-    operation_named,
-)
+from tflint_gpu.model import BATCH_NEUTRAL, Analysis, MappedFunctions, argument, operation_named
+from tflint_gpu.model.library.files import IMAGE_DECODERS
+from tflint_gpu.model.library.operations import RESIZES
+from tflint_gpu.model.library.precision import BYTES
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Callee, Chain, Context, Expression, File, Model, Operation, Origin

@@ -11,12 +11,8 @@ from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
-    ARRAY_METHODS,
     FEW,
-    NUMBER_DRAWS,
     OTHER_WORK,
-    REDUCING_METHODS,
-    WITHOUT_WORK,
     Expression,
     File,
     Function,
@@ -35,6 +31,9 @@ from tflint_gpu.model import (
     spelling,
     walk,
 )
+from tflint_gpu.model.library.nondeterminism import NUMBER_DRAWS
+from tflint_gpu.model.library.operations import WITHOUT_WORK
+from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, REDUCING_METHODS
 
 _REDUCING = ("numpy.linalg.norm", "tf.norm")
 _METHODS = ARRAY_METHODS | REDUCING_METHODS | {"numpy", "item"}

@@ -9,7 +9,6 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    OF_SHAPE,
     Analysis,
     Expression,
     File,
@@ -24,6 +23,7 @@ from tflint_gpu.model import (
     displayed,
     returns_tensor,
 )
+from tflint_gpu.model.library.tensor_functions import OF_SHAPE
 
 LARGE = 10 * 2**20
 """Arrays of so many bytes are reported: tracing then takes half a second longer, and 150 MB more; see the rule."""

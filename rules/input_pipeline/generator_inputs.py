@@ -10,10 +10,7 @@ import libcst as cst
 from tflint_gpu.bounds import GENERATED_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    ARRAY_METHODS,
     ELEMENT,
-    KERAS_IMAGES,
-    KERAS_NUMBERS,
     Analysis,
     Callee,
     Consumers,
@@ -32,6 +29,8 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
+from tflint_gpu.model.library.datasets import KERAS_IMAGES, KERAS_NUMBERS
+from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS
 
 _DATASETS = tuple(f"keras.datasets.{name}." for name in KERAS_IMAGES | KERAS_NUMBERS)
 _GIVING_ARRAYS = frozenset(["keras.utils.to_categorical", "keras.utils.normalize"])

@@ -9,9 +9,6 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     GENERATOR_DRAWS,
     GENERATORS,
-    GLOBAL_SEEDS,
-    RANDOM_LAYERS,
-    SEQUENTIAL,
     UNKNOWN,
     Analysis,
     Context,
@@ -21,9 +18,11 @@ from tflint_gpu.model import (
     Operation,
     Origin,
     argument,
-    draws_in_graph,
     method_name,
 )
+from tflint_gpu.model.library.classes import SEQUENTIAL
+from tflint_gpu.model.library.keras_methods import RANDOM_LAYERS
+from tflint_gpu.model.library.nondeterminism import GLOBAL_SEEDS, draws_in_graph
 
 
 @dataclass(frozen=True, slots=True)

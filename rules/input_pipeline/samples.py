@@ -8,9 +8,6 @@ import libcst as cst
 
 from tflint_gpu.bounds import SAMPLE_STEPS
 from tflint_gpu.model import (
-    OF_ONE,
-    SAME_ELEMENTS,
-    SAMPLEWISE,
     Analysis,
     Chain,
     Context,
@@ -25,6 +22,9 @@ from tflint_gpu.model import (
     method_name,
     operation_named,
 )
+from tflint_gpu.model.library.datasets import SAME_ELEMENTS
+from tflint_gpu.model.library.files import OF_ONE
+from tflint_gpu.model.library.shape_facts import SAMPLEWISE
 
 _TABLES = ("pandas.read_", "sklearn.datasets.load_", "sklearn.datasets.make_", "sklearn.datasets.fetch_")
 _LOADS = frozenset(["numpy.loadtxt", "numpy.genfromtxt", "sklearn.model_selection.train_test_split"])

@@ -11,8 +11,6 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     BATCH_NEUTRAL,
     BATCHING,
-    FLATTENING,
-    SPLITTING,
     Consumers,
     Lengths,
     MappedFunctions,
@@ -20,6 +18,7 @@ from tflint_gpu.model import (
     argument,
     has_datasets,
 )
+from tflint_gpu.model.library.datasets import COUNTED, FLATTENING
 from tflint_gpu.rule import (
     Change,
     Experiment,
@@ -39,7 +38,7 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Model, Operation
 
-_AROUND_MAPS = frozenset(["shuffle", "repeat"]) | SPLITTING - {"shard"}
+_AROUND_MAPS = COUNTED | {"shuffle", "repeat"}
 _WITHOUT_ROWS = ("from_tensors", "from_generator")
 
 

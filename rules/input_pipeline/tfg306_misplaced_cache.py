@@ -12,7 +12,6 @@ from tflint_gpu.model import (
     BATCHING,
     MAPPING_METHODS,
     SHUFFLING_LOADERS,
-    SPLITTING,
     UNKNOWN,
     Consumers,
     MappedFunctions,
@@ -22,6 +21,7 @@ from tflint_gpu.model import (
     method_name,
     ways,
 )
+from tflint_gpu.model.library.datasets import SPLITTING
 from tflint_gpu.rule import (
     Edit,
     Experiment,

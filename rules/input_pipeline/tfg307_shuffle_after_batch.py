@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import (
-    BATCH_NEUTRAL,
-    BATCHING,
-    SAME_SAMPLES,
-    Consumers,
-    argument,
-    has_datasets,
-    names_in,
-    shuffles,
-    walk,
-)
+from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, argument, has_datasets, names_in, shuffles, walk
+from tflint_gpu.model.library.datasets import SAME_SAMPLES
 from tflint_gpu.rule import (
     Edit,
     Experiment,

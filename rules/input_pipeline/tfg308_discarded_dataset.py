@@ -11,7 +11,6 @@ import libcst as cst
 from tflint_gpu.model import (
     BATCHING,
     DATASET_SUBSTRINGS,
-    SAME_ELEMENTS,
     TRANSFORMATIONS,
     MappedFunctions,
     Pipelines,
@@ -19,6 +18,7 @@ from tflint_gpu.model import (
     has_datasets,
     method_name,
 )
+from tflint_gpu.model.library.datasets import SAME_ELEMENTS
 from tflint_gpu.rule import (
     Change,
     Edit,

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import (
-    FILLS,
-    MAPPING_METHODS,
-    ORDERED_SOURCES,
-    KerasInputs,
-    argument,
-    has_datasets,
-    shuffles,
-)
+from tflint_gpu.model import MAPPING_METHODS, KerasInputs, argument, has_datasets, shuffles
+from tflint_gpu.model.library.datasets import ORDERED_SOURCES
+from tflint_gpu.model.library.operations import FILLS
 from tflint_gpu.rule import (
     Edit,
     Experiment,

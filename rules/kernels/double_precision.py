@@ -15,7 +15,6 @@ from tflint_gpu.model import (
     FLOATX_SETTERS,
     POLICIES,
     POLICY_SETTERS,
-    PRODUCTS,
     WEIGHTED,
     Analysis,
     Class,
@@ -34,6 +33,7 @@ from tflint_gpu.model import (
     spelling,
     walk,
 )
+from tflint_gpu.model.library.operations import PRODUCTS
 
 DoubleKind: TypeAlias = Literal["default", "layer", "product"]
 

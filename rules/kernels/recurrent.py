@@ -11,19 +11,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import (
-    CELLS,
-    UNKNOWN,
-    Analysis,
-    Expression,
-    File,
-    Model,
-    Node,
-    Origin,
-    argument,
-    dotted_name,
-    spellings_of,
-)
+from tflint_gpu.model import UNKNOWN, Analysis, Expression, File, Model, Node, Origin, argument, dotted_name
+from tflint_gpu.model.library.keras_methods import CELLS
+from tflint_gpu.model.library.operations import spellings_of
 
 _SUPPORTED = {"activation": "tanh", "recurrent_activation": "sigmoid"}
 _POSITIONS = {"activation": 1, "recurrent_activation": 2, "use_bias": 3}

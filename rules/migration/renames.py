@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import (
-    WORKER_ARGUMENTS,
-    Guards,
-    Kinds,
-    Runtime,
-    is_for_tensorflow_1,
-    uses_contrib,
-    without_arguments,
-)
+from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, uses_contrib, without_arguments
+from tflint_gpu.model.library.keras_methods import WORKER_ARGUMENTS
 from tflint_gpu.rule import (
     Edit,
     Experiment,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import OF_IMAGE
+from tflint_gpu.model.library.operations import OF_IMAGE
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:

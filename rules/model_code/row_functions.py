@@ -9,9 +9,6 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    JOINING_ROWS,
-    RAGGED,
-    ROW_MAPS,
     UNKNOWN,
     Analysis,
     Callee,
@@ -29,6 +26,9 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
+from tflint_gpu.model.library.higher_order import ROW_MAPS
+from tflint_gpu.model.library.operations import JOINING_ROWS
+from tflint_gpu.model.library.tensor_functions import RAGGED
 
 Need: TypeAlias = Literal["axis", "axes", "where"]
 """What must be written differently for all rows: an axis, operands whose shapes differ, a conditional expression."""

@@ -10,7 +10,6 @@ import libcst as cst
 
 from tflint_gpu.model import (
     COUNTERPARTS,
-    INPUTS,
     RAISES,
     RAISES_EAGERLY,
     TRACING_SUBSTRINGS,
@@ -23,6 +22,7 @@ from tflint_gpu.model import (
     alternatives,
     gives_numpy_tensors,
 )
+from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.rule import (
     Change,
     Edit,

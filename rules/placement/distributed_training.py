@@ -10,12 +10,6 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    BUILT_COPIES,
-    FUNCTIONAL,
-    INPUT_LAYERS,
-    INPUT_SHAPES,
-    OWN_TRAINING,
-    SEQUENTIAL,
     UNKNOWN,
     Analysis,
     Compilations,
@@ -29,6 +23,8 @@ from tflint_gpu.model import (
     Strategies,
     argument,
 )
+from tflint_gpu.model.library.classes import BUILT_COPIES, FUNCTIONAL, INPUT_LAYERS, INPUT_SHAPES, SEQUENTIAL
+from tflint_gpu.model.library.keras_methods import OWN_TRAINING
 
 Part: TypeAlias = Literal["model", "optimizer", "metric"]
 

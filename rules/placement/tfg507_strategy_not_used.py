@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import (
-    SEVERAL_DEVICES,
     EagerLoops,
     ExecutionContexts,
     Invocations,
@@ -20,6 +19,7 @@ from tflint_gpu.model import (
     method_name,
     takes_gradients_again,
 )
+from tflint_gpu.model.library.devices import SEVERAL_DEVICES
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
-    CONSUMING_METHODS,
     RAISES,
     TRACED_METHODS,
     Analysis,
@@ -37,6 +36,7 @@ from tflint_gpu.model import (
     method_name,
     walk,
 )
+from tflint_gpu.model.library.keras_methods import CONSUMING_METHODS
 
 _FUNCTION_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DATA_SWITCH = "tf.data.experimental.enable_debug_mode"

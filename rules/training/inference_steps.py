@@ -12,7 +12,6 @@ import libcst as cst
 from tflint_gpu.bounds import INPUT_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    VALUES,
     Analysis,
     Batches,
     Class,
@@ -51,6 +50,7 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
+from tflint_gpu.model.library.files import VALUES
 
 from .image_sizes import has_size_of_iteration
 

@@ -9,20 +9,9 @@ import libcst as cst
 
 from tflint_gpu.bounds import DTYPE_CALLS
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model import (
-    DTYPE_POSITIONS,
-    TAKING_SIZES,
-    Analysis,
-    Expression,
-    File,
-    Function,
-    Kinds,
-    Model,
-    Node,
-    Origin,
-    argument,
-    walk,
-)
+from tflint_gpu.model import Analysis, Expression, File, Function, Kinds, Model, Node, Origin, argument, walk
+from tflint_gpu.model.library.precision import DTYPE_POSITIONS
+from tflint_gpu.model.library.shape_facts import TAKING_SIZES
 
 Need: TypeAlias = Literal["any", "float32", "int32", "int64"]
 """What the uses of a number allow; "any" where each of them converts it."""

@@ -9,7 +9,6 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    FITTING_METHODS,
     Consumers,
     Kinds,
     Pipelines,
@@ -24,6 +23,7 @@ from tflint_gpu.model import (
     names_in,
     ways,
 )
+from tflint_gpu.model.library.keras_methods import FITTING_METHODS
 from tflint_gpu.rule import (
     Change,
     Edit,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import (
-    BATCH_METHODS,
     Batches,
     EagerLoops,
     ExecutionContexts,
@@ -26,6 +25,7 @@ from tflint_gpu.model import (
     predicts_again,
     walk,
 )
+from tflint_gpu.model.library.keras_methods import BATCH_METHODS
 from tflint_gpu.rule import (
     Change,
     Edit,

@@ -10,88 +10,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.library.classes import (
-        BUILT_COPIES,
-        FUNCTIONAL,
-        INPUT_LAYERS,
-        INPUT_SHAPES,
-        INPUTS,
-        SEQUENTIAL,
-    )
     from tflint_gpu.model.library.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
     from tflint_gpu.model.library.datasets import (
         BATCH_NEUTRAL,
         BATCHING,
         DATASET_SUBSTRINGS,
-        FLATTENING,
-        KERAS_IMAGES,
-        KERAS_NUMBERS,
         MAPPING_METHODS,
-        ORDERED_SOURCES,
-        SAME_ELEMENTS,
-        SAME_SAMPLES,
         SHUFFLING_LOADERS,
-        SPLITTING,
         TRANSFORMATIONS,
     )
-    from tflint_gpu.model.library.devices import SEVERAL_DEVICES, device_problem, parse_device
-    from tflint_gpu.model.library.files import IMAGE_DECODERS, OF_ONE, VALUES
-    from tflint_gpu.model.library.higher_order import ROW_MAPS, TF_FUNCTIONS
+    from tflint_gpu.model.library.devices import device_problem, parse_device
+    from tflint_gpu.model.library.higher_order import TF_FUNCTIONS
     from tflint_gpu.model.library.keras_methods import (
-        BATCH_METHODS,
-        CELLS,
-        CONSUMING_METHODS,
-        FITTING_METHODS,
         FORWARD_METHODS,
-        OWN_TRAINING,
-        RANDOM_LAYERS,
         TRACED_METHODS,
         UPDATES,
         WEIGHT_ATTRIBUTES,
         WEIGHTED,
-        WORKER_ARGUMENTS,
     )
-    from tflint_gpu.model.library.nondeterminism import (
-        CLOCKS,
-        GENERATOR_DRAWS,
-        GENERATORS,
-        GLOBAL_SEEDS,
-        NUMBER_DRAWS,
-        ROW_DRAWS,
-        TIMERS,
-        draws_in_graph,
-    )
-    from tflint_gpu.model.library.operations import (
-        FILLS,
-        JOINING_ROWS,
-        OF_IMAGE,
-        OTHER_WORK,
-        PRODUCTS,
-        RESIZES,
-        WITHOUT_WORK,
-        operation_named,
-        spellings_of,
-    )
+    from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
+    from tflint_gpu.model.library.operations import OTHER_WORK, operation_named
     from tflint_gpu.model.library.precision import (
-        BYTES,
         CASTS,
         DOUBLE_SPELLINGS,
         DOUBLES,
-        DTYPE_POSITIONS,
         FLOATX_SETTERS,
         POLICIES,
         POLICY_SETTERS,
     )
-    from tflint_gpu.model.library.shape_facts import SAMPLEWISE, TAKING_SIZES, size_of
     from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
-    from tflint_gpu.model.library.tensor_functions import (
-        ARRAY_METHODS,
-        OF_SHAPE,
-        RAGGED,
-        REDUCING_METHODS,
-        STATIC_ATTRIBUTES,
-        returns_tensor,
-    )
+    from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES, returns_tensor
     from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.networks.construction.steps import StepWorks
@@ -247,29 +195,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.tapes import taken
 
 _NAMES = {
-    "library.classes": "BUILT_COPIES FUNCTIONAL INPUTS INPUT_LAYERS INPUT_SHAPES SEQUENTIAL",
     "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
-    "library.datasets": (
-        "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS FLATTENING KERAS_IMAGES KERAS_NUMBERS MAPPING_METHODS "
-        "ORDERED_SOURCES SAME_ELEMENTS SAME_SAMPLES SHUFFLING_LOADERS SPLITTING TRANSFORMATIONS"
-    ),
-    "library.devices": "SEVERAL_DEVICES device_problem parse_device",
-    "library.files": "IMAGE_DECODERS OF_ONE VALUES",
-    "library.higher_order": "ROW_MAPS TF_FUNCTIONS",
-    "library.keras_methods": (
-        "BATCH_METHODS CELLS CONSUMING_METHODS FITTING_METHODS FORWARD_METHODS OWN_TRAINING RANDOM_LAYERS "
-        "TRACED_METHODS UPDATES WEIGHTED WEIGHT_ATTRIBUTES WORKER_ARGUMENTS"
-    ),
-    "library.nondeterminism": (
-        "CLOCKS GENERATORS GENERATOR_DRAWS GLOBAL_SEEDS NUMBER_DRAWS ROW_DRAWS TIMERS draws_in_graph"
-    ),
-    "library.operations": (
-        "FILLS JOINING_ROWS OF_IMAGE OTHER_WORK PRODUCTS RESIZES WITHOUT_WORK operation_named spellings_of"
-    ),
-    "library.precision": "BYTES CASTS DOUBLES DOUBLE_SPELLINGS DTYPE_POSITIONS FLOATX_SETTERS POLICIES POLICY_SETTERS",
-    "library.shape_facts": "SAMPLEWISE TAKING_SIZES size_of",
+    "library.datasets": "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS",
+    "library.devices": "device_problem parse_device",
+    "library.higher_order": "TF_FUNCTIONS",
+    "library.keras_methods": "FORWARD_METHODS TRACED_METHODS UPDATES WEIGHTED WEIGHT_ATTRIBUTES",
+    "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
+    "library.operations": "OTHER_WORK operation_named",
+    "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
     "library.substrings": "CONCATENATIONS may_grow shuffles",
-    "library.tensor_functions": "ARRAY_METHODS OF_SHAPE RAGGED REDUCING_METHODS STATIC_ATTRIBUTES returns_tensor",
+    "library.tensor_functions": "STATIC_ATTRIBUTES returns_tensor",
     "model": "Analysis Model",
     "networks.construction.numpy_arrays": "NumpyArray NumpyArrays",
     "networks.construction.steps": "StepWorks",

@@ -14,10 +14,8 @@ FUNCTIONAL = spelled("keras.{,models.}Model")
 MODEL_CLASSES = SEQUENTIAL | FUNCTIONAL
 BUILT_COPIES = spelled("keras.{models,saving}.load_model keras.models.clone_model")
 """Functions that give a model which has its weights already."""
-MODELS = (
-    MODEL_CLASSES
-    | BUILT_COPIES
-    | spelled("keras.models.model_from_{json,config,yaml} keras.{Model,Sequential}.from_config")
+MODELS = spelled("keras.models.model_from_{json,config,yaml} keras.{Model,Sequential}.from_config").union(
+    MODEL_CLASSES, BUILT_COPIES
 )
 """What makes a model."""
 INPUTS = spelled("keras.{,layers.}Input")

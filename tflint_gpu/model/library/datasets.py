@@ -139,7 +139,8 @@ SHUFFLE_SEED = Parameter("seed", 1)
 SAME_SAMPLES = frozenset(["cache", "prefetch", "with_options", "ignore_errors"])
 """Operations after which the elements and their order are what they were."""
 
-SPLITTING = frozenset(["take", "skip", "shard"])
+COUNTED = frozenset(["take", "skip"])
+SPLITTING = COUNTED | {"shard"}
 
 SAME_ELEMENTS = SAME_SAMPLES | SPLITTING | frozenset("shuffle repeat filter apply_options unique snapshot".split())
 """Operations after which an element is what it was."""

@@ -9,13 +9,10 @@ from tflint_gpu.model.library.spellings import spelled
 
 BATCH_METHODS = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}
 """Methods that run a model on batches, and those that do so on one."""
-
 RUNNING_METHODS = frozenset([*BATCH_METHODS, *BATCH_METHODS.values()])
 """Methods that run a model, of all versions of Keras."""
-
 FORWARD_METHODS = RUNNING_METHODS - {"fit", "train_on_batch"}
 """Methods that run a model without training it."""
-
 CONSUMING_METHODS: dict[str, Literal["train", "validate", "predict"]] = {
     "fit": "train",
     "evaluate": "validate",
@@ -23,7 +20,6 @@ CONSUMING_METHODS: dict[str, Literal["train", "validate", "predict"]] = {
     "fit_generator": "train",
 }
 """Methods that take a whole dataset, and what for."""
-
 MODEL_PARTS = frozenset(
     (
         "fit compile predict evaluate summary trainable_variables trainable_weights train_on_batch predict_on_batch "
@@ -31,39 +27,28 @@ MODEL_PARTS = frozenset(
     ).split()
 )
 """What shows a model where nothing else is known of a value."""
-
 TRAINING_WORDS = RUNNING_METHODS | {"apply_gradients", "minimize", "GradientTape"}
 """The last parts of the names of what trains or predicts."""
-
 UPDATING_METHODS = frozenset(["apply_gradients", "apply", "minimize"])
 """Methods of optimizers that change the weights."""
-
 TRAINING_METHODS = UPDATING_METHODS | {"train_on_batch"}
-
 UPDATES = TRAINING_METHODS | {"assign_sub", "assign_add", "assign"}
 """Methods that change weights, or other variables."""
-
 GRADIENT_METHODS = frozenset(["gradient", "jacobian", "batch_jacobian"])
 """Methods of a tape that take gradients from it."""
-
 WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables weights".split())
 """Attributes of a model or a layer that hold all its weights, or those that are trained."""
-
 LOADING_FUNCTIONS = frozenset(["load_model", "load"])
 RESTORING_METHODS = LOADING_FUNCTIONS | frozenset(
     "load_weights restore restore_or_initialize from_pretrained from_preset set_weights".split()
 )
 """What gives a model the weights of another one, or of a file."""
-
 LABELLED_METHODS = frozenset(["fit", "evaluate", "train_on_batch", "test_on_batch"])
 """Methods that run a model on inputs with labels: they compute its loss and its metrics."""
-
 FITTING_METHODS = ("fit", "train_on_batch", "fit_generator")
 """Methods that train a model; the last one is not in Keras 3."""
-
 BATCH_SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
 """Where these methods take the size of their batches, from 0, as no keyword argument."""
-
 TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
     "layer": {"call": ("*first",)},
     "model": {
@@ -84,13 +69,10 @@ OCCASIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("compute_loss", "update_state"), _IN_TRAINING),
 }
 """When Keras traces them."""
-
 TRAINING_HOOKS = frozenset(["train_step", "test_step", "compute_loss"])
 """Those that a model's `fit` calls."""
-
 OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
 """Methods by which a class of models trains in a way of its own."""
-
 COMPUTING_METHODS = GRADIENT_METHODS | frozenset(
     (
         "watch stop_recording reset apply_gradients minimize update_state result get_scaled_loss "
@@ -99,10 +81,8 @@ COMPUTING_METHODS = GRADIENT_METHODS | frozenset(
     ).split()
 )
 """Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute."""
-
 OVERRIDDEN_METHODS = frozenset(method for methods in TRACED_METHODS.values() for method in methods)
 """Methods that a program's own models, layers, metrics and losses define, and that Keras traces."""
-
 GONE_ARGUMENTS = {
     "keras.optimizers.*": frozenset(["lr", "decay"]),
     "keras.layers.*": frozenset(["batch_input_shape", "init", "border_mode", "subsample", "output_dim"]),
@@ -128,23 +108,20 @@ GONE_NAMES = spelled(
     tensorflow_addons.* tensorflow_probability.layers.*
     """
 )
-
+OF_ONE_BATCH = frozenset("x y batch_size epochs verbose shuffle sample_weight".split())
+"""Arguments of a `fit` of one batch that `train_on_batch` takes, too, or that say nothing then."""
 CONVOLUTIONS = spelled("{,Separable}{Conv,Convolution}{1,2,3}D")
 DEPTHWISE = spelled("Depthwise{Conv,Convolution}{1,2,3}D")
 TRANSPOSED = spelled("{Conv,Convolution}{1,2,3}DTranspose")
 """Layers, by the last parts of their names, here and below."""
 ACTIVATED = CONVOLUTIONS | TRANSPOSED | {"Dense", "EinsumDense"}
 """Layers that may end with an activation."""
-WEIGHTED = (
-    ACTIVATED
-    | DEPTHWISE
-    | spelled(
-        """
-        LSTM GRU SimpleRNN RNN ConvLSTM{1,2,3}D MultiHeadAttention GroupQueryAttention Embedding
-        {Batch,Layer,Group}Normalization
-        """
-    )
-)
+WEIGHTED = spelled(
+    """
+    LSTM GRU SimpleRNN RNN ConvLSTM{1,2,3}D MultiHeadAttention GroupQueryAttention Embedding
+    {Batch,Layer,Group}Normalization
+    """
+).union(ACTIVATED, DEPTHWISE)
 """Layers that have weights."""
 HOLDING_VARIABLES = WEIGHTED - {"RNN"} | spelled(
     "PReLU AdditiveAttention Random{Flip,Rotation,Zoom,Translation,Contrast,Crop} LocallyConnected{1,2}D"
@@ -167,20 +144,17 @@ AVERAGING = spelled("{,Global}{AveragePooling,AvgPool}{1,2,3}D")
 POOLING = AVERAGING | spelled("{,Global}{MaxPooling,MaxPool}{1,2,3}D")
 FRAMING = spelled("{ZeroPadding,Cropping,UpSampling}{1,2,3}D")
 """Layers that add rows and columns of images, or take some."""
-_SHARING_LAYERS = frozenset(["Flatten", "Reshape", "Identity"])
-SHARING = _SHARING_LAYERS | frozenset("reshape expand_dims squeeze identity".split())
+LIGHT = frozenset(
+    "Activation PReLU ThresholdedReLU Identity Rescaling Concatenate BatchNormalization LayerNormalization "
+    "Embedding".split()
+).union(ACTIVATION_LAYERS, NOISE, MERGES, SHAPE_LAYERS, POOLING, FRAMING)
+"""Layers of a few operations whatever their input is: no loops over steps, as recurrent layers have."""
+SHARING = frozenset("Flatten Reshape Identity reshape expand_dims squeeze identity".split())
 """Layers and operations whose output is the memory of what they get."""
-WITHOUT_VALUES = (
-    SHAPE_LAYERS
-    | SHARING
-    | FRAMING
-    | AVERAGING
-    | NOISE
-    | frozenset(
-        "Add add add_n Subtract subtract Average Concatenate concat concatenate Rescaling Masking Minus "
-        "ActivityRegularization reduce_mean reduce_sum mean sum cast getitem dropout".split()
-    )
-)
+WITHOUT_VALUES = frozenset(
+    "Add add add_n Subtract subtract Average Concatenate concat concatenate Rescaling Masking Minus "
+    "ActivityRegularization reduce_mean reduce_sum mean sum cast getitem dropout".split()
+).union(SHAPE_LAYERS, SHARING, FRAMING, AVERAGING, NOISE)
 """Those whose gradient needs neither their input nor their output, but at most its shape or a mask."""
 OF_OUTPUT = frozenset("relu elu selu tanh sigmoid softmax leaky_relu relu6".split())
 """Activations whose gradient is computed of what they give, so that what they get need not stay."""
@@ -195,7 +169,6 @@ LABELS_OF_LOSSES = {
     **dict.fromkeys(spelled("mse mae mean_{squared,absolute}_error Mean{Squared,Absolute}Error"), "numbers"),
 }
 """What labels are, by the last part of the loss's name."""
-
 VARIABLE_GENERATORS = spelled(
     "tf.random.Generator.from_{seed,non_deterministic_state,state} keras.random.SeedGenerator"
 )

@@ -12,17 +12,13 @@ GRAPH_BUILDERS = frozenset(
     "placeholder sparse_placeholder get_variable variable_scope train.MonitoredTrainingSession".split()
 )
 """They raise where code runs eagerly, so what is next to them does not."""
-GRAPH_CALLS = (
-    GRAPH_SCOPES
-    | GRAPH_BUILDERS
-    | spelled(
-        """
-        global_variables_initializer get_default_graph get_collection add_to_collection import_graph_def
-        train.{get_global_step,Saver,AdamOptimizer,MomentumOptimizer,GradientDescentOptimizer,Scaffold}
-        losses.{get_total_loss,softmax_cross_entropy}
-        """
-    )
-)
+GRAPH_CALLS = spelled(
+    """
+    global_variables_initializer get_default_graph get_collection add_to_collection import_graph_def
+    train.{get_global_step,Saver,AdamOptimizer,MomentumOptimizer,GradientDescentOptimizer,Scaffold}
+    losses.{get_total_loss,softmax_cross_entropy}
+    """
+).union(GRAPH_SCOPES, GRAPH_BUILDERS)
 """What works in graphs only."""
 GONE = frozenset("ConfigProto app.run train.get_or_create_global_step enable_eager_execution".split())
 """TensorFlow 2 has them only below tf.compat.v1: a program that calls them as `tf.app.run` is one for TensorFlow 1."""

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import (
-    ACTIVATION_LAYERS,
     CONVOLUTIONS,
     DEPTHWISE,
-    FRAMING,
-    MERGES,
-    NOISE,
-    POOLING,
-    SHAPE_LAYERS,
+    LIGHT,
     TRANSPOSED,
 )
 from tflint_gpu.model.networks.shapes.graph import Call, Network, NotKnown, Tensor, size
@@ -24,19 +19,6 @@ from tflint_gpu.model.networks.shapes.layers import Operation
 from tflint_gpu.model.networks.shapes.settings import Settings
 
 _SINGLE = 4  # bytes
-_LIGHT = (
-    ACTIVATION_LAYERS
-    | NOISE
-    | MERGES
-    | SHAPE_LAYERS
-    | POOLING
-    | FRAMING
-    | frozenset(
-        "Activation PReLU ThresholdedReLU Identity Rescaling Concatenate BatchNormalization LayerNormalization "
-        "Embedding".split()
-    )
-)
-"""Layers of a few operations whatever their input is: no loops over steps, as recurrent layers have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +69,7 @@ def multiply_adds(call: Call) -> int:
     kind = layer.kind
     if layer.precision.computed != _SINGLE:
         raise NotKnown  # a processor does more of these, or fewer, in the same time
-    if kind in _LIGHT:
+    if kind in LIGHT:
         return 0
     settings = Settings(layer.given, KINDS[kind].order if kind in KINDS else ())
     if kind == "Dense":

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.tensorflow_1 import GONE, GRAPH_CALLS
+from tflint_gpu.model.library.tensorflow_1 import EAGER_QUERIES, GONE, GRAPH_CALLS, VERSIONS
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 
 GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.")
@@ -21,7 +21,7 @@ _SWITCHES = frozenset(["disable_eager_execution", "disable_v2_behavior"])
 _ALIVE = frozenset(["GradientTape", "function", "compat.v1.wrap_function"])
 _LAST_OF_ALIVE = frozenset(name.rpartition(".")[2] for name in _ALIVE)
 # Where they occur, some calls may be come to with some versions only.
-_TESTED = frozenset(["executing_eagerly", "__version__", "VERSION"])
+_TESTED = frozenset(name.rpartition(".")[2] for name in VERSIONS | EAGER_QUERIES)
 _OLD_COLAB = regex(r"%tensorflow_version 1\b")
 _CALL = "|".join(re.escape(name) for name in sorted(GRAPH_CALLS | GONE))
 _FOLDER = "|".join(re.escape(folder) for folder in sorted((*GRAPH_FOLDERS, "logging.")))
