@@ -6,6 +6,7 @@ from types import EllipsisType
 from typing import NamedTuple
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.spellings import spelled
 
 SOURCES = frozenset(
     (
@@ -14,16 +15,7 @@ SOURCES = frozenset(
     ).split()
 )
 """Static methods of `tf.data.Dataset`, and functions of `tf.data.experimental`, that make datasets."""
-_SOURCE_CLASSES = frozenset(
-    [
-        "TFRecordDataset",
-        "TextLineDataset",
-        "FixedLengthRecordDataset",
-        "CsvDataset",
-        "SqlDataset",
-        "RandomDataset",
-    ]
-)
+_SOURCE_CLASSES = spelled("{TFRecord,TextLine,FixedLengthRecord,Csv,Sql,Random}Dataset")
 
 
 KERAS_IMAGES = frozenset("mnist fashion_mnist cifar10 cifar100".split())

@@ -35,7 +35,7 @@ class Handing:
     mode: Literal["same", "host", "traced"] = "same"
 
 
-PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
+PYTHON_FUNCTIONS = spelled("tf.{py_function,numpy_function,py_func,compat.v1.py_func}")
 """They run the function they are given on the host, with real values."""
 
 _CONDITIONS = spelled("tf.{,compat.v1.}cond keras.ops.cond")
@@ -70,11 +70,8 @@ _FUNCTIONS: tuple[tuple[str, Handing], ...] = (
     ("tf.nn.experimental.rnn", Handing(((0, "cell"),), "tensors", repeats=True)),
     ("tf.vectorized_map", Handing(((0, "fn"),), "tensors", mode="traced")),
 )
-_POOLS = frozenset(
-    (
-        "concurrent.futures.ThreadPoolExecutor concurrent.futures.thread.ThreadPoolExecutor "
-        "multiprocessing.pool.ThreadPool multiprocessing.dummy.Pool"
-    ).split()
+_POOLS = spelled(
+    "concurrent.futures.{,thread.}ThreadPoolExecutor multiprocessing.pool.ThreadPool multiprocessing.dummy.Pool"
 )
 _METHODS: tuple[tuple[str, frozenset[str], Handing], ...] = (
     ("submit", _POOLS, _LATER),

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from tflint_gpu.model.library.spellings import spelled
 
-TIMERS = frozenset(
-    (
-        "time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns "
-        "time.process_time time.process_time_ns timeit.default_timer"
-    ).split()
-)
+TIMERS = spelled("time.{time,perf_counter,monotonic,process_time}{,_ns} timeit.default_timer")
 """Clocks that give a number, with which programs measure how long something takes."""
 
-CLOCKS = TIMERS | frozenset(
-    "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today".split()
-)
+CLOCKS = TIMERS | spelled("datetime.datetime.{now,utcnow,today} datetime.date.today")
 """Functions that read the time."""
 
-GENERATORS = frozenset(
-    (
-        "tf.random.Generator tf.random.Generator.from_seed tf.random.Generator.from_state "
-        "tf.random.Generator.from_key_counter tf.random.Generator.from_non_deterministic_state "
-        "tf.random.get_global_generator"
-    ).split()
+GENERATORS = spelled(
+    """
+    tf.random.get_global_generator tf.random.Generator
+    tf.random.Generator.from_{seed,state,key_counter,non_deterministic_state}
+    """
 )
 """What gives a `tf.random.Generator`."""
 _OLD_DRAWS = spelled("tf.random_{uniform,normal,crop,shuffle}")
@@ -83,7 +75,7 @@ _GRAPH_DRAWS = {
     "binomial": "tf.random.stateless_binomial",
 }
 UNIQUE = frozenset(["uuid.uuid1", "uuid.uuid4"])
-NUMPY_GENERATORS = frozenset(["numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"])
+NUMPY_GENERATORS = spelled("numpy.random.{default_rng,RandomState,Generator}")
 """What gives a generator that draws arrays."""
 PYTHON_GENERATORS = NUMPY_GENERATORS | {"random.Random"}
 GENERATOR_WORDS = frozenset(name.rpartition(".")[2] for name in PYTHON_GENERATORS)

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from tflint_gpu.model.library.spellings import spelled
 
-_FOLDERS = (
-    "tf.math.",
-    "tf.nn.",
-    "tf.linalg.",
-    "tf.image.",
-    "tf.signal.",
-    "tf.strings.",
-    "tf.random.",
-    "tf.bitwise.",
-    "tf.audio.",
-    "tf.raw_ops.",
-    "keras.ops.",
-    "keras.backend.",
-    "keras.activations.",
-    "keras.losses.",
-    "keras.random.",
+_FOLDERS = tuple(
+    (
+        "tf.math. tf.nn. tf.linalg. tf.image. tf.signal. tf.strings. tf.random. tf.bitwise. tf.audio. tf.raw_ops. "
+        "keras.ops. keras.backend. keras.activations. keras.losses. keras.random."
+    ).split()
 )
 _TOP_LEVEL = frozenset(
     (
@@ -39,22 +28,16 @@ _TOP_LEVEL = frozenset(
         "zeros_like"
     ).split()
 ) - {"random_normal_initializer", "custom_gradient"}
-_NOT_TENSORS = frozenset(
-    (
-        "keras.backend.int_shape keras.backend.ndim keras.backend.floatx keras.backend.epsilon "
-        "keras.backend.backend keras.backend.image_data_format keras.backend.is_keras_tensor "
-        "keras.backend.is_sparse keras.backend.dtype keras.backend.learning_phase keras.backend.eval "
-        "keras.backend.get_value keras.backend.batch_get_value keras.backend.count_params "
-        "keras.backend.clear_session keras.backend.function keras.backend.get_session keras.backend.get_uid "
-        "keras.backend.name_scope keras.backend.placeholder keras.backend.variable keras.backend.is_tensor "
-        "keras.backend.result_type keras.backend.standardize_dtype keras.backend.is_float_dtype "
-        "keras.backend.set_value keras.backend.batch_set_value keras.backend.learning_phase_scope "
-        "keras.backend.is_variable keras.ops.shape keras.ops.ndim keras.ops.size keras.ops.dtype "
-        "keras.ops.is_tensor keras.ops.convert_to_numpy keras.ops.result_type tf.random.set_seed "
-        "tf.random.get_global_generator tf.random.set_global_generator keras.activations.get "
-        "keras.activations.serialize keras.activations.deserialize keras.losses.get keras.losses.serialize "
-        "keras.losses.deserialize tf.nn.RNNCellDeviceWrapper keras.ops.map keras.ops.scan keras.ops.cond"
-    ).split()
+_NOT_TENSORS = spelled(
+    """
+    keras.backend.{int_shape,ndim,floatx,epsilon,backend,image_data_format,is_keras_tensor,is_sparse,dtype,eval}
+    keras.backend.{learning_phase,learning_phase_scope,get_value,batch_get_value,set_value,batch_set_value}
+    keras.backend.{count_params,clear_session,function,get_session,get_uid,name_scope,placeholder,variable,is_tensor}
+    keras.backend.{result_type,standardize_dtype,is_float_dtype,is_variable}
+    keras.ops.{shape,ndim,size,dtype,is_tensor,convert_to_numpy,result_type,map,scan,cond}
+    tf.random.{set_seed,get_global_generator,set_global_generator} tf.nn.RNNCellDeviceWrapper
+    keras.{activations,losses}.{get,serialize,deserialize}
+    """
 )
 _HOST_PARTS = tuple(
     (

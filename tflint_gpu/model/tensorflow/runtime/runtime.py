@@ -14,6 +14,7 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.classes import INPUT_LAYERS, INPUT_SHAPES, SEQUENTIAL
 from tflint_gpu.model.library.datasets import is_source
 from tflint_gpu.model.library.devices import DEVICE_SCOPES, INITIALISERS, parse_device
+from tflint_gpu.model.library.spellings import spelled
 from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.library.tensorflow_1 import GRAPH_BUILDERS, GRAPH_SCOPES
 from tflint_gpu.model.model import Analysis, Model
@@ -28,12 +29,7 @@ from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.text.lexical import without_comments
 
 GROWTH = frozenset(["tf.config.experimental.set_memory_growth", "tf.config.set_memory_growth"])
-LOGICAL = frozenset(
-    [
-        "tf.config.set_logical_device_configuration",
-        "tf.config.experimental.set_virtual_device_configuration",
-    ]
-)
+LOGICAL = spelled("tf.config.{set_logical_device_configuration,experimental.set_virtual_device_configuration}")
 VISIBLE = frozenset(["tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"])
 INTRA_THREADS = "tf.config.threading.set_intra_op_parallelism_threads"
 INTER_THREADS = "tf.config.threading.set_inter_op_parallelism_threads"
