@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.library.operations import OF_IMAGE
+from tflint_gpu.model import operation_named
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:
@@ -92,8 +92,13 @@ def _keep_images(model: Model, file: File, functions: cst.BaseExpression) -> boo
 def _keeps_image(function: Origin) -> bool:
     node, file = function.node, function.file
     if not isinstance(node, cst.Lambda):
-        return function.name in OF_IMAGE
+        return _is_of_image(function.name)
     called, given = node.body, node.params.params
     if not isinstance(called, cst.Call) or not called.args or not given:
         return False
-    return file.name(called.func) in OF_IMAGE and called.args[0].value.deep_equals(given[0].name)
+    return _is_of_image(file.name(called.func)) and called.args[0].value.deep_equals(given[0].name)
+
+
+def _is_of_image(name: str | None) -> bool:
+    """Whether a function gives an image of the dtype and the shape of that which it gets."""
+    return (name or "").startswith("tf.image.") and operation_named(name).is_alike

@@ -32,7 +32,8 @@ TRAINING_WORDS = RUNNING_METHODS | {"apply_gradients", "minimize", "GradientTape
 UPDATING_METHODS = frozenset(["apply_gradients", "apply", "minimize"])
 """Methods of optimizers that change the weights."""
 TRAINING_METHODS = UPDATING_METHODS | {"train_on_batch"}
-UPDATES = TRAINING_METHODS | {"assign_sub", "assign_add", "assign"}
+ASSIGNMENTS = frozenset(["assign", "assign_add", "assign_sub"])
+UPDATES = TRAINING_METHODS | ASSIGNMENTS
 """Methods that change weights, or other variables."""
 GRADIENT_METHODS = frozenset(["gradient", "jacobian", "batch_jacobian"])
 """Methods of a tape that take gradients from it."""
@@ -73,12 +74,16 @@ TRAINING_HOOKS = frozenset(["train_step", "test_step", "compute_loss"])
 """Those that a model's `fit` calls."""
 OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
 """Methods by which a class of models trains in a way of its own."""
-COMPUTING_METHODS = GRADIENT_METHODS | frozenset(
-    (
-        "watch stop_recording reset apply_gradients minimize update_state result get_scaled_loss "
-        "get_unscaled_gradients scale_loss assign assign_add assign_sub items keys values get_shape as_list set_shape "
-        "log_prob entropy mean"
-    ).split()
+COMPUTING_METHODS = (
+    GRADIENT_METHODS
+    | ASSIGNMENTS
+    | frozenset(
+        (
+            "watch stop_recording reset apply_gradients minimize update_state result get_scaled_loss "
+            "get_unscaled_gradients scale_loss items keys values get_shape as_list set_shape "
+            "log_prob entropy mean"
+        ).split()
+    )
 )
 """Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute."""
 OVERRIDDEN_METHODS = frozenset(method for methods in TRACED_METHODS.values() for method in methods)

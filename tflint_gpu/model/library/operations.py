@@ -84,6 +84,11 @@ class Operation:
         return self.shape == "stacked" or (self.is_array and self.shape == "same")
 
     @property
+    def is_alike(self) -> bool:
+        """Whether its result has the shape and the dtype of its argument."""
+        return self.shape == "same" and self.dtype == "same"
+
+    @property
     def casts(self) -> bool:
         """Whether it gives a tensor another dtype, and does nothing else."""
         return self.shape == "same" and self.dtype == "given" and not self.is_array
@@ -322,8 +327,6 @@ PRODUCTS = spelled(
 """What multiplies matrices, or runs a convolution."""
 RESIZES = spelled("tf.image.resize{,_with_pad,_with_crop_or_pad}")
 FLIPS = spelled("tf.image.{,random_}flip_{left_right,up_down}")
-OF_IMAGE = FLIPS | spelled("tf.image.{random_,adjust_}{brightness,contrast,hue,saturation} tf.image.adjust_gamma")
-"""What gives an image of the dtype and the shape of that which it gets."""
 
 
 def operation_named(name: str | None) -> Operation:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
+from tflint_gpu.model.library.keras_methods import ASSIGNMENTS
 from tflint_gpu.model.library.spellings import spelled
 
 _FOLDERS = tuple(
@@ -39,12 +41,11 @@ _NOT_TENSORS = spelled(
     keras.{activations,losses}.{get,serialize,deserialize}
     """
 )
-_HOST_PARTS = tuple(
-    (
-        "tf.summary. tf.io.gfile. tf.train. tf.saved_model. tf.data. tf.config. tf.profiler. tf.random.set_seed "
-        "tf.py_function tf.numpy_function tf.py_func tf.compat.v1. tf.Variable tf.distribute. keras.preprocessing. "
-        "keras.utils. keras.backend.get_value keras.backend.set_value keras.callbacks."
-    ).split()
+_HOST_PARTS = (
+    *PYTHON_FUNCTIONS,
+    *"tf.summary. tf.io.gfile. tf.train. tf.saved_model. tf.data. tf.config. tf.profiler. tf.random.set_seed".split(),
+    *"tf.compat.v1. tf.Variable tf.distribute. keras.preprocessing. keras.utils. keras.backend.get_value".split(),
+    *"keras.backend.set_value keras.callbacks.".split(),
 )
 """Parts of TensorFlow that read Python values, files or settings when they are called."""
 ASIDE = ("tf.summary.", "tf.print", "tf.stop_gradient", "tf.debugging.")
@@ -79,7 +80,7 @@ CHANGING_FUNCTIONS = spelled("numpy.{copyto,put,place,putmask,fill_diagonal}")
 # which Python's functions raise in a graph as they do of dense ones.
 DENSE_METHODS = frozenset("to_tensor row_lengths row_starts row_limits value_rowids bounding_shape nrows".split())
 DENSE_ATTRIBUTES = frozenset("flat_values values row_splits indices dense_shape".split())
-VARIABLE_METHODS = frozenset("assign assign_add assign_sub read_value value".split())
+VARIABLE_METHODS = ASSIGNMENTS | {"read_value", "value"}
 """Methods of a variable that give it, or its value."""
 
 
