@@ -92,6 +92,9 @@ LOADERS = {
 _BATCHING_LOADERS = frozenset(n for n, loader in LOADERS.items() if loader.batch_size and loader.batch_size.default)
 SHUFFLING_LOADERS = frozenset(name for name in _BATCHING_LOADERS if LOADERS[name].shuffle.default)
 """Functions that reshuffle samples in every epoch, unless an argument forbids it; `cache` keeps the first order."""
+FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
+"""Methods of Keras's generators of images that make batches."""
+ITERATORS = spelled("as_numpy_iterator __iter__ make_{one_shot,initializable}_iterator")
 ORDERED_SOURCES = SHUFFLING_LOADERS | {"from_tensor_slices", "TFRecordDataset", "TextLineDataset", "list_files"}
 """What gives its elements in the order of files or rows, where it is not told to shuffle them."""
 UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())

@@ -149,6 +149,14 @@ AVERAGING = spelled("{,Global}{AveragePooling,AvgPool}{1,2,3}D")
 POOLING = AVERAGING | spelled("{,Global}{MaxPooling,MaxPool}{1,2,3}D")
 FRAMING = spelled("{ZeroPadding,Cropping,UpSampling}{1,2,3}D")
 """Layers that add rows and columns of images, or take some."""
+SAME_SHAPE = spelled(
+    """
+    Activation ThresholdedReLU ActivityRegularization Identity UnitNormalization Rescaling Solarization AutoContrast
+    Random{Flip,Rotation,Translation,Zoom,Contrast,Brightness,Hue,Saturation,Sharpness,Grayscale,Erasing,Shear}
+    Random{Perspective,ColorJitter,GaussianBlur,Posterization,Invert} Equalization
+    """
+).union(ACTIVATION_LAYERS, NOISE)
+"""Layers without weights whose output has the shape of their input."""
 LIGHT = frozenset(
     "Activation PReLU ThresholdedReLU Identity Rescaling Concatenate BatchNormalization LayerNormalization "
     "Embedding".split()

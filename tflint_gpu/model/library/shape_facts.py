@@ -25,8 +25,10 @@ GRAPHS = ("spektral.data.", "spektral.data.loaders.", "tensorflow_gnn.", "deepgr
 """Libraries whose loaders give graphs, each batch with another number of nodes."""
 OF_ARRAYS = ARRAY_METHODS - {"reshape"} | REDUCING_METHODS | {"numpy", "swapaxes", "cumsum", "repeat"}
 """Methods of arrays whose result has a shape that follows from the array's."""
-TEXT_METHODS = frozenset(
-    "encode texts_to_sequences texts_to_matrix encode_plus batch_encode_plus tokenize split".split()
+TOKENIZING = frozenset(["texts_to_sequences", "texts_to_matrix", "sequences_to_matrix"])
+"""Methods of Keras's `Tokenizer`: a row for each sample that they get."""
+TEXT_METHODS = TOKENIZING - {"sequences_to_matrix"} | frozenset(
+    "encode encode_plus batch_encode_plus tokenize split".split()
 )
 """Methods that make as many numbers of a text as it has words."""
 COUNTING = ("len", "int", "float", "bool", "round")

@@ -73,6 +73,8 @@ CONTAINER_METHODS = frozenset(["get", "pop", "values", "items", "copy"])
 ARRAY_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
 """Methods by which an array of NumPy gives another one."""
 REDUCING_METHODS = frozenset("mean sum max min std var".split())
+HOST_READS = frozenset(["numpy", "item", "tolist"])
+"""Methods that bring values to the host."""
 ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
 """Methods that change an array in place, besides those of containers."""
 CHANGING_FUNCTIONS = spelled("numpy.{copyto,put,place,putmask,fill_diagonal}")
@@ -123,6 +125,13 @@ SIZES = spelled("numpy.{shape,size,ndim}")
 """Those that give numbers of Python's, of a tensor, too."""
 OF_SHAPE = SHAPE_QUERIES - SIZES | spelled("{tf,keras.ops}.{zeros_like,ones_like}")
 """What depends on nothing of a tensor but its shape."""
+KIND_QUERIES = frozenset(
+    (
+        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
+        "type is_symbolic_tensor is_keras_tensor is_tf_type"
+    ).split()
+)
+"""The last parts of the names of what tells tensors from values, or traced code from other."""
 TENSOR_QUERIES = spelled("{tf,keras.ops,keras.backend}.is_tensor")
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import plain
-from tflint_gpu.model.library.keras_methods import ACTIVATION_LAYERS, MERGES, NOISE
+from tflint_gpu.model.library.keras_methods import MERGES, SAME_SHAPE
 from tflint_gpu.model.networks.shapes import windows
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape, Weights, size
 from tflint_gpu.model.networks.shapes.settings import Settings
@@ -266,22 +266,9 @@ def _windowed() -> dict[str, Kind]:
     return kinds
 
 
-_PASSING = (
-    ACTIVATION_LAYERS
-    | NOISE
-    | frozenset(
-        (
-            "Activation ThresholdedReLU ActivityRegularization Identity UnitNormalization Rescaling RandomFlip "
-            "RandomRotation RandomTranslation RandomZoom RandomContrast RandomBrightness RandomHue RandomSaturation "
-            "RandomSharpness RandomGrayscale RandomErasing RandomShear RandomPerspective RandomColorJitter "
-            "RandomGaussianBlur RandomPosterization RandomInvert Solarization AutoContrast Equalization"
-        ).split()
-    )
-)
-
 KINDS: dict[str, Kind] = {
     **_windowed(),
-    **{name: Kind((), _single(lambda settings, shape: ((shape,), Weights()))) for name in _PASSING},
+    **{name: Kind((), _single(lambda settings, shape: ((shape,), Weights()))) for name in SAME_SHAPE},
     **{name: Kind((), _merge) for name in MERGES},
     "Masking": Kind((), _same),
     "Concatenate": Kind(("axis",), _concatenate),

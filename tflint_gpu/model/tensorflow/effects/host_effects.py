@@ -10,7 +10,7 @@ from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.devices import STRATEGY_METHODS
 from tflint_gpu.model.library.keras_methods import COMPUTING_METHODS
-from tflint_gpu.model.library.tensor_functions import is_of_host
+from tflint_gpu.model.library.tensor_functions import HOST_READS, is_of_host
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -42,7 +42,6 @@ _PURE_MODULES = ("numpy.", "math.")
 _IMPURE = regex(r"numpy\.(?:random\..*|.*(?:load|save|from|set|print|err|put|copyto|fill_diagonal|shuffle|memmap).*)")
 _BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type", "pow"}
 _CONVERSIONS = frozenset("float int bool str complex format repr".split())
-_READS = frozenset("numpy item tolist eval".split())
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _UNTRACEABLE = (cst.Try, cst.Yield, cst.Await, cst.Del, cst.Raise, cst.ClassDef)
 
@@ -148,7 +147,7 @@ class HostEffects(Analysis):
             if is_host and str(name).startswith(_PURE_MODULES) and self._is_of_constants(trace, call):
                 return
             yield Blocker(file, func, _only_while_traced(file.code(func)) if is_host else "")
-        elif method in _READS and not call.args:
+        elif method in HOST_READS | {"eval"} and not call.args:
             yield Blocker(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
         elif method not in COMPUTING_METHODS and not self._is_own_container(function, call):
             yield Blocker(file, func)

@@ -12,6 +12,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.counterparts import RAISES
 from tflint_gpu.model.library.datasets import MAPPING_METHODS
 from tflint_gpu.model.library.files import FAILING_ON_ELEMENTS
+from tflint_gpu.model.library.tensor_functions import HOST_READS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -31,7 +32,6 @@ Misuse = Literal["numpy", "host", "method", "draw", "sleep", "print"]
 
 _FUNCTIONS = ("map_func", "predicate", "reduce_func", "scan_func")
 _NESTING = frozenset("window group_by_window".split())  # their elements are datasets
-_HOST_METHODS = frozenset("numpy item decode tolist".split())
 _DEBUG_MODE = "tf.data.experimental.enable_debug_mode"
 
 
@@ -161,7 +161,7 @@ class MappedCode(Analysis):
             return ("numpy" if not self.runtime.has_numpy_behaviour() else None), name, values
         if file.names.is_builtin(call.func, "print"):
             return "print", "print", _shown(values)
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _HOST_METHODS:
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in HOST_READS | {"decode"}:
             return "method", f".{call.func.attr.value}()", [call.func.value]
         return None, "", []
 

@@ -11,6 +11,7 @@ import libcst as cst
 from tflint_gpu.bounds import DEVICE_STEPS
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.devices import GPU_QUERIES
+from tflint_gpu.model.library.tensor_functions import KIND_QUERIES
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.names.branches import DEFINING
@@ -35,12 +36,6 @@ _OTHER_FRAMEWORKS = frozenset(["torch", "pytorch", "jax", "mxnet", "paddle"])
 # Raised by what runs, not by a name or an argument that is missing.
 _OTHER_ERRORS = frozenset(
     "RuntimeError ValueError OSError IOError FileNotFoundError KeyError IndexError KeyboardInterrupt".split()
-)
-_EAGER_TESTS = frozenset(
-    (
-        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
-        "type is_symbolic_tensor is_keras_tensor is_tf_type"
-    ).split()
 )
 
 
@@ -326,7 +321,7 @@ def _asks_for_kind(test: Expression) -> bool:
     """Whether a condition asks what kind of value it has, or whether code runs eagerly."""
     if isinstance(test, cst.Call):
         name = (dotted_name(test.func) or "").rpartition(".")[2]
-        return name in _EAGER_TESTS or any(_asks_for_kind(arg.value) for arg in test.args)
+        return name in KIND_QUERIES or any(_asks_for_kind(arg.value) for arg in test.args)
     if isinstance(test, cst.UnaryOperation):
         return _asks_for_kind(test.expression)
     if isinstance(test, cst.BooleanOperation):
