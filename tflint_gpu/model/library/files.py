@@ -57,21 +57,6 @@ SLOW_OF_NUMPY = tuple(
     )
 )
 """Those of NumPy's that read files, or compute for long outside of that lock."""
-WRITING = frozenset(
-    "write write_file write_text write_bytes writelines save savez savez_compressed save_weights dump to_csv makedirs "
-    "mkdir touch TFRecordWriter save_img imwrite".split()
-)
-"""The last parts of the names of what may write a file that is read later: it counts as a change of the path."""
-EFFECTS = frozenset(
-    (
-        "update_state reset_state reset_states summary save save_weights load_weights restore expect_partial "
-        "assert_consumed assert_existing_objects_matched export flush close print pprint info debug warning warn error "
-        "log write writerow writelines dump display set_description set_postfix savefig show plot imshow plot_model "
-        "to_csv scalar image histogram makedirs mkdir rmtree unlink check_call check_output download "
-        "download_and_prepare urlretrieve basicConfig set_verbosity simplefilter filterwarnings"
-    ).split()
-)
-"""The last parts of the names of what shows, logs, saves or restores, and is called for that alone."""
 FAILING_ON_ELEMENTS = spelled(
     """
     os.path.{join,basename,dirname,split,splitext,exists,isfile,isdir,getsize,abspath,realpath,relpath,normpath}

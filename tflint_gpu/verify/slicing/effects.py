@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 
-from tflint_gpu.model.library.files import EFFECTS, WRITING
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS, FORWARD_METHODS
 from tflint_gpu.model.python.refactoring.free_names import Function, bound, free, parameters, roots, stored
 
@@ -14,7 +13,20 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Weights do not change how long a step takes.
 _LEARNING = frozenset((*FITTING_METHODS, "apply_gradients", "minimize"))
 _RUNNING = _LEARNING | FORWARD_METHODS | {"train", "test"}
-_EFFECTS = _RUNNING | EFFECTS
+_EFFECTS = _RUNNING | frozenset(
+    (
+        "update_state reset_state reset_states summary save save_weights load_weights restore expect_partial "
+        "assert_consumed assert_existing_objects_matched export flush close print pprint info debug warning warn error "
+        "log write writerow writelines dump display set_description set_postfix savefig show plot imshow plot_model "
+        "to_csv scalar image histogram makedirs mkdir rmtree unlink check_call check_output download "
+        "download_and_prepare urlretrieve basicConfig set_verbosity simplefilter filterwarnings"
+    ).split()
+)
+# What may write a file that is read later: it counts as a change of the path.
+_WRITING = frozenset(
+    "write write_file write_text write_bytes writelines save savez savez_compressed save_weights dump to_csv makedirs "
+    "mkdir touch TFRecordWriter save_img imwrite".split()
+)
 # What changes its object even where it is called for what it gives: `state = environment.reset()`.
 _TAKING = frozenset(("pop", "popitem", "popleft", "setdefault", "reset"))
 # What is read of an object that learned from data what it does to them: scalers, encoders, clusters.
@@ -264,7 +276,7 @@ def _arguments(call: ast.Call) -> set[str]:
 def _writes(call: ast.Call) -> bool:
     modes = [arg.value for arg in call.args[1:2] if isinstance(arg, ast.Constant)]
     is_opened = _called(call) == "open" and any(str(mode)[:1] in ("w", "a", "x") for mode in modes)
-    return is_opened or _called(call) in WRITING
+    return is_opened or _called(call) in _WRITING
 
 
 def _called(call: ast.Call) -> str:
