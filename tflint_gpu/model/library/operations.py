@@ -286,6 +286,9 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("counted", draws=True), "numpy.random.{rand,randn}"),
     (Operation("counted"), "{numpy,keras.ops}.arange tf.range {tf,numpy,keras.ops}.eye"),
     (Operation("filled", says=Parameter("num", 2, 50)), "{tf,numpy,keras.ops}.linspace"),
+    (Operation("same", "same"), "tf.sparse.to_dense"),
+    (Operation("reduced", says=_AXIS), "tf.sparse.reduce_{sum,max}"),
+    (Operation("product"), "tf.sparse.sparse_dense_matmul"),
 )
 _NO_ROW = Operation("")
 OTHER_WORK = frozenset(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import ASSIGNMENTS
+from tflint_gpu.model.library.operations import operations
 from tflint_gpu.model.library.spellings import spelled
 
 _FOLDERS = tuple(
@@ -12,24 +13,17 @@ _FOLDERS = tuple(
         "keras.ops. keras.backend. keras.activations. keras.losses. keras.random."
     ).split()
 )
-_TOP_LEVEL = frozenset(
+_WITHOUT_ROWS = frozenset(
     (
-        "abs acos acosh add add_n argmax argmin argsort asin asinh atan atan2 atanh batch_to_space "
-        "boolean_mask broadcast_to bitcast cast ceil clip_by_global_norm clip_by_norm clip_by_value complex "
-        "concat constant convert_to_tensor cos cosh cumsum custom_gradient divide dynamic_partition "
-        "dynamic_stitch edit_distance eig eigvals einsum ensure_shape equal exp expand_dims "
-        "extract_volume_patches eye fill floor foldl foldr gather gather_nd greater greater_equal "
-        "histogram_fixed_width identity identity_n less less_equal linspace logical_and logical_not "
-        "logical_or map_fn matmul meshgrid maximum minimum multiply negative norm not_equal one_hot ones "
-        "ones_like pad pow random_normal_initializer range rank realdiv reduce_all reduce_any "
-        "reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum repeat reshape reverse "
-        "reverse_sequence roll round saturate_cast scan scatter_nd searchsorted sequence_mask shape shape_n "
-        "sigmoid sign sin sinh size slice sort space_to_batch split sqrt square squeeze stack stop_gradient "
-        "strided_slice subtract tan tanh tensor_scatter_nd_add tensor_scatter_nd_update tensordot tile "
-        "timestamp transpose truncatediv truncatemod unique unstack unravel_index vectorized_map where zeros "
-        "zeros_like"
+        "add_n argsort batch_to_space bitcast boolean_mask clip_by_global_norm complex cumsum dynamic_partition "
+        "dynamic_stitch edit_distance eig eigvals einsum extract_volume_patches foldl foldr gather gather_nd "
+        "histogram_fixed_width identity_n map_fn meshgrid norm pad rank realdiv reverse_sequence scan scatter_nd "
+        "searchsorted sequence_mask shape shape_n size slice space_to_batch split strided_slice tensor_scatter_nd_add "
+        "tensor_scatter_nd_update tensordot tile timestamp transpose truncatediv truncatemod unique unravel_index "
+        "unstack vectorized_map"
     ).split()
-) - {"random_normal_initializer", "custom_gradient"}
+)
+"""Functions right in `tf` that return tensors and have no row in `operations`."""
 _NOT_TENSORS = spelled(
     """
     keras.backend.{int_shape,ndim,floatx,epsilon,backend,image_data_format,is_keras_tensor,is_sparse,dtype,eval}
@@ -135,12 +129,6 @@ KIND_QUERIES = frozenset(
 TENSOR_QUERIES = spelled("{tf,keras.ops,keras.backend}.is_tensor")
 
 
-_OF_SPARSE = frozenset(
-    "tf.sparse.to_dense tf.sparse.reduce_sum tf.sparse.reduce_max tf.sparse.sparse_dense_matmul".split()
-)
-"""Functions of sparse tensors that give dense ones."""
-
-
 def returns_tensor(name: str | None) -> bool:
     """Whether the function of this canonical name returns a tensor, or tensors in a container."""
     if name is None:
@@ -149,10 +137,8 @@ def returns_tensor(name: str | None) -> bool:
         name = "tf." + name[len("tf.compat.v1.") :]
     if name in _NOT_TENSORS:
         return False
-    if name in _OF_SPARSE:
-        return True
-    if name.startswith("tf.") and "." not in name[3:]:
-        return name[3:] in _TOP_LEVEL
+    if name.startswith("tf.") and (name.startswith("tf.sparse.") or "." not in name[3:]):
+        return name in operations() or name[3:] in _WITHOUT_ROWS
     last = name.rpartition(".")[2]
     return name.startswith(_FOLDERS) and not last[:1].isupper()
 
