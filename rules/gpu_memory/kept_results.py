@@ -40,9 +40,9 @@ from tflint_gpu.model import (
     walk,
     ways,
 )
+from tflint_gpu.model.library.tensor_functions import HOST_READS
 
 _SHRINKING = frozenset("clear pop popleft remove".split())
-_ON_HOST = frozenset("numpy item tolist result".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,5 +281,6 @@ def _emptied(file: File, node: Node) -> Iterable[str]:
 
 def _reads_on_host(file: File, node: Node) -> bool:
     return isinstance(node, cst.Call) and (
-        method_name(node) in _ON_HOST or any(file.names.is_builtin(node.func, name) for name in ("float", "int"))
+        method_name(node) in HOST_READS | {"result"}
+        or any(file.names.is_builtin(node.func, name) for name in ("float", "int"))
     )

@@ -10,46 +10,16 @@ import libcst as cst
 
 from tflint_gpu.bounds import IMAGE_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import BATCH_NEUTRAL, Analysis, MappedFunctions, argument
+from tflint_gpu.model import BATCH_NEUTRAL, Analysis, MappedFunctions, argument, operation_named
+from tflint_gpu.model.library.files import IMAGE_DECODERS
+from tflint_gpu.model.library.operations import RESIZES
+from tflint_gpu.model.library.precision import BYTES
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Callee, Chain, Context, Expression, File, Model, Operation, Origin
 
-_NUMBERS = {
-    "uint8": 1,
-    "int8": 1,
-    "float16": 2,
-    "bfloat16": 2,
-    "uint16": 2,
-    "float32": 4,
-    "int32": 4,
-    "float64": 8,
-    "int64": 8,
-}
 _FLOAT = 4
-_DECODERS = frozenset(
-    f"tf.{folder}.decode_{kind}" for folder in ("io", "image") for kind in ("jpeg", "png", "image", "bmp", "jpg")
-)
-# Of an image they make one of another size, given as a pair or as two numbers, in float32 but for the last ones.
-_RESIZED_TO_PAIR = frozenset(["tf.image.resize", "tf.compat.v1.image.resize", "tf.compat.v1.image.resize_images"])
-_RESIZED_TO_NUMBERS = frozenset(["tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad"])
-_KEEPING_NUMBERS = frozenset(["tf.image.resize_with_crop_or_pad"])
-# They say the whole shape, as the second argument of some name.
-_SHAPED = {
-    "tf.reshape": "shape",
-    "tf.ensure_shape": "shape",
-    "tf.image.random_crop": "size",
-    "tf.image.stateless_random_crop": "size",
-}
-_CASTS = frozenset(["tf.cast", "tf.image.convert_image_dtype", "tf.saturate_cast", "tf.dtypes.cast"])
-# They change pixels only.
-_PIXELS = ("tf.image.random_", "tf.image.stateless_random_", "tf.image.adjust_", "tf.image.flip_")
-_ARITHMETIC = frozenset(
-    (
-        "tf.add tf.subtract tf.multiply tf.divide tf.math.add tf.math.subtract tf.math.multiply tf.math.divide "
-        "tf.clip_by_value tf.identity tf.image.per_image_standardization"
-    ).split()
-)
+_CROPS = frozenset(["tf.image.random_crop", "tf.image.stateless_random_crop"])
 # `enumerate` puts a number before each element.
 _SAME_ELEMENTS = BATCH_NEUTRAL - {"enumerate"}
 
@@ -161,24 +131,26 @@ class _Values:
     def _called(self, origin: Origin, call: cst.Call, depth: int) -> Image:
         name, file, context = origin.made_by or "", origin.file, origin.context
         given = self.image(file, call.args[0].value, context, depth) if call.args else Image()
-        if name in _DECODERS:
+        if name in IMAGE_DECODERS:
             channels = self.constants.of(file, argument(call, 1, "channels"), context)
             is_plain = argument(call, -1, "dtype") is None
             return Image(channels=_number(channels), number=1 if is_plain else None)
-        if name in _RESIZED_TO_PAIR:
+        if name in ("tf.image.resize", "tf.compat.v1.image.resize", "tf.compat.v1.image.resize_images"):
             height, width = self._numbers(file, argument(call, 1, "size"), context, 2)
             may_keep_numbers = argument(call, 2, "method") is not None
             return Image(height, width, given.channels, given.number if may_keep_numbers else _FLOAT)
-        if name in _RESIZED_TO_NUMBERS:
+        if name in RESIZES:
             sizes = (argument(call, 1, "target_height"), argument(call, 2, "target_width"))
             height, width = (_number(self.constants.of(file, size, context)) for size in sizes)
-            return Image(height, width, given.channels, given.number if name in _KEEPING_NUMBERS else _FLOAT)
-        if name in _SHAPED:
-            height, width, channels = self._numbers(file, argument(call, 1, _SHAPED[name]), context, 3)
+            return Image(height, width, given.channels, given.number if name.endswith("crop_or_pad") else _FLOAT)
+        operation = operation_named(name)
+        if name in _CROPS or (operation.size is not None and operation.shape in ("same", "reshaped")):
+            size = argument(call, 1, "size" if name in _CROPS else "shape")
+            height, width, channels = self._numbers(file, size, context, 3)
             return Image(height, width, channels, given.number)
-        if name in _CASTS:
+        if operation.casts:
             return replace(given, number=self._bytes(file, argument(call, 1, "dtype")))
-        return given if name in _ARITHMETIC or name.startswith(_PIXELS) else Image()
+        return given if name.startswith("tf.image.stateless_random_") or _keeps_numbers(name) else Image()
 
     def _numbers(
         self, file: File, expr: Expression | None, context: Context | None, count: int
@@ -192,7 +164,7 @@ class _Values:
         if dtype is None:
             return None
         name = file.name(dtype) or self.constants.of(file, dtype)
-        return _NUMBERS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
+        return BYTES.get(name.rpartition(".")[2]) if isinstance(name, str) else None
 
 
 def _components(origin: Origin) -> Iterable[Expression] | None:
@@ -206,3 +178,10 @@ def _components(origin: Origin) -> Iterable[Expression] | None:
 
 def _number(value: object) -> int | None:
     return value if type(value) is int and value > 0 else None
+
+
+def _keeps_numbers(name: str) -> bool:
+    """Whether an operation of TensorFlow gives images of the size, and numbers of the bytes, of those that it gets."""
+    operation = operation_named(name)
+    is_alike = operation.shape in ("same", "broadcast") and operation.dtype in ("same", "float")
+    return is_alike and name.startswith("tf.")

@@ -31,21 +31,12 @@ from tflint_gpu.model import (
     spelling,
     walk,
 )
+from tflint_gpu.model.library.nondeterminism import NUMBER_DRAWS
+from tflint_gpu.model.library.operations import WITHOUT_WORK
+from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, REDUCING_METHODS
 
-# Functions that only arrange what an element holds, or hand it on, and do so for an axis more as well.
-_SHAPING = frozenset(
-    (
-        "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "
-        "ones_like full_like empty_like stack concatenate swapaxes moveaxis transpose logical_and logical_or "
-        "logical_not cast constant convert_to_tensor any all zeros ones full empty copy positive identity stop_gradient"
-    ).split()
-)
-_DRAWING = frozenset(f"random.{method}" for method in ("random", "uniform", "gauss", "randint", "randrange"))
-"""What Python draws for all elements as well as for each: an index into what is remembered, noise."""
 _REDUCING = ("numpy.linalg.norm", "tf.norm")
-_METHODS = frozenset(
-    "astype copy reshape mean std var sum max min clip round flatten ravel transpose squeeze numpy item".split()
-)
+_METHODS = ARRAY_METHODS | REDUCING_METHODS | {"numpy", "item"}
 _BUILTINS = ("float", "int", "abs", "min", "max", "sum", "len", "range", "enumerate", "zip", "round", "tuple", "list")
 _MANY = 10**6
 _PARTS_OF_MODELS = regex(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
@@ -157,7 +148,7 @@ class ElementLoops:
         """The name of what a call computes, "" if it only shapes; None for one that may do something else."""
         name = file.name(call.func)
         if name is not None and name.startswith(("numpy.", "tf.")):
-            if name.partition(".")[2] in _SHAPING or _draws(name):
+            if name in WITHOUT_WORK or _draws(name):
                 return ""
             if operation_named(name).computes or name in OTHER_WORK:
                 return name
@@ -234,7 +225,7 @@ class ElementLoops:
 
 
 def _draws(name: str | None) -> bool:
-    return name in _DRAWING or ((name or "").startswith("numpy.random.") and operation_named(name).draws)
+    return name in NUMBER_DRAWS or ((name or "").startswith("numpy.random.") and operation_named(name).draws)
 
 
 def _reduces(name: str | None) -> bool:

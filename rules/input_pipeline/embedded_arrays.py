@@ -23,14 +23,11 @@ from tflint_gpu.model import (
     displayed,
     returns_tensor,
 )
+from tflint_gpu.model.library.tensor_functions import OF_SHAPE
 
 LARGE = 10 * 2**20
 """Arrays of so many bytes are reported: tracing then takes half a second longer, and 150 MB more; see the rule."""
 _DATASETS = frozenset(["tf.data.Dataset.from_tensor_slices", "tf.data.Dataset.from_tensors"])
-# What these give depends on the shape alone, and the constant is dropped with the graph's other dead ends.
-_OF_SHAPE = frozenset(
-    "tf.shape tf.shape_n tf.size tf.rank tf.zeros_like tf.ones_like keras.ops.zeros_like keras.ops.ones_like".split()
-)
 _CONVERTED = (cst.Name, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.Call)
 
 
@@ -87,7 +84,7 @@ class EmbeddedArrays(Analysis):
         name = traced.file.name(call.func)
         if name is None:
             return bool(call.args) and self.kinds.is_model(traced.file, call.func, traced.context)
-        return name in _DATASETS or (returns_tensor(name) and name not in _OF_SHAPE)
+        return name in _DATASETS or (returns_tensor(name) and name not in OF_SHAPE)
 
 
 def _operations(file: File) -> dict[Node | None, list[cst.BinaryOperation]]:

@@ -26,26 +26,18 @@ from tflint_gpu.model import (
     dotted_name,
     method_name,
     names_in,
+    operation_named,
     walk,
 )
+from tflint_gpu.model.library.keras_datasets import KERAS_IMAGES, KERAS_NUMBERS
+from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS
 
-_MADE = frozenset(
-    (
-        "zeros ones full empty arange linspace array asarray stack concatenate vstack hstack loadtxt genfromtxt "
-        "expand_dims reshape transpose random.rand random.randn random.random random.normal random.uniform "
-        "random.randint random.standard_normal sin cos sqrt exp log log1p abs clip round"
-    ).split()
-)
-_DATASETS = tuple(
-    f"keras.datasets.{name}."
-    for name in "mnist fashion_mnist cifar10 cifar100 boston_housing california_housing".split()
-)
+_DATASETS = tuple(f"keras.datasets.{name}." for name in KERAS_IMAGES | KERAS_NUMBERS)
 _GIVING_ARRAYS = frozenset(["keras.utils.to_categorical", "keras.utils.normalize"])
 _SPLITTING = "sklearn.model_selection.train_test_split"
 _LISTING = frozenset(["glob.glob", "os.listdir", "tf.io.gfile.glob", "tf.io.gfile.listdir"])
 _PATHS = frozenset(f"os.path.{name}" for name in "join basename dirname abspath realpath normpath relpath".split())
 _OF_TEXT = frozenset("replace strip lstrip rstrip lower upper format join decode".split())
-_KEEPING = frozenset("astype reshape copy transpose".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +220,17 @@ class GeneratorInputs(Analysis):
             return self._loads_array(origin, call)
         if name.startswith("numpy."):
             dtype = argument(call, -1, "dtype")
-            return name.removeprefix("numpy.") in _MADE and (dtype is None or dotted_name(dtype) != "object")
-        if method_name(call) in _KEEPING and isinstance(call.func, cst.Attribute):
+            return _makes_array(name) and (dtype is None or dotted_name(dtype) != "object")
+        if method_name(call) in ARRAY_METHODS and isinstance(call.func, cst.Attribute):
             return self._is_array(file, call.func.value, origin.context, depth)
         return False
+
+
+def _makes_array(name: str) -> bool:
+    """Whether a function of NumPy gives an array of numbers, whatever it gets."""
+    operation = operation_named(name)
+    is_number = operation.shape in ("", "reduced", "product") or operation.dtype == "named"
+    return not is_number or name in ("numpy.transpose", "numpy.loadtxt", "numpy.genfromtxt")
 
 
 def _rows_of(callee: Callee) -> _Rows | None:

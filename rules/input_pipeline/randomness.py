@@ -20,17 +20,9 @@ from tflint_gpu.model import (
     argument,
     method_name,
 )
-
-_DRAWS = ("tf.random.", "tf.compat.v1.random.", "tf.image.random_")
-_OLD_DRAWS = frozenset("tf.random_uniform tf.random_normal tf.random_crop tf.random_shuffle".split())
-_NO_DRAW = ("stateless_", "set_seed", "Generator", "get_global_generator", "fold_in", "split", "create_rng_state")
-_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random", "keras.layers.preprocessing.Random")
-_GLOBAL_SEEDS = (
-    "tf.random.set_seed",
-    "tf.compat.v1.set_random_seed",
-    "keras.utils.set_random_seed",
-    "tf.set_random_seed",
-)
+from tflint_gpu.model.library.classes import SEQUENTIAL
+from tflint_gpu.model.library.keras_methods import RANDOM_LAYERS
+from tflint_gpu.model.library.nondeterminism import GLOBAL_SEEDS, draws_in_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +42,7 @@ class Randomness(Analysis):
         if function is None or self._is_seeded(operation.file):
             return None
         name = operation.file.name(function)
-        if (name is not None and _is_draw(name)) or self.inference.must_be(
+        if (name is not None and draws_in_graph(name)) or self.inference.must_be(
             operation.file, function, self._is_random_layer, operation.context
         ):  # `map(tf.image.random_flip_left_right)`, `map(augmentation)`
             return Draw(operation.file, operation.call)
@@ -63,7 +55,7 @@ class Randomness(Analysis):
         return None
 
     def _is_seeded(self, file: File) -> bool:
-        return any(True for name in _GLOBAL_SEEDS for _ in file.calls(name))
+        return any(True for _ in file.calls(*GLOBAL_SEEDS))
 
     def _draw_in(self, file: File, function: FunctionNode, context: Context | None, depth: int) -> Draw | None:
         for call in (
@@ -88,8 +80,8 @@ class Randomness(Analysis):
         if argument(call, -1, "seed") is not None:
             return False
         name = file.name(call.func)
-        if name is not None and (name.startswith(_DRAWS) or name in _OLD_DRAWS):
-            return _is_draw(name)
+        if name is not None and draws_in_graph(name):
+            return True
         if method_name(call) in GENERATOR_DRAWS and isinstance(call.func, cst.Attribute):
             return self.inference.must_be(file, call.func.value, _is_generator, context)
         is_off = self.constants.of(file, argument(call, -1, "training"), context) is False
@@ -100,11 +92,9 @@ class Randomness(Analysis):
         call = origin.call
         if call is None or argument(call, -1, "seed") is not None:
             return False
-        if (origin.made_by or "").startswith(_LAYERS):
+        if (origin.made_by or "").startswith(RANDOM_LAYERS):
             return True
-        layers = (
-            argument(call, 0, "layers") if origin.made_by in ("keras.Sequential", "keras.models.Sequential") else None
-        )
+        layers = argument(call, 0, "layers") if origin.made_by in SEQUENTIAL else None
         if not isinstance(layers, cst.List):
             return False
         return any(
@@ -125,11 +115,6 @@ class Randomness(Analysis):
                     return False
             inner = parent
         return True
-
-
-def _is_draw(name: str) -> bool:
-    """Whether TensorFlow's function of a name draws random numbers."""
-    return (name.startswith(_DRAWS) or name in _OLD_DRAWS) and not name.rpartition(".")[2].startswith(_NO_DRAW)
 
 
 def _is_generator(origin: Origin) -> bool:

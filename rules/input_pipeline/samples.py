@@ -22,17 +22,10 @@ from tflint_gpu.model import (
     method_name,
     operation_named,
 )
+from tflint_gpu.model.library.datasets import SAME_ELEMENTS
+from tflint_gpu.model.library.files import OF_ONE
+from tflint_gpu.model.library.shape_facts import SAMPLEWISE
 
-_KEEPING = frozenset("shuffle repeat prefetch cache take skip shard with_options ignore_errors filter".split())
-_SAMPLEWISE = ("tf.math.", "tf.strings.", "tf.io.decode_raw")
-"""Functions whose result has a first axis only where their argument has one."""
-# They take one name, or the bytes of one image or record, and refuse an array of several.
-_OF_SCALARS = frozenset(
-    (
-        "tf.io.read_file tf.io.decode_jpeg tf.io.decode_png tf.image.decode_jpeg tf.image.decode_png "
-        "tf.io.parse_single_example"
-    ).split()
-)
 _TABLES = ("pandas.read_", "sklearn.datasets.load_", "sklearn.datasets.make_", "sklearn.datasets.fetch_")
 _LOADS = frozenset(["numpy.loadtxt", "numpy.genfromtxt", "sklearn.model_selection.train_test_split"])
 _PASSING_METHODS = frozenset("astype to_numpy numpy copy".split())
@@ -65,7 +58,7 @@ class Samples(Analysis):
 
     def _takes_scalars(self, chain: Chain) -> bool:
         """Whether the first map reads the file, or decodes the bytes, that a part of an element is: so it is one."""
-        first = next((operation for operation in chain.operations if operation.name not in _KEEPING), None)
+        first = next((operation for operation in chain.operations if operation.name not in SAME_ELEMENTS), None)
         if first is None or first.name != "map":
             return False
         function = argument(first.call, 0, "map_func")
@@ -76,7 +69,7 @@ class Samples(Analysis):
 
     def _keeps(self, operation: Operation) -> bool:
         if operation.name != "map":
-            return operation.name in _KEEPING
+            return operation.name in SAME_ELEMENTS
         function = argument(operation.call, 0, "map_func")
         callees = self.inference.callables(operation.file, function, operation.context) if function is not None else ()
         return bool(callees) and all(self._adds_no_axis(c.function.file, c.function.node) for c in callees)
@@ -90,7 +83,7 @@ class Samples(Analysis):
             if isinstance(node, cst.Call):
                 name = file.name(node.func) or ""
                 keeps = operation_named(name).shape in (*_KEEPING_ROWS, "broadcast", "chosen")
-                if not keeps and not name.startswith(_SAMPLEWISE) and name not in _OF_SCALARS:
+                if not keeps and not name.startswith(SAMPLEWISE) and name not in OF_ONE:
                     return False
         return True
 
@@ -145,7 +138,7 @@ class Samples(Analysis):
 def _is_of_parameter(file: File, function: FunctionNode, call: cst.Call) -> bool:
     """Whether a call always runs on a parameter of the function as it is given."""
     first = call.args[0].value if call.args else None
-    if file.name(call.func) not in _OF_SCALARS or not isinstance(first, cst.Name):
+    if file.name(call.func) not in OF_ONE or not isinstance(first, cst.Name):
         return False
     if file.tree.function(call) is not function or any(True for _ in file.branches.around(call)):
         return False

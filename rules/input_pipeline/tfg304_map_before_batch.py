@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     argument,
     has_datasets,
 )
+from tflint_gpu.model.library.datasets import COUNTED, FLATTENING
 from tflint_gpu.rule import (
     Change,
     Experiment,
@@ -37,8 +38,7 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Model, Operation
 
-_BETWEEN = frozenset(["shuffle", "take", "skip", "repeat"])
-_READING = frozenset(["flat_map", "interleave", "unbatch", "shard"])
+_AROUND_MAPS = COUNTED | {"shuffle", "repeat"}
 _WITHOUT_ROWS = ("from_tensors", "from_generator")
 
 
@@ -167,7 +167,7 @@ def _place(model: Model, chain: Chain) -> _Place | None:
     if operations[end].argument(0, "batch_size") in (0, 1):
         return None
     start, maps = end, []
-    while start > 0 and operations[start - 1].name in (*_BETWEEN, "map"):
+    while start > 0 and operations[start - 1].name in (*_AROUND_MAPS, "map"):
         operation = operations[start - 1]
         if operation.name == "map":
             if not model.once(MappedFunctions).is_element_wise(operation):
@@ -189,7 +189,7 @@ def _movable(model: Model, chain: Chain) -> Iterator[cst.Call]:
     for operation in reversed(operations[:end]):
         if operation.name == "map" and model.once(MappedFunctions).is_element_wise(operation, keeps_rank=True):
             yield operation.call
-        elif operation.name not in _BETWEEN and not model.once(MappedFunctions).only_flips(operation):
+        elif operation.name not in _AROUND_MAPS and not model.once(MappedFunctions).only_flips(operation):
             return
 
 
@@ -203,7 +203,7 @@ def _has_rows(chain: Chain) -> bool:
 def _leaves_rows_small(model: Model, operation: Operation) -> bool:
     if operation.name == "map":
         return not model.once(MappedFunctions).may_take_long(operation)
-    return operation.name in BATCH_NEUTRAL or operation.name in _READING
+    return operation.name in BATCH_NEUTRAL | FLATTENING
 
 
 def _finding(place: _Place) -> Finding:

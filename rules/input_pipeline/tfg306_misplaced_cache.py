@@ -21,6 +21,7 @@ from tflint_gpu.model import (
     method_name,
     ways,
 )
+from tflint_gpu.model.library.datasets import SPLITTING
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -109,7 +110,6 @@ _WORKLOAD = Workload(
     """,
     changes=((".shuffle(64).cache()", ".cache().shuffle(64)"),),
 )
-_SPLITTING = ("take", "skip", "shard")
 
 
 def _finding(
@@ -193,7 +193,7 @@ def _frozen(
     if any("shuffle" in operation.name or operation.name == "apply" for operation in after):
         return None
     for operation in reversed(before):
-        if operation.name in _SPLITTING:
+        if operation.name in SPLITTING:
             return None
         if operation.name == "shuffle":
             again = argument(operation.call, 2, "reshuffle_each_iteration")

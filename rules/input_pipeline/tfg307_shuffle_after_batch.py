@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, argument, has_datasets, names_in, shuffles, walk
+from tflint_gpu.model.library.datasets import SAME_SAMPLES
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -25,8 +26,7 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Consumption, Expression, Model, Operation
 
-_SAME_FOR_SAMPLES = frozenset("cache prefetch with_options ignore_errors".split())
-_MOVABLE_OVER = _SAME_FOR_SAMPLES | frozenset("map filter repeat enumerate".split())
+_MOVABLE_OVER = SAME_SAMPLES | frozenset("map filter repeat enumerate".split())
 _ARITHMETIC = (cst.Name, cst.Attribute, cst.Dot, cst.Integer, cst.BinaryOperation, cst.BaseBinaryOp)
 
 
@@ -144,7 +144,7 @@ def _fix(chain: Chain, shuffle: Operation, batch: Operation) -> Fix | None:
     edits: tuple[Edit, ...] = ()
     if "cache" not in between:
         edits = moved_before(shuffle, batch, Edit(size, samples))
-    elif between <= _SAME_FOR_SAMPLES:
+    elif between <= SAME_SAMPLES:
         edits = moved_after(batch, shuffle)
         edits = (*edits, Edit(size, samples)) if edits else ()
     return Fix(f"Shuffle before `{batch.name}`", "unsafe", edits) if edits else None

@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     has_datasets,
     method_name,
 )
+from tflint_gpu.model.library.datasets import SAME_ELEMENTS
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -34,11 +35,6 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Blocker, Chain, Model, Operation
-
-# Operations after which an element is what it was.
-_KEEPING = frozenset(
-    "shuffle cache prefetch take skip shard filter with_options apply_options ignore_errors unique snapshot".split()
-)
 
 
 class DiscardedDataset(Rule):
@@ -178,7 +174,9 @@ def _keeps_structure(model: Model, chain: Chain, call: cst.Call) -> bool:
         elif operation.name == "repeat":
             if not isinstance(operation.argument(0, "count"), int):
                 return False
-        elif operation.name not in _KEEPING and not (operation.name == "map" and _keeps_components(model, operation)):
+        elif operation.name not in SAME_ELEMENTS and not (
+            operation.name == "map" and _keeps_components(model, operation)
+        ):
             return False
     return True
 

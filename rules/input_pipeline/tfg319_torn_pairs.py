@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import (
-    MAPPING_METHODS,
-    SHUFFLING_LOADERS,
-    KerasInputs,
-    argument,
-    has_datasets,
-    shuffles,
-)
+from tflint_gpu.model import MAPPING_METHODS, KerasInputs, argument, has_datasets, shuffles
+from tflint_gpu.model.library.datasets import ORDERED_SOURCES
+from tflint_gpu.model.library.operations import FILLS
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -31,8 +26,6 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, KerasInput, Model, Operation, Origin
 
-_IN_ORDER = frozenset(["from_tensor_slices", "TFRecordDataset", "TextLineDataset", "list_files"]) | SHUFFLING_LOADERS
-_ALIKE = ("zeros", "ones", "full", "fill", "zeros_like", "ones_like", "full_like")
 _CONTAINERS = ("Sequential", "Model", "Functional")
 
 
@@ -167,10 +160,10 @@ def _shuffle_that_tears(zipped: Chain, model: Model) -> Operation | None:
 def _has_order(chain: Chain, model: Model) -> bool:
     """Whether a dataset has a sample at each position, which is another one than that at the next."""
     made = chain.made
-    if made is None or made.name not in _IN_ORDER or chain.inputs or not made.call.args:
+    if made is None or made.name not in ORDERED_SOURCES or chain.inputs or not made.call.args:
         return False
     origins = model.inference.of(made.file, made.call.args[0].value, made.context)
-    return not any((origin.made_by or "").rpartition(".")[2] in _ALIKE for origin in origins)
+    return not any((origin.made_by or "").rpartition(".")[2] in FILLS for origin in origins)
 
 
 def _own_shuffle(chain: Chain, other: Chain) -> Operation | None:

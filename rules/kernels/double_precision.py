@@ -33,19 +33,10 @@ from tflint_gpu.model import (
     spelling,
     walk,
 )
+from tflint_gpu.model.library.operations import PRODUCTS
 
 DoubleKind: TypeAlias = Literal["default", "layer", "product"]
 
-# Layers whose work is a product with their weights.
-_PRODUCTS = frozenset(
-    (
-        "tf.matmul tf.linalg.matmul tf.linalg.matvec tf.einsum tf.tensordot keras.ops.matmul keras.ops.dot "
-        "keras.ops.einsum keras.ops.tensordot keras.ops.conv keras.ops.depthwise_conv keras.backend.dot "
-        "keras.backend.batch_dot keras.backend.conv1d keras.backend.conv2d keras.backend.conv3d tf.nn.conv1d "
-        "tf.nn.conv2d tf.nn.conv3d tf.nn.convolution tf.nn.depthwise_conv2d tf.nn.separable_conv2d "
-        "tf.nn.conv2d_transpose tf.nn.conv3d_transpose tf.nn.conv_transpose"
-    ).split()
-)
 # Libraries whose methods (second-order optimizers, likelihoods, physics) are known to need float64.
 _NEEDS_DOUBLE = (
     "tensorflow_probability",
@@ -210,7 +201,7 @@ class Precision(Analysis):
     def _products_in(self, trace: Trace) -> Iterator[tuple[Expression, str, list[Expression]]]:
         for call in trace.function.calls:
             name = trace.file.name(call.func)
-            if name in _PRODUCTS:
+            if name in PRODUCTS:
                 yield call, f"`{name}`", [arg.value for arg in call.args]
         for node in walk(trace.function.node):
             if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):

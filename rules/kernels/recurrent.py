@@ -12,15 +12,13 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import UNKNOWN, Analysis, Expression, File, Model, Node, Origin, argument, dotted_name
+from tflint_gpu.model.library.keras_methods import CELLS
+from tflint_gpu.model.library.operations import spellings_of
 
-_ALIASES = ("keras.activations", "keras.ops", "tf", "tf.nn", "tf.math")
-_SUPPORTED = {
-    "activation": frozenset(["tanh", *(f"{module}.tanh" for module in _ALIASES)]),
-    "recurrent_activation": frozenset(["sigmoid", *(f"{module}.sigmoid" for module in _ALIASES)]),
-}
+_SUPPORTED = {"activation": "tanh", "recurrent_activation": "sigmoid"}
 _POSITIONS = {"activation": 1, "recurrent_activation": 2, "use_bias": 3}
+_CELLS = {f"keras.layers.{cell}": layer for cell, layer in CELLS.items() if layer in ("LSTM", "GRU")}
 _LAYERS = {"keras.layers.LSTM": "LSTM", "keras.layers.GRU": "GRU"}
-_CELLS = {"keras.layers.LSTMCell": "LSTM", "keras.layers.GRUCell": "GRU"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class Recurrent(Analysis):
         arguments: list[tuple[cst.Arg, str]] = []
         for name, supported in _SUPPORTED.items():
             given = self._given(file, call, name)
-            if given is not None and self._is_other_function(file, call, given, name, supported):
+            if given is not None and self._is_other_function(file, call, given, name, spellings_of(supported)):
                 arguments.append((given, self._text(file, call, given, name)))
         for name, holds in (
             ("recurrent_dropout", _is_positive),

@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, uses_contrib, without_arguments
+from tflint_gpu.model.library.keras_methods import WORKER_ARGUMENTS
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -25,7 +26,7 @@ from tflint_gpu.rule import (
 from .chains import called, rewritten
 from .statements import growth_of_all, in_scope
 from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, fixable, shown
-from .workers import WORKER_ARGUMENTS, reading
+from .workers import reading
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Mention, Model

@@ -14,7 +14,6 @@ from tflint_gpu.rule import Edit
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, Model, Origin
 
-WORKER_ARGUMENTS = ("workers", "use_multiprocessing", "max_queue_size")
 _ONE_THREAD = {"workers": (0, 1), "use_multiprocessing": (False,)}
 _VALIDATION_POSITION = 7
 _IN_MEMORY = (cst.List, cst.Tuple, cst.Dict, cst.GeneratorExp)

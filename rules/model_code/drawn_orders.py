@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.model import operation_named
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:
     from tflint_gpu.model import File, Model, Node, Origin
 
 _SHUFFLES = ("random.shuffle", "numpy.random.shuffle")
-# What they give has the dtype and the shape of the image that they get.
-_KEEPING = frozenset(
-    f"tf.image.{name}"
-    for name in (
-        "random_brightness random_contrast random_hue random_saturation random_flip_left_right random_flip_up_down "
-        "adjust_brightness adjust_contrast adjust_hue adjust_saturation adjust_gamma flip_left_right flip_up_down"
-    ).split()
-)
-_USED = ("tf.unstack", "tf.random.shuffle", "tf.range", "tf.switch_case")
 
 
 def drawn_order(model: Model, file: File, call: cst.Call, name: str) -> Fix | None:
@@ -31,7 +23,8 @@ def drawn_order(model: Model, file: File, call: cst.Call, name: str) -> Fix | No
     Arguments:
         name: the canonical name of what shuffles the list today.
     """
-    statement, words = file.tree.statement(call), [file.names.spelled(used, call) for used in _USED]
+    used_by_fix = ("tf.unstack", "tf.random.shuffle", "tf.range", "tf.switch_case")
+    statement, words = file.tree.statement(call), [file.names.spelled(used, call) for used in used_by_fix]
     shuffled = call.args[0].value if len(call.args) == 1 else None
     loop = _next_loop(file, statement)
     is_alone = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
@@ -99,8 +92,13 @@ def _keep_images(model: Model, file: File, functions: cst.BaseExpression) -> boo
 def _keeps_image(function: Origin) -> bool:
     node, file = function.node, function.file
     if not isinstance(node, cst.Lambda):
-        return function.name in _KEEPING
+        return _is_of_image(function.name)
     called, given = node.body, node.params.params
     if not isinstance(called, cst.Call) or not called.args or not given:
         return False
-    return file.name(called.func) in _KEEPING and called.args[0].value.deep_equals(given[0].name)
+    return _is_of_image(file.name(called.func)) and called.args[0].value.deep_equals(given[0].name)
+
+
+def _is_of_image(name: str | None) -> bool:
+    """Whether a function gives an image of the dtype and the shape of that which it gets."""
+    return (name or "").startswith("tf.image.") and operation_named(name).is_alike

@@ -26,8 +26,9 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
-
-MAP_FUNCTIONS = ("tf.map_fn", "tf.compat.v1.map_fn", "keras.backend.map_fn")
+from tflint_gpu.model.library.higher_order import ROW_MAPS
+from tflint_gpu.model.library.operations import JOINING_ROWS
+from tflint_gpu.model.library.tensor_functions import RAGGED
 
 Need: TypeAlias = Literal["axis", "axes", "where"]
 """What must be written differently for all rows: an axis, operands whose shapes differ, a conditional expression."""
@@ -39,9 +40,7 @@ _ALONG_AXIS = frozenset(
     ).split()
 )
 """What reduces nothing and works along one axis all the same."""
-_JOINING = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
 _HOST_NUMBERS = frozenset(["keras.backend.floatx", "keras.backend.epsilon"])
-_RAGGED = ("tf.ragged.", "tf.RaggedTensor", "tf.strings.split", "tf.strings.unicode_", "tf.sparse.", "tf.SparseTensor")
 _SAVES_MEMORY = ("parallel_iterations", "swap_memory")
 _FEW_ROWS = 5
 
@@ -65,7 +64,7 @@ class RowFunctions(Analysis):
 
     def needless(self) -> Iterator[RowMap]:
         """The calls whose function certainly gives the same for all rows at once."""
-        for call in self.file.calls(*MAP_FUNCTIONS):
+        for call in self.file.calls(*sorted(ROW_MAPS, reverse=True)):
             given, rows = argument(call, 0, "fn"), argument(call, 1, "elems")
             if given is None or rows is None or self._is_meant(call) or not self._has_many_rows(rows):
                 continue
@@ -114,7 +113,7 @@ class RowFunctions(Analysis):
             return len(node.elements) <= _FEW_ROWS and not any(
                 isinstance(element.value, cst.Name | cst.Attribute | cst.Call) for element in node.elements
             )
-        return made.startswith(_RAGGED)
+        return made.startswith(RAGGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +246,7 @@ class _RowFunction:
         of_row = [value for value in values if value is not None and value.of_row]
         if operation_named(name).combines(len(values)):
             value_so_far = _combined(values)
-        elif short in _JOINING:
+        elif short in JOINING_ROWS:
             value_so_far = _needing(_joined(values), "axis" if short == "stack" else "axes")
         elif not of_row and (_makes_number(name) or _is_plain_number(file, call)):
             value_so_far = _joined(values) if values else _FIXED

@@ -22,6 +22,7 @@ from tflint_gpu.model import (
     alternatives,
     gives_numpy_tensors,
 )
+from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -157,7 +158,7 @@ def _numpy_in_functions(model: Model) -> bool:
 
 def _symbolic_calls(model: Model) -> Iterator[tuple[cst.Call, str]]:
     """The NumPy calls on symbolic Keras tensors, where a functional model is built."""
-    if not any(True for _ in model.calls("keras.Input", "keras.layers.Input")):
+    if not any(True for _ in model.calls(*INPUTS)):
         return
     for name in sorted(RAISES):
         for call in model.calls(name):

@@ -23,15 +23,10 @@ from tflint_gpu.model import (
     Strategies,
     argument,
 )
+from tflint_gpu.model.library.classes import BUILT_COPIES, FUNCTIONAL, INPUT_LAYERS, INPUT_SHAPES, SEQUENTIAL
+from tflint_gpu.model.library.keras_methods import OWN_TRAINING
 
 Part: TypeAlias = Literal["model", "optimizer", "metric"]
-
-_OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
-_FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
-_INPUTS = frozenset(["keras.Input", "keras.layers.Input", "keras.layers.InputLayer", "keras.InputLayer"])
-_INPUT_SHAPES = frozenset(["input_shape", "input_dim", "batch_input_shape"])
-_COPIED = frozenset(["keras.models.load_model", "keras.saving.load_model", "keras.models.clone_model"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +96,7 @@ class DistributedTraining(Analysis):
 
     def _trains_itself(self, made: Origin) -> bool:
         cls = self.inference.instance_class(made)
-        return cls is not None and any(self.inference.definitions.method(cls, name) for name in _OWN_TRAINING)
+        return cls is not None and any(self.inference.definitions.method(cls, name) for name in OWN_TRAINING)
 
     # A model outside.
 
@@ -141,13 +136,13 @@ class DistributedTraining(Analysis):
         """Whether a model certainly has its variables as soon as it is made; None where it may have."""
         call, name = made.call, made.made_by or ""
         assert call is not None
-        if name in _SEQUENTIAL:
+        if name in SEQUENTIAL:
             layers = argument(call, 0, "layers")
             first = layers.elements[0].value if isinstance(layers, cst.List | cst.Tuple) and layers.elements else None
             return True if isinstance(first, cst.Call) and _has_input(made.file, first) else None
-        if name in _FUNCTIONAL:
+        if name in FUNCTIONAL:
             return True if argument(call, 0, "inputs") is not None else None
-        return True if name in _COPIED or name.startswith("keras.applications.") else None
+        return True if name in BUILT_COPIES or name.startswith("keras.applications.") else None
 
     # An optimizer or a metric outside.
 
@@ -221,8 +216,8 @@ def _to_be_moved(made: Origin, training: list[cst.Call]) -> tuple[File, Node]:
 
 
 def _has_input(file: File, layer: cst.Call) -> bool:
-    return file.name(layer.func) in _INPUTS or any(
-        arg.keyword is not None and arg.keyword.value in _INPUT_SHAPES for arg in layer.args
+    return file.name(layer.func) in INPUT_LAYERS or any(
+        arg.keyword is not None and arg.keyword.value in INPUT_SHAPES for arg in layer.args
     )
 
 

@@ -19,6 +19,7 @@ from tflint_gpu.model import (
     method_name,
     takes_gradients_again,
 )
+from tflint_gpu.model.library.devices import SEVERAL_DEVICES
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
 _SUBSTRINGS = (b"GradientTape", b".gradient(")
 # Any of these in a program may hand the step, or the data, to the strategy.
 _USING = (b".run(", b"run_v2(", b"distribute_dataset", b"distribute_values", b"_from_function(", b"replica_context")
-_SEVERAL = frozenset(
-    f"tf.distribute.{folder}{name}"
-    for folder in ("", "experimental.")
-    for name in ("MirroredStrategy", "MultiWorkerMirroredStrategy", "CentralStorageStrategy")
-)
 
 
 class StrategyNotUsed(Rule):
@@ -182,7 +178,7 @@ def _has_several(model: Model, file: File) -> bool:
     elsewhere = model.once(Repetitions).functions_elsewhere((b"Strategy(",))
     files = {model.file, file, *(other for other, _ in elsewhere)}
     made = [(file, call) for file in files for call in file.calls("tf.distribute.*") if _is_strategy(file, call)]
-    return bool(made) and all(file.name(call.func) in _SEVERAL and not _names_one(call) for file, call in made)
+    return bool(made) and all(file.name(call.func) in SEVERAL_DEVICES and not _names_one(call) for file, call in made)
 
 
 def _is_strategy(file: File, call: cst.Call) -> bool:

@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import Kinds, Repetitions, argument, method_name, walk
+from tflint_gpu.model.library.keras_methods import OF_ONE_BATCH
+from tflint_gpu.model.library.nondeterminism import ROW_DRAWS
+from tflint_gpu.model.library.shape_facts import size_of
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, File, Invocation, Model
 
-# The position and the keyword of how many they draw.
-_DRAWS = {
-    "random.sample": (1, "k"),
-    "random.choices": (-1, "k"),
-    "numpy.random.choice": (1, "size"),
-    "numpy.random.randint": (2, "size"),
-}
 _LARGE = 512
-_FIT_OF_A_BATCH = frozenset("x y batch_size epochs verbose shuffle sample_weight".split())
 # So many rows Keras's `predict`, `evaluate` and `fit` run at once where they get no `batch_size`.
 _BATCH_SIZE = 32
 
@@ -58,8 +53,9 @@ def _size_drawn(file: File, call: cst.Call) -> Expression | None:
     """How many elements a call draws at random."""
     if method_name(call) == "sample" and file.name(call.func) is None:  # of the buffer that an agent fills
         return argument(call, 0, "batch_size")
-    position, keyword = _DRAWS.get(file.name(call.func) or "", (-1, None))
-    return argument(call, position, keyword) if keyword is not None else None
+    name = file.name(call.func)
+    size = size_of(name) if name in ROW_DRAWS else None
+    return argument(call, size.position, size.keyword) if size is not None else None
 
 
 def _is_step(model: Model, call: Invocation) -> bool:
@@ -75,7 +71,7 @@ def _fits_one_batch(model: Model, call: Invocation) -> bool:
     """Whether a `fit` gets no more rows than it runs at once, and nothing that `train_on_batch` does not take."""
     size = _rows_drawn(call)
     named = {arg.keyword.value if arg.keyword is not None else "x" for arg in call.call.args}
-    if size is None or any(arg.star for arg in call.call.args) or not named <= _FIT_OF_A_BATCH:
+    if size is None or any(arg.star for arg in call.call.args) or not named <= OF_ONE_BATCH:
         return False
     return is_one_batch(model, call, size, argument(call.call, 2, "batch_size"), is_beside=True)
 

@@ -36,6 +36,8 @@ from tflint_gpu.model import (
     method_name,
     walk,
 )
+from tflint_gpu.model.library.keras_methods import CONSUMING_METHODS
+from tflint_gpu.model.library.tensor_functions import HOST_READS
 
 _FUNCTION_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DATA_SWITCH = "tf.data.experimental.enable_debug_mode"
@@ -47,8 +49,7 @@ _DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tenso
 _OTHERWISE = regex(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
 _SUGGESTS_DEBUGGING = regex(r"eager|debug|test|profil|bench", re.IGNORECASE)
 
-_FITTING = ("fit", "evaluate", "fit_generator")
-_READS = ("numpy", "item", "tolist")
+_FITTING = CONSUMING_METHODS.keys() - {"predict"}
 
 What = Literal["model", "functions", "data"]
 
@@ -228,7 +229,7 @@ class EagerModes(Analysis):
     def _reads_values(self, cls: Class) -> bool:
         definitions = self.inference.definitions
         methods = (definitions.method(cls, name) for name in TRACED_METHODS["model"])
-        return any(method_name(call) in _READS for method in methods if method for call in _calls_in(method))
+        return any(method_name(call) in HOST_READS for method in methods if method for call in _calls_in(method))
 
     def _needs_value(self, file: File, call: cst.Call, trace: Trace | None = None) -> bool:
         """Whether a call reads a tensor on the host, or hands what may be one to another framework."""
@@ -241,7 +242,7 @@ class EagerModes(Analysis):
 
 def _read_by(file: File, call: cst.Call) -> list[Expression]:
     """What a call needs as numbers: of `x.numpy()` and `np.sort(x)` the tensor."""
-    if method_name(call) in _READS and isinstance(call.func, cst.Attribute):
+    if method_name(call) in HOST_READS and isinstance(call.func, cst.Attribute):
         return [call.func.value]
     return [arg.value for arg in call.args] if file.name(call.func) in RAISES else []
 

@@ -50,17 +50,13 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
+from tflint_gpu.model.library.files import VALUES
+from tflint_gpu.model.library.tensor_functions import HOST_READS
 
 from .image_sizes import has_size_of_iteration
 
 _NO_BATCHES = Batches(frozenset(), False)
-# What gives values that are there while Python runs, and not the symbols of which Keras builds a model.
-_VALUES = (
-    "numpy. cv2. PIL. imageio. skimage. scipy. librosa. soundfile. pandas. random. "
-    "tf.io. tf.image.decode_ tf.random. tf.constant tf.convert_to_tensor tf.zeros tf.ones tf.fill tf.audio. "
-    "keras.utils.load_img keras.utils.img_to_array keras.preprocessing. keras.random."
-).split()
-_VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
+_READINGS = frozenset("read step reset grab capture_array get_frame screenshot".split())
 _AFTER_EPOCH = ("on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end")
 _READERS = ("float", "int", "bool", "print")
 
@@ -360,15 +356,15 @@ def _gives_value(file: File, call: cst.Call) -> bool:
         return True
     name = file.name(call.func)
     if name is None:
-        return method_name(call) in _VALUE_METHODS
-    return name.startswith(tuple(_VALUES))
+        return method_name(call) in _READINGS | HOST_READS
+    return name.startswith(VALUES)
 
 
 def _draws(file: File, call: cst.Call) -> bool:
     """Whether a call gives another value in every iteration by itself."""
     name = file.name(call.func)
     if name is None:
-        return method_name(call) in _VALUE_METHODS - {"numpy", "item", "tolist"}
+        return method_name(call) in _READINGS
     return name.startswith(("tf.random.", "numpy.random.", "random."))
 
 

@@ -10,6 +10,8 @@ import libcst as cst
 from tflint_gpu.bounds import DTYPE_CALLS
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import Analysis, Expression, File, Function, Kinds, Model, Node, Origin, argument, walk
+from tflint_gpu.model.library.precision import DTYPE_POSITIONS
+from tflint_gpu.model.library.shape_facts import TAKING_SIZES
 
 Need: TypeAlias = Literal["any", "float32", "int32", "int64"]
 """What the uses of a number allow; "any" where each of them converts it."""
@@ -18,7 +20,6 @@ _ANY = regex(
     r"(?:tf|keras\.ops|keras\.backend|tf\.dtypes)\.cast|tf\.(?:print|identity|saturate_cast)|tf\.debugging\.\w+"
 )
 _SUMMARIES = regex(r"tf\.summary\.\w+")
-_INTEGERS = frozenset("tf.range tf.zeros tf.ones tf.reshape tf.fill tf.tile tf.one_hot tf.image.resize".split())
 _MATHS = r"exp|log|log1p|sqrt|rsqrt|sin|cos|tan|tanh|sigmoid|softplus|erf|expm1"
 _ELEMENTWISE = r"abs|square|maximum|minimum|negative|clip_by_value|pow|multiply|add|subtract|reduce_\w+|squeeze|reshape"
 _FLOATING = regex(
@@ -28,7 +29,6 @@ _FLOATING = regex(
 _KEEPING = regex(rf"tf\.(?:math\.|linalg\.)?(?:{_ELEMENTWISE}|matmul|concat|stack)|keras\.ops\.(?:{_ELEMENTWISE})")
 _MATH_OF_NUMBER = regex(rf"tf\.(?:math\.|nn\.)?(?:{_MATHS})")
 _FILLED = ("tf.ones", "tf.zeros")
-_GIVEN = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6}  # with the position of its dtype
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.Modulo, cst.FloorDivide)
 
 
@@ -108,7 +108,7 @@ class NumberDtypes(Analysis):
             return "any"
         if _MATH_OF_NUMBER.fullmatch(name):
             return "float32"
-        if name in _INTEGERS:
+        if name in TAKING_SIZES:
             return "int32"
         if _KEEPING.fullmatch(name) and any(self.is_float(file, a.value) for a in call.args if a is not arg):
             return "float32"
@@ -165,7 +165,7 @@ def _is_made_in_float32(call: cst.Call, name: str) -> bool:
         return False
     if name in _FILLED:
         return argument(call, 1, "dtype") is None
-    if name not in _GIVEN or argument(call, _GIVEN[name], "dtype") is not None or not call.args:
+    if name not in DTYPE_POSITIONS or argument(call, DTYPE_POSITIONS[name], "dtype") is not None or not call.args:
         return False
     given = call.args[0].value
     leaves = [node for node in walk(given) if not isinstance(node, cst.List | cst.Tuple | cst.Element)]

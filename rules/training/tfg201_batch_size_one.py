@@ -23,6 +23,7 @@ from tflint_gpu.model import (
     names_in,
     ways,
 )
+from tflint_gpu.model.library.keras_methods import FITTING_METHODS
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -149,7 +150,6 @@ def _fix(case: _Case) -> Fix | None:
     return Fix(f"Put {_USUAL} samples in a batch", "unsafe", (Edit(case.size, case.larger),)) if case.larger else None
 
 
-_TRAINING = ("train_on_batch", "fit", "fit_generator")
 _AS_ARGUMENT = "training with `batch_size=1`"
 _WORKLOAD = Workload(
     before="""
@@ -239,8 +239,8 @@ def _single_rows(model: Model) -> Iterator[_Case]:
 
 def _trainings(model: Model) -> Iterator[tuple[File, cst.Call, Context | None]]:
     """The calls that train: those of this file, and those of others that loops of it lead to, or fill the data of."""
-    yield from ((model.file, call, None) for call in model.method_calls(*_TRAINING))
-    for run in model.once(Repetitions).of_methods(*_TRAINING) if model.file.tree.all_loops else ():
+    yield from ((model.file, call, None) for call in model.method_calls(*FITTING_METHODS))
+    for run in model.once(Repetitions).of_methods(*FITTING_METHODS) if model.file.tree.all_loops else ():
         if run.file is not model.file:
             yield run.file, run.call, run.context
 

@@ -25,6 +25,7 @@ from tflint_gpu.model import (
     predicts_again,
     walk,
 )
+from tflint_gpu.model.library.keras_methods import BATCH_METHODS
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -106,7 +107,7 @@ class PredictInStep(Rule):
             assert isinstance(call.call.func, cst.Attribute)
             trains = is_drawn(call) or model.once(Training).takes_gradients(call.root_file, call.loop)
             where = "every training step" if trains else "every iteration of a loop"
-            method, of_batch = call.call.func.attr.value, _OF_BATCH[call.call.func.attr.value]
+            method, of_batch = call.call.func.attr.value, BATCH_METHODS[call.call.func.attr.value]
             yield Finding(
                 call.file,
                 call.call.func.attr,
@@ -219,7 +220,7 @@ def _on_batch(call: Invocation) -> str:
     kept = [arg for arg in args[: 1 if method == "predict" else 2] if arg.keyword is None]
     kept += [arg for arg in args if arg.keyword is not None and arg.keyword.value in ("x", "y", "sample_weight")]
     given = ", ".join(call.file.code(arg).rstrip(", ") for arg in kept)
-    return f"{call.file.code(func.value)}.{_OF_BATCH[func.attr.value]}({given})"
+    return f"{call.file.code(func.value)}.{BATCH_METHODS[func.attr.value]}({given})"
 
 
 def _fix(call: Invocation) -> Fix | None:
@@ -230,7 +231,6 @@ def _fix(call: Invocation) -> Fix | None:
 
 
 _METHODS = ("predict", "evaluate")
-_OF_BATCH = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}
 _PREDICTION = Prediction(
     "slowdown",
     ("inference",),

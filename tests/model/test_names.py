@@ -100,9 +100,9 @@ def test_a_library_that_another_file_hands_on(case: str, tmp_path: Path) -> None
 def test_names_below_compat_v1_that_are_the_same_object() -> None:
     """Protects the table of names: TensorFlow itself says that both are one object."""
     tf = pytest.importorskip("tensorflow")
-    from tflint_gpu.model.python.names.names import _SAME_IN_V1
+    from tflint_gpu.model.library.spellings import SAME_IN_V1
 
-    for name in _SAME_IN_V1:
+    for name in SAME_IN_V1:
         new, old = getattr(tf, name), getattr(tf.compat.v1, name)
         parts = dir(old) if isinstance(old, ModuleType) else ()
         public = [part for part in parts if not part.startswith("_")]

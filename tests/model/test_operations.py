@@ -91,6 +91,8 @@ def applied(name: str, row: Operation, x: Any, other: Any) -> tuple[Any, tuple[i
     function, last = found(name), name.rpartition(".")[2]
     tensor = tf.constant(x) if name.startswith("keras.backend.") else x
     images = x if x.ndim == 4 else IMAGES
+    if name.startswith("tf.sparse."):
+        x = tensor = tf.sparse.from_dense(x)
     match row.shape:
         case "same" | "rows" if name.startswith("tf.image."):
             if last in ("random_jpeg_quality",):
@@ -136,6 +138,8 @@ def applied(name: str, row: Operation, x: Any, other: Any) -> tuple[Any, tuple[i
             return function(x, other), x.shape
         case "chosen":
             return function(x > 0.5, x, other), x.shape
+        case "product" if name.startswith("tf.sparse."):
+            return function(tensor, other.T), (3, 1)
         case "product":
             return function(tensor, tensor.T if tensor is x else tf.transpose(tensor)), (len(x), len(x))
         case "expanded":

@@ -20,10 +20,16 @@ if TYPE_CHECKING:
         TRANSFORMATIONS,
     )
     from tflint_gpu.model.library.devices import device_problem, parse_device
-    from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, WEIGHTED
+    from tflint_gpu.model.library.higher_order import TF_FUNCTIONS
+    from tflint_gpu.model.library.keras_methods import (
+        FORWARD_METHODS,
+        TRACED_METHODS,
+        UPDATES,
+        WEIGHT_ATTRIBUTES,
+        WEIGHTED,
+    )
     from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
     from tflint_gpu.model.library.operations import OTHER_WORK, operation_named
-    from tflint_gpu.model.library.passing import TF_FUNCTIONS
     from tflint_gpu.model.library.precision import (
         CASTS,
         DOUBLE_SPELLINGS,
@@ -33,10 +39,7 @@ if TYPE_CHECKING:
         POLICY_SETTERS,
     )
     from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
-    from tflint_gpu.model.library.tensor_functions import (
-        STATIC_ATTRIBUTES,
-        returns_tensor,
-    )
+    from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES, returns_tensor
     from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.steps import StepWorks
     from tflint_gpu.model.networks.construction.trainings import Trainings
@@ -179,22 +182,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
     from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
     from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
-    from tflint_gpu.model.tensorflow.tracing.traces import (
-        FUNCTIONAL_API,
-        TRACED_METHODS,
-        TRACING_SUBSTRINGS,
-        Trace,
-        TracedFunctions,
-    )
+    from tflint_gpu.model.tensorflow.tracing.traces import FUNCTIONAL_API, TRACING_SUBSTRINGS, Trace, TracedFunctions
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
     from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
-    from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+    from tflint_gpu.model.tensorflow.training.training import TAPES, Training
     from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
     from tflint_gpu.model.tensorflow.types.rows import Rows
-    from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES, taken
+    from tflint_gpu.model.tensorflow.types.tapes import taken
     from tflint_gpu.model.values.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.values.shown import ShownType, types_in
 
@@ -202,10 +199,10 @@ _NAMES = {
     "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
     "library.datasets": "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS",
     "library.devices": "device_problem parse_device",
-    "library.keras_methods": "FORWARD_METHODS WEIGHTED",
+    "library.higher_order": "TF_FUNCTIONS",
+    "library.keras_methods": "FORWARD_METHODS TRACED_METHODS UPDATES WEIGHTED WEIGHT_ATTRIBUTES",
     "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
     "library.operations": "OTHER_WORK operation_named",
-    "library.passing": "TF_FUNCTIONS",
     "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
     "library.substrings": "CONCATENATIONS may_grow shuffles",
     "library.tensor_functions": "STATIC_ATTRIBUTES returns_tensor",
@@ -298,15 +295,15 @@ _NAMES = {
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
     "tensorflow.tracing.keras_functions": "KerasFunctions",
     "tensorflow.tracing.traced_code": "Traced TracedCode",
-    "tensorflow.tracing.traces": "FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace TracedFunctions",
+    "tensorflow.tracing.traces": "FUNCTIONAL_API TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",
     "tensorflow.training.compilations": "Compilations",
-    "tensorflow.training.training": "TAPES Training UPDATES",
+    "tensorflow.training.training": "TAPES Training",
     "tensorflow.training.try_outs": "TryOuts",
     "tensorflow.types.guards": "Guards",
     "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
     "tensorflow.types.rows": "Rows",
-    "tensorflow.types.tapes": "WEIGHT_ATTRIBUTES taken",
+    "tensorflow.types.tapes": "taken",
     "values.numpy_arrays": "NumpyArray NumpyArrays",
     "values.shown": "ShownType types_in",
 }

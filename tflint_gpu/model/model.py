@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from tflint_gpu.model.library.passing import LIBRARY
+from tflint_gpu.model.library.higher_order import LIBRARY
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 

@@ -6,6 +6,7 @@ from types import EllipsisType
 from typing import NamedTuple
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.spellings import spelled
 
 SOURCES = frozenset(
     (
@@ -14,16 +15,7 @@ SOURCES = frozenset(
     ).split()
 )
 """Static methods of `tf.data.Dataset`, and functions of `tf.data.experimental`, that make datasets."""
-_SOURCE_CLASSES = frozenset(
-    [
-        "TFRecordDataset",
-        "TextLineDataset",
-        "FixedLengthRecordDataset",
-        "CsvDataset",
-        "SqlDataset",
-        "RandomDataset",
-    ]
-)
+_SOURCE_CLASSES = spelled("{TFRecord,TextLine,FixedLengthRecord,Csv,Sql,Random}Dataset")
 
 
 class Parameter(NamedTuple):
@@ -85,6 +77,11 @@ LOADERS = {
 _BATCHING_LOADERS = frozenset(n for n, loader in LOADERS.items() if loader.batch_size and loader.batch_size.default)
 SHUFFLING_LOADERS = frozenset(name for name in _BATCHING_LOADERS if LOADERS[name].shuffle.default)
 """Functions that reshuffle samples in every epoch, unless an argument forbids it; `cache` keeps the first order."""
+FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
+"""Methods of Keras's generators of images that make batches."""
+ITERATORS = spelled("as_numpy_iterator __iter__ make_{one_shot,initializable}_iterator")
+ORDERED_SOURCES = SHUFFLING_LOADERS | {"from_tensor_slices", "TFRecordDataset", "TextLineDataset", "list_files"}
+"""What gives its elements in the order of files or rows, where it is not told to shuffle them."""
 UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
 """What may give its elements in any order, whatever its arguments are."""
 
@@ -119,18 +116,30 @@ BATCHING = frozenset(["batch", "padded_batch", "ragged_batch"])
 BATCH_SIZE = Parameter("batch_size", 0, ...)
 SHUFFLE_SEED = Parameter("seed", 1)
 
-BATCH_NEUTRAL = frozenset(
-    (
-        "map prefetch cache shuffle repeat take skip shard with_options enumerate filter take_while snapshot "
-        "experimental_distribute_dataset iter concatenate ignore_errors prefetch_to_device"
-    ).split()
+SAME_SAMPLES = frozenset(["cache", "prefetch", "with_options", "ignore_errors"])
+"""Operations after which the elements and their order are what they were."""
+
+COUNTED = frozenset(["take", "skip"])
+SPLITTING = COUNTED | {"shard"}
+
+SAME_ELEMENTS = SAME_SAMPLES | SPLITTING | frozenset("shuffle repeat filter apply_options unique snapshot".split())
+"""Operations after which an element is what it was."""
+
+FLATTENING = frozenset(["flat_map", "interleave", "unbatch"])
+
+UNEVEN_BATCHES = frozenset(["padded_batch", "bucket_by_sequence_length", "group_by_window"])
+"""Operations whose batches may be of other shapes each time."""
+
+BATCH_NEUTRAL = SAME_ELEMENTS | frozenset(
+    "map enumerate take_while experimental_distribute_dataset iter concatenate prefetch_to_device".split()
 )
 """Operations after which a batch is still the batch it was."""
 
-NEVER_MORE = BATCHING | frozenset(
-    "map prefetch cache shuffle skip shard with_options enumerate filter take_while ignore_errors unique".split()
-)
+NEVER_MORE = BATCHING | SAME_ELEMENTS - {"repeat", "take"} | {"map", "enumerate", "take_while"}
 """Operations that give no more elements than they get."""
+
+DATASET_PARTS = frozenset("map shuffle prefetch take repeat cache skip enumerate element_spec batch filter".split())
+"""What shows a dataset where nothing else is known of a value."""
 
 # Without other uses among libraries that TensorFlow code commonly imports.
 _ONLY_TENSORFLOW = frozenset(["padded_batch", "ragged_batch", "with_options", "bucket_by_sequence_length"])

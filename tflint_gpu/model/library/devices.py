@@ -6,11 +6,63 @@ import re
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.spellings import spelled
 
 _TYPES = frozenset(["CPU", "GPU", "TPU", "TPU_SYSTEM", "XLA_CPU", "XLA_GPU", "XLA_CPU_JIT", "XLA_GPU_JIT", "CUSTOM"])
 # Types that plug-ins register: valid where the plug-in is installed.
 _PLUGGABLE = regex(r"[xnhimdv]pu|dml|mps|mlu|gcu|sycl|ve|metal|my_device|.*custom.*|opencl", re.IGNORECASE)
 _KEYS = frozenset(["job", "replica", "task"])
+
+DEVICE_SCOPES = spelled("tf.{,compat.v1.}device keras.device")
+GPU_LISTS = spelled("tf.config.{,experimental.}{list_physical_devices,list_logical_devices,get_visible_devices}")
+GPU_QUERIES = GPU_LISTS | spelled(
+    """
+    tf.{,compat.v1.}test.{is_gpu_available,gpu_device_name} tf.test.{is_built_with_cuda,is_built_with_gpu_support}
+    tf.python.client.device_lib.list_local_devices keras.backend.tensorflow_backend._get_available_gpus
+    keras.distribution.list_devices
+    """
+)
+"""Functions that tell whether there is a GPU."""
+SEVERAL_DEVICES = spelled(
+    "tf.distribute.{,experimental.}{MirroredStrategy,MultiWorkerMirroredStrategy,CentralStorageStrategy}"
+)
+"""Strategies that train on all GPUs of a machine unless they are told otherwise."""
+STRATEGIES = SEVERAL_DEVICES | spelled(
+    """
+    tf.distribute.{,experimental.}{OneDeviceStrategy,TPUStrategy,ParameterServerStrategy}
+    tf.compat.v1.distribute.{MirroredStrategy,MultiWorkerMirroredStrategy,CentralStorageStrategy}
+    tf.compat.v1.distribute.{OneDeviceStrategy,TPUStrategy,ParameterServerStrategy}
+    """
+)
+STRATEGY_METHODS = frozenset(["run", "reduce", "gather"])
+"""Those that a traced function may call."""
+TPU_SETUP = {
+    **dict.fromkeys(
+        spelled(
+            """
+            tf.distribute.cluster_resolver.TPUClusterResolver tf.config.experimental_connect_to_cluster
+            tf.tpu.experimental.initialize_tpu_system
+            """
+        ),
+        "no_cluster",
+    ),
+    **dict.fromkeys(spelled("tf.distribute.{,experimental.}TPUStrategy"), "default_strategy"),
+}
+"""What looks for TPUs, and what a program uses where there are none."""
+INITIALISERS = spelled(
+    """
+    tf.Variable {tf,keras}.device tf.config.{,experimental.}list_logical_devices
+    tf.distribute.{MirroredStrategy,MultiWorkerMirroredStrategy}
+    """
+)
+"""What initialises the GPUs, besides operations on tensors."""
+SCOPES_OF_OTHERS = spelled(
+    """
+    open {tf,keras}.{device,name_scope} tf.{GradientTape,init_scope,summary.create_file_writer}
+    warnings.catch_warnings tempfile.TemporaryDirectory contextlib.suppress {,tqdm.}tqdm
+    """
+)
+"""What a with statement enters that is certainly no strategy's scope."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,5 +32,9 @@ KERAS_DATASETS = {
     "imdb": KerasDataset(None, "", (), "int64", 25_000, 25_000),
     "reuters": KerasDataset(None, "", (), "int64", 8_982, 2_246),
 }
+KERAS_IMAGES = frozenset(name for name, loaded in KERAS_DATASETS.items() if loaded.sample_dtype == "uint8")
+KERAS_TEXTS = frozenset(name for name, loaded in KERAS_DATASETS.items() if loaded.sample is None)
+KERAS_NUMBERS = frozenset(["boston_housing", "california_housing"])
+"""Names of modules with a `load_data`."""
 CHANGING_LENGTHS = ("maxlen", "test_split")
 """Arguments of `load_data` with which there are fewer samples, or others."""

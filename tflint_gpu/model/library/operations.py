@@ -1,6 +1,6 @@
 """What operations on tensors and arrays give: its shape and dtype, for all the names that an operation has.
 
-A row is a behaviour and the names that have it; `{a,b}.c` stands for `a.c` and `b.c`. Names are canonical
+A row is a behaviour and the names that have it, written as in `spellings`. Names are canonical
 (`names.canonical`). `tests/model/test_operations.py` runs every name with the installed TensorFlow, Keras and NumPy,
 and holds the row against what it gave.
 
@@ -10,13 +10,12 @@ and holds the row against what it gave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.library.spellings import names_of, spelled
 
 ResultShape = Literal[
     "",  # not known
@@ -108,6 +107,16 @@ class Operation:
     def makes_of_list(self) -> bool:
         """Whether it makes one tensor or array of a list."""
         return self.shape == "stacked" or (self.is_array and self.shape == "same")
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether its result has the shape and the dtype of its argument."""
+        return self.shape == "same" and self.dtype == "same"
+
+    @property
+    def casts(self) -> bool:
+        """Whether it gives a tensor another dtype, and does nothing else."""
+        return self.shape == "same" and self.dtype == "given" and not self.is_array
 
     @property
     def keeps_rows(self) -> bool:
@@ -410,6 +419,9 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (Operation("scalar", "given", type=Parameter("", -1, "int32")), "tf.rank"),
     (Operation("scalar", "given", type=Parameter("out_type", 1, "int32")), "tf.size"),
     (Operation("sizes", "given", type=Parameter("out_type", 1, "int32")), "tf.shape"),
+    (Operation("same", "same"), "tf.sparse.to_dense"),
+    (Operation("reduced", says=_AXIS), "tf.sparse.reduce_{sum,max}"),
+    (Operation("product"), "tf.sparse.sparse_dense_matmul"),
 )
 _NO_ROW = Operation("")
 OTHER_WORK = frozenset(
@@ -417,7 +429,40 @@ OTHER_WORK = frozenset(
 )
 """What computes with the elements of a tensor besides, of the last axis or of an image."""
 _OLD, _OF_NUMPY = "tf.compat.v1.", "tf.experimental.numpy."
-_BRACES = regex(r"\{([^{}]*)\}")
+
+
+ARRANGING = spelled(
+    """
+    {tf,numpy}.{stop_gradient,identity,convert_to_tensor,constant,array,asarray,reshape,ravel,squeeze,expand_dims}
+    {tf,numpy}.{transpose,swapaxes,moveaxis,stack,copy,positive}
+    """
+)
+"""What arranges the elements of a tensor, or hands it on as it is; for an axis more as well."""
+WITHOUT_WORK = ARRANGING | spelled(
+    """
+    {tf,numpy}.{float16,float32,float64,uint8,int32,int64,cast,zeros,ones,full,empty,zeros_like,ones_like,full_like}
+    {tf,numpy}.{empty_like,concatenate,logical_and,logical_or,logical_not,any,all}
+    """
+)
+"""What does next to no work besides, for an axis more as well."""
+
+
+OPERATION_FOLDERS = ("tf.", "keras.ops.", "keras.activations.", "keras.backend.")
+"""How names of functions begin that may be operations on tensors."""
+FILLS = frozenset("zeros ones full fill zeros_like ones_like full_like".split())
+"""The last parts of the names of what gives the same number everywhere."""
+JOINING_ROWS = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
+"""Functions of `tf` that make each row of those at its place in several tensors."""
+PRODUCTS = spelled(
+    """
+    {tf,tf.linalg,keras.ops}.matmul tf.linalg.matvec {tf,keras.ops}.{einsum,tensordot} {keras.ops,keras.backend}.dot
+    keras.ops.{conv,depthwise_conv} keras.backend.{batch_dot,conv1d,conv2d,conv3d} tf.nn.{conv1d,conv2d,conv3d}
+    tf.nn.{convolution,depthwise_conv2d,separable_conv2d,conv2d_transpose,conv3d_transpose,conv_transpose}
+    """
+)
+"""What multiplies matrices, or runs a convolution."""
+RESIZES = spelled("tf.image.resize{,_with_pad,_with_crop_or_pad}")
+FLIPS = spelled("tf.image.{,random_}flip_{left_right,up_down}")
 
 
 def operation_named(name: str | None) -> Operation:
@@ -437,16 +482,12 @@ def draw_named(method: str | None) -> Operation:
 
 
 @cache
+def spellings_of(operation: str) -> frozenset[str]:
+    """What an activation may be called: "softmax", `tf.nn.softmax`."""
+    return frozenset([operation, *(name for name in operations() if name.endswith(f".{operation}"))])
+
+
+@cache
 def operations() -> dict[str, Operation]:
     """The rows by their names."""
-    return {name: row for row, names in _ROWS for pattern in names.split() for name in _spelled(pattern)}
-
-
-def _spelled(pattern: str) -> Iterator[str]:
-    """The names that a pattern stands for."""
-    braces = _BRACES.search(pattern)
-    if braces is None:
-        yield pattern
-        return
-    for part in braces[1].split(","):
-        yield from _spelled(f"{pattern[: braces.start()]}{part}{pattern[braces.end() :]}")
+    return {name: row for row, names in _ROWS for pattern in names.split() for name in names_of(pattern)}

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-DOUBLES = frozenset(["tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64"])
+from tflint_gpu.model.library.spellings import spelled
+
+DOUBLES = spelled("{tf,tf.dtypes}.{float64,double} numpy.float64")
 """Names of the dtype float64."""
 
 DOUBLE_SPELLINGS = frozenset(["float64", "double"])
 """The same as a string."""
 
-FLOATX_SETTERS = frozenset(["keras.backend.set_floatx", "keras.config.set_floatx"])
+FLOATX_SETTERS = spelled("keras.{backend,config}.set_floatx")
 """Functions that set the dtype which layers have by default."""
 
-POLICY_SETTERS = frozenset(
-    (
-        "keras.mixed_precision.set_global_policy keras.mixed_precision.set_dtype_policy keras.config.set_dtype_policy "
-        "keras.mixed_precision.experimental.set_policy"
-    ).split()
+POLICY_SETTERS = spelled(
+    "keras.mixed_precision.{set_global_policy,set_dtype_policy,experimental.set_policy} keras.config.set_dtype_policy"
 )
 """Functions that set the policy which layers have by default."""
 
-POLICIES = frozenset(
-    (
-        "keras.mixed_precision.Policy keras.mixed_precision.DTypePolicy keras.DTypePolicy "
-        "keras.dtype_policies.DTypePolicy keras.mixed_precision.experimental.Policy"
-    ).split()
-)
+POLICIES = spelled("keras.mixed_precision.{,experimental.}Policy keras.{,mixed_precision.,dtype_policies.}DTypePolicy")
 """Classes of policies."""
 
-CASTS = frozenset(
-    ["tf.cast", "tf.dtypes.cast", "keras.ops.cast", "keras.backend.cast", "tf.saturate_cast", "tf.compat.v1.to_double"]
-)
+BYTES = {
+    **dict.fromkeys(("bool", "int8", "uint8"), 1),
+    **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 2),
+    **dict.fromkeys(("float32", "int32", "uint32"), 4),
+    **dict.fromkeys(("float64", "int64", "uint64", "complex64"), 8),
+    "complex128": 16,
+}
+"""Of a number of each dtype."""
+FLOATS = frozenset("float16 float32 float64 bfloat16 half double".split())
+
+DTYPE_POSITIONS = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6}
+"""Where they take the dtype of numbers."""
+
+CASTS = spelled("{tf,tf.dtypes,keras.ops,keras.backend}.cast tf.saturate_cast tf.compat.v1.to_double")
 """Functions that give a tensor another type."""

@@ -2,58 +2,50 @@
 
 from __future__ import annotations
 
-_FOLDERS = (
-    "tf.math.",
-    "tf.nn.",
-    "tf.linalg.",
-    "tf.image.",
-    "tf.signal.",
-    "tf.strings.",
-    "tf.random.",
-    "tf.bitwise.",
-    "tf.audio.",
-    "tf.raw_ops.",
-    "keras.ops.",
-    "keras.backend.",
-    "keras.activations.",
-    "keras.losses.",
-    "keras.random.",
-)
-_TOP_LEVEL = frozenset(
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
+from tflint_gpu.model.library.keras_methods import ASSIGNMENTS
+from tflint_gpu.model.library.operations import operations
+from tflint_gpu.model.library.spellings import spelled
+
+_FOLDERS = tuple(
     (
-        "abs acos acosh add add_n argmax argmin argsort asin asinh atan atan2 atanh batch_to_space "
-        "boolean_mask broadcast_to bitcast cast ceil clip_by_global_norm clip_by_norm clip_by_value complex "
-        "concat constant convert_to_tensor cos cosh cumsum custom_gradient divide dynamic_partition "
-        "dynamic_stitch edit_distance eig eigvals einsum ensure_shape equal exp expand_dims "
-        "extract_volume_patches eye fill floor foldl foldr gather gather_nd greater greater_equal "
-        "histogram_fixed_width identity identity_n less less_equal linspace logical_and logical_not "
-        "logical_or map_fn matmul meshgrid maximum minimum multiply negative norm not_equal one_hot ones "
-        "ones_like pad pow random_normal_initializer range rank realdiv reduce_all reduce_any "
-        "reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum repeat reshape reverse "
-        "reverse_sequence roll round saturate_cast scan scatter_nd searchsorted sequence_mask shape shape_n "
-        "sigmoid sign sin sinh size slice sort space_to_batch split sqrt square squeeze stack stop_gradient "
-        "strided_slice subtract tan tanh tensor_scatter_nd_add tensor_scatter_nd_update tensordot tile "
-        "timestamp transpose truncatediv truncatemod unique unstack unravel_index vectorized_map where zeros "
-        "zeros_like"
-    ).split()
-) - {"random_normal_initializer", "custom_gradient"}
-_NOT_TENSORS = frozenset(
-    (
-        "keras.backend.int_shape keras.backend.ndim keras.backend.floatx keras.backend.epsilon "
-        "keras.backend.backend keras.backend.image_data_format keras.backend.is_keras_tensor "
-        "keras.backend.is_sparse keras.backend.dtype keras.backend.learning_phase keras.backend.eval "
-        "keras.backend.get_value keras.backend.batch_get_value keras.backend.count_params "
-        "keras.backend.clear_session keras.backend.function keras.backend.get_session keras.backend.get_uid "
-        "keras.backend.name_scope keras.backend.placeholder keras.backend.variable keras.backend.is_tensor "
-        "keras.backend.result_type keras.backend.standardize_dtype keras.backend.is_float_dtype "
-        "keras.backend.set_value keras.backend.batch_set_value keras.backend.learning_phase_scope "
-        "keras.backend.is_variable keras.ops.shape keras.ops.ndim keras.ops.size keras.ops.dtype "
-        "keras.ops.is_tensor keras.ops.convert_to_numpy keras.ops.result_type tf.random.set_seed "
-        "tf.random.get_global_generator tf.random.set_global_generator keras.activations.get "
-        "keras.activations.serialize keras.activations.deserialize keras.losses.get keras.losses.serialize "
-        "keras.losses.deserialize tf.nn.RNNCellDeviceWrapper keras.ops.map keras.ops.scan keras.ops.cond"
+        "tf.math. tf.nn. tf.linalg. tf.image. tf.signal. tf.strings. tf.random. tf.bitwise. tf.audio. tf.raw_ops. "
+        "keras.ops. keras.backend. keras.activations. keras.losses. keras.random."
     ).split()
 )
+_WITHOUT_ROWS = frozenset(
+    (
+        "add_n argsort batch_to_space bitcast boolean_mask clip_by_global_norm complex cumsum dynamic_partition "
+        "dynamic_stitch edit_distance eig eigvals einsum extract_volume_patches foldl foldr gather gather_nd "
+        "histogram_fixed_width identity_n map_fn meshgrid norm pad rank realdiv reverse_sequence scan scatter_nd "
+        "searchsorted sequence_mask shape shape_n size slice space_to_batch split strided_slice tensor_scatter_nd_add "
+        "tensor_scatter_nd_update tensordot tile timestamp transpose truncatediv truncatemod unique unravel_index "
+        "unstack vectorized_map"
+    ).split()
+)
+"""Functions right in `tf` that return tensors and have no row in `operations`."""
+_NOT_TENSORS = spelled(
+    """
+    keras.backend.{int_shape,ndim,floatx,epsilon,backend,image_data_format,is_keras_tensor,is_sparse,dtype,eval}
+    keras.backend.{learning_phase,learning_phase_scope,get_value,batch_get_value,set_value,batch_set_value}
+    keras.backend.{count_params,clear_session,function,get_session,get_uid,name_scope,placeholder,variable,is_tensor}
+    keras.backend.{result_type,standardize_dtype,is_float_dtype,is_variable}
+    keras.ops.{shape,ndim,size,dtype,is_tensor,convert_to_numpy,result_type,map,scan,cond}
+    tf.random.{set_seed,get_global_generator,set_global_generator} tf.nn.RNNCellDeviceWrapper
+    keras.{activations,losses}.{get,serialize,deserialize}
+    """
+)
+_HOST_PARTS = (
+    *PYTHON_FUNCTIONS,
+    *"tf.summary. tf.io.gfile. tf.train. tf.saved_model. tf.data. tf.config. tf.profiler. tf.random.set_seed".split(),
+    *"tf.compat.v1. tf.Variable tf.distribute. keras.preprocessing. keras.utils. keras.backend.get_value".split(),
+    *"keras.backend.set_value keras.callbacks.".split(),
+)
+"""Parts of TensorFlow that read Python values, files or settings when they are called."""
+ASIDE = ("tf.summary.", "tf.print", "tf.stop_gradient", "tf.debugging.")
+"""Functions through which no gradient goes on."""
+RAGGED = ("tf.ragged.", "tf.RaggedTensor", "tf.strings.split", "tf.strings.unicode_", "tf.sparse.", "tf.SparseTensor")
+"""How names of functions begin that give ragged or sparse tensors."""
 _CONTAINERS = frozenset(
     (
         "split unstack meshgrid identity_n dynamic_partition shape_n unique unique_with_counts linalg.normalize "
@@ -72,13 +64,19 @@ STATIC_ATTRIBUTES = frozenset(
 )
 # Methods of the containers that Keras hands to `call` (lists, tuples and dictionaries of tensors).
 CONTAINER_METHODS = frozenset(["get", "pop", "values", "items", "copy"])
-# Methods by which an array of NumPy gives another one.
 ARRAY_METHODS = frozenset("astype reshape copy transpose flatten ravel squeeze clip round".split())
+"""Methods by which an array of NumPy gives another one."""
+REDUCING_METHODS = frozenset("mean sum max min std var".split())
+HOST_READS = frozenset(["numpy", "item", "tolist"])
+"""Methods that bring values to the host."""
+ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
+"""Methods that change an array in place, besides those of containers."""
+CHANGING_FUNCTIONS = spelled("numpy.{copyto,put,place,putmask,fill_diagonal}")
 # Methods of ragged and sparse tensors that give a dense tensor, and attributes that are one; `values` may be ragged, of
 # which Python's functions raise in a graph as they do of dense ones.
 DENSE_METHODS = frozenset("to_tensor row_lengths row_starts row_limits value_rowids bounding_shape nrows".split())
 DENSE_ATTRIBUTES = frozenset("flat_values values row_splits indices dense_shape".split())
-VARIABLE_METHODS = frozenset("assign assign_add assign_sub read_value value".split())
+VARIABLE_METHODS = ASSIGNMENTS | {"read_value", "value"}
 """Methods of a variable that give it, or its value."""
 
 
@@ -100,21 +98,35 @@ NAMED_SECOND = frozenset(
     ).split()
 )
 """Of `tf`, `tf.math` and `tf.nn`: the second argument is a name, at which only a graph looks."""
-DYNAMIC = frozenset(
+DYNAMIC = spelled(
+    """
+    tf.{boolean_mask,unique,unique_with_counts,dynamic_partition,image.non_max_suppression}
+    tf.sets.{difference,intersection,union}
+    """
+)
+"""Functions that give as many rows as the values say: while they are traced, the first dimension is None."""
+OF_VALUES = DYNAMIC | spelled(
+    """
+    tf.ragged.boolean_mask tf.strings.{split,unicode_split,bytes_split,unicode_decode}
+    numpy.{unique,nonzero,flatnonzero,argwhere,extract,compress,trim_zeros,setdiff1d,intersect1d,union1d}
+    """
+)
+"""What gives as many elements as the values of its arguments decide; `where` with one argument does, too."""
+LENGTHS = spelled("{tf,numpy,keras.ops}.{shape,size}")
+"""What gives lengths of its argument."""
+SHAPE_QUERIES = LENGTHS | spelled("tf.{rank,shape_n} {numpy,keras.ops}.ndim")
+SIZES = spelled("numpy.{shape,size,ndim}")
+"""Those that give numbers of Python's, of a tensor, too."""
+OF_SHAPE = SHAPE_QUERIES - SIZES | spelled("{tf,keras.ops}.{zeros_like,ones_like}")
+"""What depends on nothing of a tensor but its shape."""
+KIND_QUERIES = frozenset(
     (
-        "boolean_mask unique unique_with_counts dynamic_partition where image.non_max_suppression "
-        "sets.difference sets.intersection sets.union"
+        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
+        "type is_symbolic_tensor is_keras_tensor is_tf_type"
     ).split()
 )
-"""Functions of `tf` that give as many rows as the values say: while they are traced, the first dimension is None."""
-SIZES = frozenset(["numpy.shape", "numpy.ndim", "numpy.size"])
-"""Functions that give numbers of Python's about an array or a tensor."""
-
-
-_OF_SPARSE = frozenset(
-    "tf.sparse.to_dense tf.sparse.reduce_sum tf.sparse.reduce_max tf.sparse.sparse_dense_matmul".split()
-)
-"""Functions of sparse tensors that give dense ones."""
+"""The last parts of the names of what tells tensors from values, or traced code from other."""
+TENSOR_QUERIES = spelled("{tf,keras.ops,keras.backend}.is_tensor")
 
 
 def returns_tensor(name: str | None) -> bool:
@@ -125,10 +137,8 @@ def returns_tensor(name: str | None) -> bool:
         name = "tf." + name[len("tf.compat.v1.") :]
     if name in _NOT_TENSORS:
         return False
-    if name in _OF_SPARSE:
-        return True
-    if name.startswith("tf.") and "." not in name[3:]:
-        return name[3:] in _TOP_LEVEL
+    if name.startswith("tf.") and (name.startswith("tf.sparse.") or "." not in name[3:]):
+        return name in operations() or name[3:] in _WITHOUT_ROWS
     last = name.rpartition(".")[2]
     return name.startswith(_FOLDERS) and not last[:1].isupper()
 
@@ -155,5 +165,10 @@ def names_second(name: str) -> bool:
 
 def has_dynamic_shape(name: str, arguments: int) -> bool:
     """Whether the shape of what a function gives depends on values; `tf.where` with three arguments chooses only."""
-    short = _short(name)
-    return short in DYNAMIC and (short != "where" or arguments == 1)
+    name = f"tf.{_short(name)}"
+    return name in DYNAMIC or (name == "tf.where" and arguments == 1)
+
+
+def is_of_host(name: str) -> bool:
+    """Whether a function of a library is no operation; `tf.compat.v1.reduce_mean` is one, as without its prefix."""
+    return name.startswith(_HOST_PARTS) and not (name.startswith("tf.compat.v1.") and returns_tensor(name))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.bounds import ABSTRACT_ROUNDS, ABSTRACT_STEPS
+from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS
 from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
@@ -22,7 +23,6 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
-from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES
 from tflint_gpu.model.values import datasets, operations, operators, shapes
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.conversion import stacked_value

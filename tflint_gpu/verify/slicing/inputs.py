@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_datasets import KERAS_IMAGES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.stubs.readers import cut_of, replaced_functions
@@ -22,7 +23,6 @@ from tflint_gpu.verify.stubs.readers import cut_of, replaced_functions
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
 _SPEC = re.compile(r"(?P<shape>\((?:\s*\d+\s*(?:,\s*\d+\s*)*,?)?\s*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
 _DATASETS = ("tf.data.", "tensorflow_datasets.")
-_KERAS_DATASETS = ("mnist", "fashion_mnist", "cifar10", "cifar100")
 
 
 class InputError(Exception):
@@ -53,7 +53,7 @@ def stands(file: File, harness: str) -> Iterator[Stand]:
 
 
 def _datasets(file: File, harness: str) -> Iterator[Stand]:
-    for name in _KERAS_DATASETS:
+    for name in sorted(KERAS_IMAGES):
         for call in file.calls(f"keras.datasets.{name}.load_data"):
             yield Stand(*file.span(call), f'{harness}.keras_dataset("{name}"{cut_of(file)})')
 

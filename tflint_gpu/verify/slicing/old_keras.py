@@ -7,56 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from libcst import Arg, Attribute
 
+from tflint_gpu.model.library.keras_methods import GONE_ARGUMENTS, GONE_METHOD_ARGUMENTS, GONE_METHODS, GONE_NAMES
 from tflint_gpu.model.python.names.names import canonical
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.verify.slicing.parts import Part
 
-# Keras 3 raises for each of them. From its own source: `Argument(s) not recognized`, `Unrecognized keyword arguments`,
-# `unexpected keyword argument`, or the name is not there.
-_ARGUMENTS = {
-    "keras.optimizers.*": frozenset(["lr", "decay"]),
-    "keras.layers.*": frozenset(["batch_input_shape", "init", "border_mode", "subsample", "output_dim"]),
-    "keras.callbacks.*": frozenset(["epsilon", "period"]),
-}
 _ARGUMENTS_ALLOWED = frozenset(["keras.layers.Embedding"])
-_METHODS = ("fit_generator", "evaluate_generator", "predict_generator", "add_variable")
-_METHOD_ARGUMENTS = {
-    "fit": frozenset(["workers", "use_multiprocessing", "max_queue_size", "nb_epoch"]),
-    "compile": frozenset(["sample_weight_mode", "experimental_run_tf_function", "experimental_steps_per_execution"]),
-    "get_initial_state": frozenset(["dtype", "inputs"]),
-    "add_weight": frozenset(["partitioner", "use_resource"]),
-}
-_NAMES = (
-    "keras.preprocessing.image.ImageDataGenerator",
-    "keras.preprocessing.text.*",
-    "keras.preprocessing.sequence.TimeseriesGenerator",
-    "keras.utils.np_utils.*",
-    "keras.utils.multi_gpu_model",
-    "keras.utils.get_custom_objects",
-    "keras.layers.experimental.*",
-    "keras.layers.CuDNNLSTM",
-    "keras.layers.CuDNNGRU",
-    "keras.layers.convolutional.*",
-    "keras.layers.core.*",
-    "keras.layers.merge.*",
-    "keras.layers.normalization.*",
-    "keras.layers.recurrent.*",
-    "keras.engine.*",
-    "keras.experimental.*",
-    "keras.mixed_precision.experimental.*",
-    "keras.wrappers.*",
-    "keras.backend.int_shape",
-    "keras.backend.get_session",
-    "keras.backend.set_session",
-    "keras.backend.function",
-    "keras.backend.learning_phase",
-    "keras.backend.set_learning_phase",
-    "tensorflow_addons.*",
-    "tensorflow_probability.layers.*",
-)
-
-
 # Keras 3 has them in `keras.losses`, and not in `tf.keras.losses`, which is `tf.losses`, too.
 _LOSS = re.compile(r"kl_divergence|log_cosh|mean_(?:squared|absolute)(?:_percentage|_logarithmic)?_error")
 _LOSSES = re.compile(rf"tensorflow\.(?:keras\.)?(?:losses|metrics)\.(?:{_LOSS.pattern})")
@@ -87,14 +44,14 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
 
     Source: the signatures of Keras 2.15 and Keras 3.15, and what Keras 3 raises for each.
     """
-    for names, arguments in _ARGUMENTS.items():
+    for names, arguments in GONE_ARGUMENTS.items():
         for call in file.calls(names):
             if file.name(call.func) not in _ARGUMENTS_ALLOWED:
                 yield from _given(call.args, arguments)
-    for method in _METHODS:
+    for method in GONE_METHODS:
         for call in file.method_calls(method):
             yield call, f"{method}()"
-    for method, arguments in _METHOD_ARGUMENTS.items():
+    for method, arguments in GONE_METHOD_ARGUMENTS.items():
         for call in file.method_calls(method):
             yield from _given(call.args, arguments)
     for bindings in file.tree.root.bindings.values():
@@ -102,10 +59,10 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
             name = canonical(binding.target) if binding.kind == "import" else ""
             if _LOSSES.fullmatch(binding.target) or any(
                 name == old_name or (old_name.endswith(".*") and f"{name}.".startswith(old_name[:-1]))
-                for old_name in _NAMES
+                for old_name in sorted(GONE_NAMES)
             ):
                 yield binding.node, name
-    for call in file.calls(*_NAMES):
+    for call in file.calls(*sorted(GONE_NAMES)):
         yield call, file.code(call.func)
     for node in file.tree.nodes(Attribute) if _LOSS.search(file.source.code) else ():
         if _LOSS.fullmatch(node.attr.value):

@@ -12,8 +12,6 @@ from tflint_gpu.model.python.syntax.syntax import Node, method_name
 from tflint_gpu.rule.experiment import HARNESS
 from tflint_gpu.verify.slicing.pieces import Piece, wrapping
 
-_UPDATES = ("apply_gradients", "minimize", "train_on_batch")
-
 
 def shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:
     """Calls of `fit`, but for those that are measured or repaired."""
@@ -29,7 +27,7 @@ def shortened_loops(file: File, places: Iterable[Node], measured: Node) -> Itera
     """
     within = file.tree.within
     known = [place for place in places if place in file.tree.parents]
-    updates = list(file.method_calls(*_UPDATES))
+    updates = list(file.method_calls("apply_gradients", "minimize", "train_on_batch"))
     functions = {file.tree.function(call) for call in updates}
     named = {function.name.value for function in functions if isinstance(function, cst.FunctionDef)}
     updates += [call for call in file.tree.calls if _called(call) in named]

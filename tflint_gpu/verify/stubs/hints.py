@@ -12,6 +12,9 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Model
+from tflint_gpu.model.library.classes import INPUT_LAYERS
+from tflint_gpu.model.library.keras_methods import LABELS_OF_LOSSES
+from tflint_gpu.model.library.operations import RESIZES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.verify.stubs.readers import ARCHIVES, FILES, NETWORKS, TABLES, VALUES, last_row_of
@@ -26,8 +29,6 @@ from tflint_gpu.verify.stubs.rows import (
     renamed_columns,
 )
 
-_INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
-_RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
 _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE, _UNKNOWN_SIDE = 2048, 8
 _FROM_ROW = re.compile(r"\[\s*(\d[\d_]{2,6})\s*:")  # `sentences[100_000:]`
@@ -45,20 +46,6 @@ _BOXES = re.compile(r"map\(\s*int\s*,\s*(\w+)\.split\(\s*['\"],['\"]\s*\)[\s)]*f
 _OF_IMAGES = re.compile(r"\.input_shape\[1:(?:-1|3)\]")  # `model.input_shape[1:-1]`, height and width
 _SMALL_IMAGE = (64, 64, 3)
 _AMOUNTS = re.compile(r"\baction_space\.(?:shape|high|low)\b")
-_LABELS = {
-    "categorical_crossentropy": "one-hot",
-    "CategoricalCrossentropy": "one-hot",
-    "sparse_categorical_crossentropy": "sparse",
-    "SparseCategoricalCrossentropy": "sparse",
-    "binary_crossentropy": "binary",
-    "BinaryCrossentropy": "binary",
-    "mse": "numbers",
-    "mae": "numbers",
-    "mean_squared_error": "numbers",
-    "mean_absolute_error": "numbers",
-    "MeanSquaredError": "numbers",
-    "MeanAbsoluteError": "numbers",
-}
 
 Shape = tuple[int, ...]
 Sides = tuple[int | None, ...]  # of which some may be unknown
@@ -215,7 +202,7 @@ class _Reader:
 
     def input_shapes(self, file: File) -> Iterator[Sides]:
         """What the first layers of models take, without the batch."""
-        for call in file.calls(*_INPUTS):
+        for call in file.calls(*sorted(INPUT_LAYERS)):
             yield from self._shape(file, argument(call, 0, "shape"))
         for call in file.tree.calls:
             for arg in call.args:
@@ -235,7 +222,7 @@ class _Reader:
             for arg in call.args:
                 if arg.keyword is not None and arg.keyword.value in ("target_size", "image_size"):
                     yield from self._image(file, arg.value)
-        for call in file.calls(*_RESIZES):
+        for call in file.calls(*sorted(RESIZES)):
             yield from self._image(file, argument(call, 1, "size"))
 
     def _image(self, file: File, size: Any) -> Iterator[Shape]:
@@ -264,12 +251,12 @@ class _Reader:
         """What the losses take that are named in calls of `compile` or made."""
         for call in file.method_calls("compile"):
             value = self._value(file, argument(call, 1, "loss"))
-            if isinstance(value, str) and value in _LABELS:
-                yield _LABELS[value]
+            if isinstance(value, str) and value in LABELS_OF_LOSSES:
+                yield LABELS_OF_LOSSES[value]
         for call in file.calls("keras.losses.*"):
             last = (file.name(call.func) or "").rpartition(".")[2]
-            if last in _LABELS:
-                yield _LABELS[last]
+            if last in LABELS_OF_LOSSES:
+                yield LABELS_OF_LOSSES[last]
 
     def used_columns(self, file: File) -> Iterator[str]:
         """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`.

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import TRAINING_HOOKS
 from tflint_gpu.model.python.refactoring.free_names import bound, free
 from tflint_gpu.verify.stubs.readers import VALUES
 from tflint_gpu.verify.stubs.roles import Stub, role
@@ -30,7 +31,6 @@ _USUAL_IMPORTS = {
 _OF_MODULES = frozenset("__file__ __name__ __doc__ __builtins__ __spec__ __package__ __loader__ __path__".split())
 _MAKES = re.compile(r"(?:load|build|create|make|get|define|define_the|construct)_?\w+|\w+_(?:model|network|net)")
 _SHORTEST = 3  # of names that tell something
-_TRAINED = ("train_step", "test_step", "compute_loss")
 
 
 class UnknownName(Exception):
@@ -125,7 +125,7 @@ def _call_of_method(owner: ast.ClassDef, method: _Function, made: _Arguments) ->
     new = f"{owner.name}({given})"
     if method.name == "__init__":
         return (new,)
-    if method.name in _TRAINED:
+    if method.name in TRAINING_HOOKS:
         made.made_up.append("features and labels")
         compiled = f'made_up.compile(optimizer="adam", loss={VALUES}.loss())'
         return (f"made_up = {new}", compiled, f"made_up.fit({VALUES}.inputs(), {VALUES}.labels())")

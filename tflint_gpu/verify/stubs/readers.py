@@ -12,6 +12,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.devices import TPU_SETUP
+from tflint_gpu.model.library.files import OUTSIDE
+from tflint_gpu.model.library.keras_datasets import KERAS_NUMBERS, KERAS_TEXTS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
@@ -23,48 +26,7 @@ RECORDERS = frozenset("wandb neptune comet_ml mlflow aim clearml sacred".split()
 
 BARS = re.compile(r"\btqdm(?:\.notebook\b|_notebook\b)|\btnrange\b")
 
-# What is put around the called function, by the names of the functions.
-_AROUND = {
-    "reading": (
-        "io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile pycocotools.coco.COCO"
-    ),
-    "picture": (
-        "cv2.imread PIL.Image.open keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread "
-        "imageio.imread imageio.v2.imread scipy.misc.imread matplotlib.image.imread matplotlib.pyplot.imread"
-    ),
-    "archive": "h5py.File",
-    "read_bytes": "tf.io.read_file",
-    "writing": (
-        "cv2.imwrite skimage.io.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite matplotlib.pyplot.imsave "
-        "matplotlib.image.imsave matplotlib.pyplot.savefig keras.utils.save_img keras.preprocessing.image.save_img "
-        "cv2.VideoWriter numpy.save numpy.savez numpy.savetxt os.mkdir os.makedirs tf.io.gfile.makedirs"
-    ),
-    "loading": "numpy.load numpy.loadtxt numpy.genfromtxt",
-    "table": "pandas.read_csv pandas.read_table pandas.read_excel pandas.read_parquet",
-    "fetched": "keras.utils.get_file keras.utils.data_utils.get_file",
-    "retrieved": "urllib.request.urlretrieve wget.download gdown.download",
-    "sized": "os.stat os.path.getsize",
-    "answered": "requests.get urllib.request.urlopen",
-    "left_out": "os.system",
-    "unshown": "cv2.imshow cv2.namedWindow cv2.destroyAllWindows cv2.waitKey",
-    "camera": "cv2.VideoCapture",
-    "listing": (
-        "os.listdir glob.glob glob.iglob tf.io.gfile.glob tf.io.gfile.listdir tf.data.Dataset.list_files "
-        "tf.io.matching_files"
-    ),
-    "image_folder": (
-        "keras.utils.image_dataset_from_directory keras.preprocessing.image_dataset_from_directory "
-        "keras.preprocessing.image.image_dataset_from_directory"
-    ),
-    "text_folder": "keras.utils.text_dataset_from_directory keras.preprocessing.text_dataset_from_directory",
-    "loaded": "keras.models.load_model keras.saving.load_model",
-    "known_table": (
-        "sklearn.datasets.fetch_california_housing sklearn.datasets.fetch_openml sklearn.datasets.fetch_olivetti_faces "
-        "sklearn.datasets.fetch_covtype"
-    ),
-    "records": "tf.data.TFRecordDataset",
-    "parsed": "tf.io.parse_single_example tf.io.parse_example",
-}
+# What is put around the called function or method has the name of what it does.
 _METHODS_AROUND = {
     "writing_to": ("save", "savefig"),
     "image_folder": ("flow_from_directory",),
@@ -91,16 +53,8 @@ _CUTS = re.compile(r"\[\s*-?(\d+)\s*:|:\s*-?(\d+)\s*\]|(?:\.(?:reshape|take|skip
 _LATE = 500
 _READING_NOTHING = frozenset("writing writing_to refused unshown old_optimizer old_array decoded".split())
 _BARE = {"open": "reading", "urlretrieve": "retrieved"}  # the second may be imported in two ways
-_READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
+_READERS = {name: wrapper for wrapper, names in OUTSIDE.items() for name in names.split()}
 _RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
-_OF_TPUS = {
-    "tf.distribute.cluster_resolver.TPUClusterResolver": "no_cluster",
-    "tf.config.experimental_connect_to_cluster": "no_cluster",
-    "tf.tpu.experimental.initialize_tpu_system": "no_cluster",
-    "tf.distribute.TPUStrategy": "default_strategy",
-    "tf.distribute.experimental.TPUStrategy": "default_strategy",
-}
-_KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
 CATALOGUE = frozenset(
     (
         "mnist fashion_mnist kmnist emnist cifar10 cifar100 svhn_cropped stl10 celeb_a cats_vs_dogs tf_flowers "
@@ -246,12 +200,12 @@ def _may_be_asked(call: cst.Call) -> bool:
 
 def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
     """The calls whose function is replaced, each with what it becomes: nothing of the library is needed for them."""
-    for name in _KERAS_TABLES:
+    for name in sorted(KERAS_TEXTS | KERAS_NUMBERS):
         for call in file.calls(f"keras.datasets.{name}.load_data"):
             yield call, f'{VALUES}.keras_numbers("{name}"{cut_of(file)})'
     for call in file.calls(*_RECORDERS):
         yield call, f"{ENVIRONMENT}.unrecorded"
-    for name, stand_in in _OF_TPUS.items():
+    for name, stand_in in sorted(TPU_SETUP.items()):
         for call in file.calls(name):
             if not any(isinstance(parent, cst.Try) for parent in file.tree.ancestors(call)):  # else it says what to do
                 yield call, f"{ENVIRONMENT}.{stand_in}"

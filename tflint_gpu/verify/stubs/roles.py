@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.keras_methods import LABELLED_METHODS
+from tflint_gpu.model.library.datasets import DATASET_PARTS
+from tflint_gpu.model.library.keras_methods import LABELLED_METHODS, MODEL_PARTS
 from tflint_gpu.verify.stubs.readers import VALUES
 
 
@@ -62,13 +63,6 @@ _KEYWORDS = {
     "sample_weight": _NOTHING,
     "verbose": _FALSE,
 }
-_MODEL_PARTS = frozenset(
-    (
-        "fit compile predict evaluate summary trainable_variables trainable_weights train_on_batch predict_on_batch "
-        "get_weights set_weights fit_generator"
-    ).split()
-)
-_DATASET_PARTS = frozenset("map shuffle prefetch take repeat cache skip enumerate element_spec batch filter".split())
 _ANNOTATIONS = (
     (r"Dataset$", _BATCHES[1]),
     (r"Model$|Sequential$|Layer$", _MODEL),
@@ -207,13 +201,13 @@ class _Uses:
                 yield stub
 
     def _by_part(self, part: str) -> Iterator[Stub]:
-        if part in _MODEL_PARTS:
+        if part in MODEL_PARTS:
             yield _MODEL
         elif part == "apply_gradients":
             yield _OPTIMIZER
         elif part in ("scope", "experimental_distribute_dataset", "num_replicas_in_sync"):
             yield _STRATEGY
-        elif part in _DATASET_PARTS:
+        elif part in DATASET_PARTS:
             yield (_ROWS if self._is_batched() else _BATCHES)[1]
 
     def _is_batched(self) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from tflint_gpu.model.library.files import TEXT_SPLITS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.verify.stubs.readers import text_of
 
-_SPLITS = ("tf.strings.split", "tf.string_split", "tf.compat.v1.string_split")
 _BETWEEN = (",", ";", "\t", "|", " ")  # fields, and not the parts of a path
 # `words[0]`, `float(words[1])`, `tf.strings.to_number(words[2:], tf.float32)`
 _PICK = r"(\b(?:int|float|to_number)\(\s*|\bmap\((?:int|float),\s*)?\b{}\[(\d+)(:?)\]"
@@ -60,8 +60,8 @@ def picked_fields(file: File, rest: int) -> Iterator[tuple[str, int, tuple[int, 
     Arguments:
         rest: how many fields `row[2:]` has.
     """
-    for call in (*file.method_calls("split"), *file.calls(*_SPLITS)):
-        given = argument(call, 1 if file.name(call.func) in _SPLITS else 0, "sep")
+    for call in (*file.method_calls("split"), *file.calls(*sorted(TEXT_SPLITS))):
+        given = argument(call, 1 if file.name(call.func) in sorted(TEXT_SPLITS) else 0, "sep")
         between = text_of(given)
         parent = file.tree.parents[call]
         while isinstance(parent, cst.Attribute | cst.Call):  # `.values`, `.to_tensor()`

@@ -15,6 +15,8 @@ from tflint_gpu.model.interpreter.values import (
     Site,
     plain,
 )
+from tflint_gpu.model.library.classes import FUNCTIONAL
+from tflint_gpu.model.library.keras_methods import CELLS, WRAPPERS
 from tflint_gpu.model.networks.shapes.architectures import Architecture, ArchitectureLayer, architecture_named
 from tflint_gpu.model.networks.shapes.graph import Layer, Network, NotKnown, Precision, Shape, Tensor
 from tflint_gpu.model.networks.shapes.layer_kinds import KINDS
@@ -28,11 +30,8 @@ from tflint_gpu.model.networks.shapes.layers import (
 from tflint_gpu.model.networks.shapes.settings import Settings
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
-_WRAPPING = frozenset(
-    "TimeDistributed Bidirectional RNN LSTMCell GRUCell SimpleRNNCell Lambda InputLayer SpectralNormalization".split()
-)
+_WRAPPING = WRAPPERS | CELLS.keys() | {"Lambda", "InputLayer", "SpectralNormalization"}
 _LAYER_BASES = ("keras.layers.", "keras.Layer")
-MODELS = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class Building:
@@ -247,7 +246,7 @@ class Building:
 
     def _is_keras(self, instance: Instance) -> bool:
         bases = self.run.definitions.external_bases(instance.made.cls)
-        return any(base.startswith(_LAYER_BASES) or base in MODELS for base in bases)
+        return any(base.startswith(_LAYER_BASES) or base in FUNCTIONAL for base in bases)
 
 
 def _first_shape(layer: Layer) -> Shape | None:

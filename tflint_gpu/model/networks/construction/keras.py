@@ -19,10 +19,11 @@ from tflint_gpu.model.interpreter.values import (
     Site,
     plain,
 )
+from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS, LOSS_SCALING, SEQUENTIAL
 from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICIES, POLICY_SETTERS
 from tflint_gpu.model.networks.construction import arrays, operations
 from tflint_gpu.model.networks.construction.arrays import Array
-from tflint_gpu.model.networks.construction.building import MODELS, Building
+from tflint_gpu.model.networks.construction.building import Building
 from tflint_gpu.model.networks.shapes import optimizers
 from tflint_gpu.model.networks.shapes.graph import Call, Layer, Network, NotKnown, Precision, Tensor
 from tflint_gpu.model.networks.shapes.layers import (
@@ -36,17 +37,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
-_INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _CHOOSING_DTYPES = FLOATX_SETTERS | POLICY_SETTERS | POLICIES
 _SET_DATA_FORMAT = frozenset(["keras.backend.set_image_data_format", "keras.config.set_image_data_format"])
-_SCALED = frozenset(
-    [
-        "keras.mixed_precision.LossScaleOptimizer",
-        "keras.optimizers.LossScaleOptimizer",
-        "keras.mixed_precision.experimental.LossScaleOptimizer",
-    ]
-)
 TRAINING = ("fit", "train_on_batch")
 """Methods whose calls become a `Training`."""
 
@@ -189,11 +181,11 @@ class Keras(Building):
 
     def _external(self, name: str, given: Arguments, site: Site) -> Any:
         last = name.rpartition(".")[2]
-        if name in _INPUTS:
+        if name in INPUTS:
             return self._input(given)
-        if name in _SEQUENTIAL:
+        if name in SEQUENTIAL:
             return self._sequential(given, site)
-        if name in MODELS:
+        if name in FUNCTIONAL:
             return self._model(given, site)
         if name.startswith("keras.applications."):
             return self._architecture(name, given, site)
@@ -201,7 +193,7 @@ class Keras(Building):
             return self._layer(last, given, site)
         if name in _CHOOSING_DTYPES:
             return self._policy(name, given)
-        if name in _SCALED:
+        if name in LOSS_SCALING:
             return given.get(0, "inner_optimizer" if "inner_optimizer" in given.named else "optimizer", UNKNOWN)
         if name.startswith("keras.optimizers.") and last[:1].isupper() and ".schedules." not in name:
             return optimizers.made(last, given) or UNKNOWN

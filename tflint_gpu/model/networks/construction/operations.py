@@ -6,22 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from tflint_gpu.model.interpreter.values import Arguments, plain
+from tflint_gpu.model.library.operations import OPERATION_FOLDERS, operation_named
 from tflint_gpu.model.library.operations import Operation as KnownOperation
-from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Precision, Shape, Tensor, size
 from tflint_gpu.model.networks.shapes.layer_kinds import Shapes, broadcast, concatenated, reshaped
 from tflint_gpu.model.networks.shapes.layers import Operation, call_layer, flat
 from tflint_gpu.model.networks.shapes.windows import known
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
-_FOLDERS = ("tf.nn.", "tf.math.", "tf.", "keras.ops.", "keras.activations.", "keras.backend.")
-
 
 def called(name: str, given: Arguments) -> Any:
     """What a function of TensorFlow or Keras gives for tensors; `UNKNOWN` where its shape is not known."""
-    folder = next((prefix for prefix in _FOLDERS if name.startswith(prefix)), None)
     last = name.rpartition(".")[2]
-    if folder is None or not given.is_whole or not any(map(_has_tensor, given.values())):
+    if not name.startswith(OPERATION_FOLDERS) or not given.is_whole or not any(map(_has_tensor, given.values())):
         return UNKNOWN
     try:
         shaped, tensors = _function(operation_named(name), last, given)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.interpreter.values import plain
+from tflint_gpu.model.library.keras_methods import MERGES, SAME_SHAPE
 from tflint_gpu.model.networks.shapes import windows
 from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape, Weights, size
 from tflint_gpu.model.networks.shapes.settings import Settings
@@ -265,19 +266,10 @@ def _windowed() -> dict[str, Kind]:
     return kinds
 
 
-_PASSING = (
-    "Activation ReLU LeakyReLU ELU Softmax ThresholdedReLU Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D "
-    "GaussianNoise GaussianDropout AlphaDropout ActivityRegularization Masking Identity UnitNormalization Rescaling "
-    "RandomFlip RandomRotation RandomTranslation RandomZoom RandomContrast RandomBrightness RandomHue "
-    "RandomSaturation RandomSharpness RandomGrayscale RandomErasing RandomShear RandomPerspective RandomColorJitter "
-    "RandomGaussianBlur RandomPosterization RandomInvert Solarization AutoContrast Equalization"
-).split()
-_JOINING = "Add Subtract Multiply Average Maximum Minimum".split()
-
 KINDS: dict[str, Kind] = {
     **_windowed(),
-    **{name: Kind((), _single(lambda settings, shape: ((shape,), Weights()))) for name in _PASSING},
-    **{name: Kind((), _merge) for name in _JOINING},
+    **{name: Kind((), _single(lambda settings, shape: ((shape,), Weights()))) for name in SAME_SHAPE},
+    **{name: Kind((), _merge) for name in MERGES},
     "Masking": Kind((), _same),
     "Concatenate": Kind(("axis",), _concatenate),
     "Dot": Kind(("axes", "normalize"), _dot),

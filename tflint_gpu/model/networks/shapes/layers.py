@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tflint_gpu.model.interpreter.values import Arguments, DictValue, ListValue, plain
+from tflint_gpu.model.library.keras_methods import CELLS
+from tflint_gpu.model.library.precision import BYTES
 from tflint_gpu.model.networks.shapes.architectures import ArchitectureLayer
 from tflint_gpu.model.networks.shapes.graph import (
     Call,
@@ -22,8 +24,6 @@ from tflint_gpu.model.networks.shapes.layer_kinds import KINDS, Shapes
 from tflint_gpu.model.networks.shapes.settings import Settings
 from tflint_gpu.model.networks.shapes.windows import Answer, known
 
-_CELLS = {"LSTMCell": "LSTM", "GRUCell": "GRU", "SimpleRNNCell": "SimpleRNN"}
-_WIDTHS = {"float16": 2, "half": 2, "bfloat16": 2, "float32": 4, "float64": 8, "double": 8, "int32": 4, "int64": 8}
 _POLICIES = {"mixed_float16": Precision(4, 2), "mixed_bfloat16": Precision(4, 2)}
 
 
@@ -35,9 +35,10 @@ def precision_of(dtype: Any, default: Precision) -> Precision:
         return dtype
     if dtype in _POLICIES:
         return _POLICIES[dtype]
-    if not isinstance(dtype, str) or dtype not in _WIDTHS:
+    width = BYTES.get({"half": "float16", "double": "float64"}.get(dtype, dtype)) if isinstance(dtype, str) else None
+    if width is None:
         raise NotKnown
-    return Precision(_WIDTHS[dtype], _WIDTHS[dtype])
+    return Precision(width, width)
 
 
 class Operation(Layer):
@@ -119,10 +120,10 @@ def _both_ways(layer: Layer, shapes: Shapes) -> Answer:
 
 def _of_cell(layer: Layer, shapes: Shapes) -> Answer:
     cell = Settings(layer.given, ("cell", "return_sequences", "return_state")).value("cell")
-    if not isinstance(cell, Layer) or cell.kind not in _CELLS or len(layer.given.positional) > 1:
+    if not isinstance(cell, Layer) or cell.kind not in CELLS or len(layer.given.positional) > 1:
         raise NotKnown
     both = Arguments(cell.given.positional, {**cell.given.named, **layer.given.named}, layer.given.is_whole)
-    return applied(Layer(_CELLS[cell.kind], both, layer.precision), shapes)
+    return applied(Layer(CELLS[cell.kind], both, layer.precision), shapes)
 
 
 def _each_step(layer: Layer, call: Call) -> Shape:

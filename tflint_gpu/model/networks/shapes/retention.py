@@ -8,27 +8,17 @@ tensorflow/python/ops/{nn_grad,math_grad,array_grad}.py say what each operation 
 
 from __future__ import annotations
 
+from tflint_gpu.model.library.keras_methods import (
+    ACTIVATION_LAYERS,
+    OF_OUTPUT,
+    SHARING,
+    WITHOUT_VALUES,
+)
 from tflint_gpu.model.networks.shapes.architectures import ArchitectureLayer
 from tflint_gpu.model.networks.shapes.graph import Call, Network
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 _OF_TABLE = 2 / 3  # of convolution, normalisation and ReLU, which most are made of, the output of one may go
-# Layers whose gradient needs neither their input nor their output, but at most its shape or a mask.
-_FORGETTING = frozenset(
-    (
-        "Add add add_n Subtract subtract Average Concatenate concat concatenate Flatten Reshape reshape Permute "
-        "RepeatVector ZeroPadding1D ZeroPadding2D ZeroPadding3D Cropping1D Cropping2D Cropping3D UpSampling1D "
-        "UpSampling2D UpSampling3D GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D "
-        "GlobalAvgPool1D GlobalAvgPool2D GlobalAvgPool3D AveragePooling1D AveragePooling2D AveragePooling3D "
-        "AvgPool1D AvgPool2D AvgPool3D Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D GaussianNoise "
-        "Identity Rescaling Masking "
-        "ActivityRegularization Minus reduce_mean reduce_sum mean sum cast identity expand_dims squeeze getitem dropout"
-    ).split()
-)
-_SHARING = frozenset("Flatten Reshape reshape Identity expand_dims squeeze identity".split())
-# Activations whose gradient is computed of what they give, so that what they get need not stay.
-_OF_OUTPUT = frozenset("relu elu selu tanh sigmoid softmax leaky_relu relu6".split())
-_ACTIVATIONS = frozenset("ReLU LeakyReLU ELU Softmax".split())
 
 
 def kept_at_least(network: Network, calls: list[Call]) -> dict[int, float]:
@@ -43,7 +33,7 @@ def kept_at_least(network: Network, calls: list[Call]) -> dict[int, float]:
 def _kept(call: Call, needed: set[int]) -> float:
     if isinstance(call.layer, ArchitectureLayer):
         return _OF_TABLE
-    if call.layer.kind in _SHARING:
+    if call.layer.kind in SHARING:
         return 0.0
     is_needed = any(id(tensor) in needed for tensor in call.outputs)
     return 1.0 if is_needed or _uses_output(call) else 0.0
@@ -51,17 +41,17 @@ def _kept(call: Call, needed: set[int]) -> float:
 
 def _needs_input(call: Call) -> bool:
     kind = call.layer.kind
-    if kind in _FORGETTING or kind in _ACTIVATIONS or kind in _OF_OUTPUT:
+    if kind in WITHOUT_VALUES or kind in ACTIVATION_LAYERS or kind in OF_OUTPUT:
         return False
-    return not (kind == "Activation" and _activation(call) in _OF_OUTPUT)
+    return not (kind == "Activation" and _activation(call) in OF_OUTPUT)
 
 
 def _uses_output(call: Call) -> bool:
     """Whether the gradient is computed of what a call gives; where that is not certain, it is not said to be."""
     kind = call.layer.kind
-    if kind in _ACTIVATIONS or kind in _OF_OUTPUT:
+    if kind in ACTIVATION_LAYERS or kind in OF_OUTPUT:
         return True
-    return _activation(call) in _OF_OUTPUT
+    return _activation(call) in OF_OUTPUT
 
 
 def _activation(call: Call) -> object:

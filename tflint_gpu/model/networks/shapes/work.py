@@ -7,34 +7,18 @@ activations, pooling, normalisation) are left out, so what is counted is a lower
 from __future__ import annotations
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import (
+    CONVOLUTIONS,
+    DEPTHWISE,
+    LIGHT,
+    TRANSPOSED,
+)
 from tflint_gpu.model.networks.shapes.graph import Call, Network, NotKnown, Tensor, size
 from tflint_gpu.model.networks.shapes.layer_kinds import KINDS
 from tflint_gpu.model.networks.shapes.layers import Operation
 from tflint_gpu.model.networks.shapes.settings import Settings
 
 _SINGLE = 4  # bytes
-_CONVOLUTIONS = frozenset(
-    f"{word}{count}D"
-    for word in ("Conv", "Convolution", "SeparableConv", "SeparableConvolution")
-    for count in (1, 2, 3)
-)
-_DEPTHWISE = frozenset(f"{word}{count}D" for word in ("DepthwiseConv", "DepthwiseConvolution") for count in (1, 2, 3))
-_TRANSPOSED = frozenset(f"{word}{count}DTranspose" for word in ("Conv", "Convolution") for count in (1, 2, 3))
-_LIGHT = frozenset(
-    (
-        "Activation ReLU LeakyReLU ELU PReLU Softmax ThresholdedReLU Dropout SpatialDropout1D SpatialDropout2D "
-        "SpatialDropout3D Identity Rescaling Add Subtract Multiply Average Maximum Minimum Concatenate "
-        "BatchNormalization LayerNormalization Flatten Reshape Permute RepeatVector Embedding"
-    ).split()
-) | frozenset(
-    f"{word}{count}D"
-    for word in (
-        "MaxPooling MaxPool AveragePooling AvgPool GlobalMaxPooling GlobalMaxPool GlobalAveragePooling GlobalAvgPool "
-        "ZeroPadding Cropping UpSampling"
-    ).split()
-    for count in (1, 2, 3)
-)
-"""Layers of a few operations whatever their input is: no loops over steps, as recurrent layers have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +69,17 @@ def multiply_adds(call: Call) -> int:
     kind = layer.kind
     if layer.precision.computed != _SINGLE:
         raise NotKnown  # a processor does more of these, or fewer, in the same time
-    if kind in _LIGHT:
+    if kind in LIGHT:
         return 0
     settings = Settings(layer.given, KINDS[kind].order if kind in KINDS else ())
     if kind == "Dense":
         return _kernel(call, settings, settings.number("units")) * _positions(call.outputs[0], -1)
-    if kind in _CONVOLUTIONS:
+    if kind in CONVOLUTIONS:
         return _kernel(call, settings, settings.number("filters")) * _windows(call.outputs[0], settings)
-    if kind in _DEPTHWISE:
+    if kind in DEPTHWISE:
         output = call.outputs[0]
         return _kernel(call, settings, _channels(output, settings)) * _windows(output, settings)
-    if kind in _TRANSPOSED:
+    if kind in TRANSPOSED:
         return _kernel(call, settings, settings.number("filters")) * _windows(call.inputs[0], settings)
     raise NotKnown
 

@@ -14,47 +14,18 @@ from functools import lru_cache
 
 import libcst as cst
 
+from tflint_gpu.model.library.spellings import ENGINE, PREFIXES, SAME_IN_V1, STAR_NAMES
 from tflint_gpu.model.python.names.branches import Branches
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name
 from tflint_gpu.model.python.syntax.tree import Tree
 
-_PREFIXES = (
-    ("tensorflow.compat.v2.keras", "keras"),
-    ("tensorflow.compat.v1.keras", "keras"),
-    ("tensorflow.keras", "keras"),
-    ("tensorflow.python.keras", "keras"),
-    ("tensorflow.compat.v2", "tf"),
-    ("tensorflow.compat.v1", "tf.compat.v1"),
-    ("tensorflow", "tf"),
-    ("tf_keras", "keras"),
-    ("keras.src", "keras"),
-    ("keras.api", "keras"),
-    ("numpy.core", "numpy"),
-)
-# What is below `tf.compat.v1` the same object as below `tf`, compared in TensorFlow 2.21.
-_SAME_IN_V1 = frozenset("config GradientTape function py_function numpy_function version".split())
-# Where Keras 2 and `tensorflow.python.keras` define them: `keras.engine.topology.Layer`, `keras.engine.Model`.
-_ENGINE = {name: f"keras.{name}" for name in ("Model", "Sequential", "Input")} | {
-    name: f"keras.layers.{name}" for name in ("Layer", "InputLayer", "InputSpec")
-}
-# The names that a star import of a known module can bring and that the rules ask about.
-_STAR_NAMES = {
-    "keras.layers": frozenset(["Layer", "Dense", "Lambda", "Input", "LSTM", "GRU", "Conv2D"]),
-    "keras.models": frozenset(["Model", "Sequential", "load_model", "clone_model"]),
-    "keras": frozenset("Model Sequential Input layers models backend ops losses metrics utils".split()),
-    "numpy": frozenset(
-        "sin cos tan exp log sqrt tanh abs square maximum minimum mean sum dot concatenate clip where array".split()
-    ),
-    "tf": frozenset("GradientTape function device config data keras Variable constant reduce_mean".split()),
-}
-
 
 @lru_cache(maxsize=4096)
 def canonical(dotted: str) -> str:
     """The canonical form of a dotted name that is already free of aliases."""
-    for prefix, short in _PREFIXES:
+    for prefix, short in PREFIXES:
         if dotted.startswith(prefix) and (len(dotted) == len(prefix) or dotted[len(prefix)] == "."):
             dotted = short + dotted[len(prefix) :]
             break
@@ -67,9 +38,9 @@ def canonical(dotted: str) -> str:
     elif dotted.startswith("tf.compat.v1."):
         rest = dotted[len("tf.compat.v1.") :]
         part = rest.partition(".")[0]
-        dotted = rest if part == "keras" else f"tf.{rest}" if part in _SAME_IN_V1 else dotted
+        dotted = rest if part == "keras" else f"tf.{rest}" if part in SAME_IN_V1 else dotted
     if dotted.startswith("keras.engine."):
-        dotted = _ENGINE.get(dotted.rpartition(".")[2], dotted)
+        dotted = ENGINE.get(dotted.rpartition(".")[2], dotted)
     return dotted
 
 
@@ -220,7 +191,7 @@ class Names:
             return None
         for binding in self.tree.root.bindings.get("*", ()):
             module = canonical(binding.target)
-            if name in _STAR_NAMES.get(module, ()):
+            if name in STAR_NAMES.get(module, ()):
                 return f"{module}.{name}"
             dotted = binding.target + ("" if binding.target.endswith(".") else ".") + name
             library = self._re_exported(dotted)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
+from tflint_gpu.model.library.higher_order import FOR_ELEMENTS
 from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE, children, numbered
 from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding, BindingKind, Path, Scope
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, parameters
@@ -71,7 +72,7 @@ class Tree:
     def calls_for_elements(self) -> list[cst.Call]:
         """The calls that may run a function for each element of something, by their names alone."""
         calls = (call for call in self.calls if call.args)
-        return [call for call in calls if (dotted_name(call.func) or "").rpartition(".")[2] in _FOR_ELEMENTS]
+        return [call for call in calls if (dotted_name(call.func) or "").rpartition(".")[2] in FOR_ELEMENTS]
 
     @property
     def all_loops(self) -> list[LoopNode]:
@@ -404,6 +405,3 @@ def _is_inside(scope_node: Node, child: Node) -> bool:
     if scope_node.__class__ in _BODIED:
         return child is scope_node.body
     return True
-
-
-_FOR_ELEMENTS = frozenset("map filter sorted min max starmap imap imap_unordered map_async starmap_async".split())

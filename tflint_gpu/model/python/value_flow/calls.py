@@ -3,59 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.higher_order import Library
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Definitions, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, parameters
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """What is to be known of functions outside the project.
-
-    Arguments:
-        passing: their result is, or yields, what their first argument is or yields: `tqdm`, `random.sample`.
-        choosing: their result is an element of their first argument: `random.choice`.
-        wrapping: their result is called as their first argument is: `tf.function`.
-        running: those that run functions which they are given, by their names; of builtins the bare ones.
-        running_methods: the same of methods, by their last names: each with the functions that make the objects which
-            have it; none: any object that is not one of the project's.
-        running_words: the last parts of the names of both.
-    """
-
-    passing: frozenset[str]
-    choosing: frozenset[str]
-    wrapping: frozenset[str]
-    running: Mapping[str, Handing]
-    running_methods: Mapping[str, tuple[frozenset[str], Handing]]
-    running_words: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Handing:
-    """How a function of a library runs the functions that it is given.
-
-    Arguments:
-        functions: which arguments they are, alone or in lists: the position and the keyword of each.
-        passes: what they get: each "element" of the arguments behind them (`map`), an element "unpacked" (`starmap`) or
-            one of the "first" argument (`sorted(xs, key=f)`), the "following" arguments as they are (`submit(f, x)`),
-            those in a tuple ("args"), "tensors" whatever they are, or something "unknown".
-        args: the position and the keyword of the tuple.
-        repeats: whether it runs them again and again.
-        mode: whether they run as their caller does ("same": traced where it is traced), or whatever traces that, on the
-            "host"; "traced": always under a trace.
-    """
-
-    functions: tuple[tuple[int, str], ...]
-    passes: Literal["element", "unpacked", "first", "following", "args", "tensors", "unknown"]
-    args: tuple[int, str] = (1, "args")
-    repeats: bool = False
-    mode: Literal["same", "host", "traced"] = "same"
 
 
 def wraps(library: Library, file: File, call: cst.Call) -> bool:

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 import libcst as cst
 
 from tflint_gpu import bounds
+from tflint_gpu.model.library.higher_order import Handing, Library
 from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
@@ -34,8 +35,6 @@ from tflint_gpu.model.python.value_flow.bindings import BranchTests, of_definiti
 from tflint_gpu.model.python.value_flow.calls import (
     Bound,
     Callee,
-    Handing,
-    Library,
     cannot_be_called,
     handed_on,
     is_library,

@@ -8,13 +8,14 @@ from typing import Any, Protocol, TypeVar
 import libcst as cst
 
 from tflint_gpu import bounds
+from tflint_gpu.model.library.higher_order import Library
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.seen.answers import Answers
 from tflint_gpu.model.python.seen.seen_files import SeenFiles
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee, Library
+from tflint_gpu.model.python.value_flow.calls import Bound, Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
 
 _T = TypeVar("_T")

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.higher_order import Handing
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee, Handing, arguments, given_before
+from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, given_before
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 

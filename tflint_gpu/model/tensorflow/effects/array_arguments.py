@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, STATIC_ATTRIBUTES
+from tflint_gpu.model.library.classes import KERAS_FOLDERS
+from tflint_gpu.model.library.operations import ARRANGING
+from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, OF_SHAPE, STATIC_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -19,14 +21,9 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.tensors import draws_array
 
 _NUMBERS = ("float", "int", "len", "bool", "round", "str")
-_CASTING = frozenset(["tf.cast", "tf.one_hot", "tf.shape", "tf.size", "tf.rank", "tf.zeros_like", "tf.ones_like"])
-_CASTING_FOLDERS = ("keras.losses.", "keras.metrics.", "keras.layers.")
-_HANDING_ON = frozenset(
-    (
-        "tf.stop_gradient tf.identity tf.convert_to_tensor tf.constant tf.reshape tf.squeeze tf.expand_dims "
-        "tf.transpose tf.gather tf.tile tf.stack"
-    ).split()
-)
+_CASTING = OF_SHAPE | {"tf.cast", "tf.one_hot"}
+_CASTING_FOLDERS = tuple(folder for folder, _ in KERAS_FOLDERS)
+_HANDING_ON = frozenset(name for name in ARRANGING if name.startswith("tf.")) | {"tf.gather", "tf.tile"}
 
 
 class ArrayArguments(Analysis):

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES
+from tflint_gpu.model.library.classes import TENSORS
+from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES, TENSOR_QUERIES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
@@ -18,8 +19,6 @@ from tflint_gpu.model.tensorflow.tracing.traces import Trace
 
 _Type: TypeAlias = Literal["array", "tensor", "eager", "other", "unknown"]
 
-_OF_TENSORS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "tf.experimental.numpy.ndarray"])
-_ASKING_FOR_TENSORS = frozenset(["tf.is_tensor", "keras.ops.is_tensor", "keras.backend.is_tensor"])
 _EAGER_ONLY = frozenset(["numpy"])  # attributes of tensors with a value
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set)
 _ARRAYS = ("numpy.", "numbers.")
@@ -53,7 +52,7 @@ class AskedTypes(Analysis):
                 yield from self._answered(trace, call, given[0], {"eager"})
             elif name not in STATIC_ATTRIBUTES and self.arrays.may_be_array(file, given[0]):
                 yield from self._answered(trace, call, given[0], {"array"})
-        elif given and file.name(call.func) in _ASKING_FOR_TENSORS:
+        elif given and file.name(call.func) in TENSOR_QUERIES:
             yield from self._answered(trace, call, given[0], {"tensor"})
 
     def _type(self, trace: Trace, asked: Expression, value: Expression) -> Iterator[Blocker]:
@@ -115,6 +114,6 @@ class AskedTypes(Analysis):
 def _type_named(name: str) -> _Type:
     if name.endswith("EagerTensor"):
         return "eager"
-    if name in _OF_TENSORS or name.endswith(".ops.Tensor"):
+    if name in TENSORS or name == "tf.experimental.numpy.ndarray" or name.endswith(".ops.Tensor"):
         return "tensor"
     return "array" if name.startswith(_ARRAYS) else "other"

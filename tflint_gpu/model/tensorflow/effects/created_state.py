@@ -10,7 +10,15 @@ import libcst as cst
 
 from tflint_gpu.bounds import WEIGHT_LAYERS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.keras_methods import VARIABLE_GENERATORS, WEIGHTED
+from tflint_gpu.model.library.classes import SEQUENTIAL, VARIABLES
+from tflint_gpu.model.library.keras_methods import (
+    CELLS,
+    HOLDING_VARIABLES,
+    LAYER_FOLDERS,
+    NOISE,
+    VARIABLE_GENERATORS,
+    WRAPPERS,
+)
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -20,22 +28,6 @@ from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.targets import Target
 
-_VARIABLES = frozenset(["tf.Variable", "keras.Variable", "keras.backend.variable"])
-# Layers that always have weights, or a state for their random numbers, from their first call on.
-_WITH_WEIGHTS = (WEIGHTED - {"RNN"}) | frozenset(
-    (
-        "PReLU AdditiveAttention RandomFlip RandomRotation RandomZoom RandomTranslation RandomContrast RandomCrop "
-        "LocallyConnected1D LocallyConnected2D"
-    ).split()
-)
-_CELLS = frozenset("LSTMCell GRUCell SimpleRNNCell".split())
-_WRAPPERS = frozenset("TimeDistributed Bidirectional RNN".split())
-# With Keras 3 they hold the state of their random numbers as soon as they are made.
-_WITH_SEED = frozenset(
-    "Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D AlphaDropout GaussianDropout GaussianNoise".split()
-)
-_FOLDERS = ("keras.layers.", "keras.layers.experimental.preprocessing.", "keras.layers.experimental.")
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _PREPARING = ("__init__", "build")
 
 
@@ -110,7 +102,7 @@ class CreatedState(Analysis):
         return None
 
     def _has_seed(self, file: File, name: str, call: cst.Call) -> bool:
-        if _layer(name) not in _WITH_SEED or self.target.keras < 3:
+        if _layer(name) not in NOISE or self.target.keras < 3:
             return False
         rate = argument(call, 0, "rate") or argument(call, 0, "stddev")
         numbers = (
@@ -133,16 +125,16 @@ class CreatedState(Analysis):
         """Whether what a call makes is a layer, or a model of layers, that certainly has weights."""
         name = file.name(call.func) or ""
         if depth > WEIGHT_LAYERS.limit:
-            if not name or _layer(name) or name in _SEQUENTIAL:
+            if not name or _layer(name) or name in SEQUENTIAL:
                 self.inference.meet(WEIGHT_LAYERS)
             return False
         kind = _layer(name)
-        if kind in _WITH_WEIGHTS or (depth and kind in _CELLS):
+        if kind in HOLDING_VARIABLES or (depth and kind in CELLS):
             return True
-        if kind in _WRAPPERS:
+        if kind in WRAPPERS:
             inner = argument(call, 0, "cell" if kind == "RNN" else "layer")
             return isinstance(inner, cst.Call) and self._has_weights(file, inner, context, depth + 1)
-        if name in _SEQUENTIAL:
+        if name in SEQUENTIAL:
             layers = argument(call, 0, "layers")
             return isinstance(layers, cst.List | cst.Tuple) and any(
                 isinstance(e.value, cst.Call) and self._has_weights(file, e.value, context, depth + 1)
@@ -165,7 +157,7 @@ class CreatedState(Analysis):
         file = method.file
         return any(
             self._adds_weight(file, call)
-            or file.name(call.func) in _VARIABLES
+            or file.name(call.func) in VARIABLES
             or self._has_weights(file, call, None, depth + 1)
             for call in method.calls
             if not any(True for _ in self.code.guards.choices(file, call))
@@ -218,13 +210,13 @@ def _is(origin: Origin, made: cst.Call) -> bool:
 def _layer(name: str) -> str | None:
     """The class of one of Keras's own layers."""
     folder, _, last = name.rpartition(".")
-    return last if f"{folder}." in _FOLDERS else None
+    return last if f"{folder}." in LAYER_FOLDERS else None
 
 
 def _made_at_once(name: str, target: Target) -> str | None:
     """What a call of Keras's or TensorFlow's own creates, if it creates variables by being made."""
     folder, _, last = name.rpartition(".")
-    if name in _VARIABLES:
+    if name in VARIABLES:
         return "a variable"
     if name in VARIABLE_GENERATORS:
         return "a variable for its random numbers"

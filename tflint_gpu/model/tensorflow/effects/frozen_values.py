@@ -11,6 +11,7 @@ from tflint_gpu.model.library.nondeterminism import (
     PYTHON_DRAWS,
     PYTHON_GENERATORS,
     UNIQUE,
+    in_graph,
 )
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
@@ -18,19 +19,6 @@ from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
 _SEEDING = ("numpy.random.seed", "random.seed")
-_INSTEAD = {
-    "normal": "tf.random.normal",
-    "randn": "tf.random.normal",
-    "standard_normal": "tf.random.normal",
-    "gauss": "tf.random.normal",
-    "normalvariate": "tf.random.normal",
-    "shuffle": "tf.random.shuffle",
-    "permutation": "tf.random.shuffle",
-    "gamma": "tf.random.gamma",
-    "poisson": "tf.random.poisson",
-    "choice": "tf.random.uniform` with `tf.gather",
-    "binomial": "tf.random.stateless_binomial",
-}
 
 
 class FrozenValues(Analysis):
@@ -97,5 +85,4 @@ def drawn_in_graph(name: str) -> str:
         return "measure outside of the traced function, or use `tf.timestamp()`"
     if name in UNIQUE:
         return "make it outside of the traced function and pass it as a tensor"
-    other = _INSTEAD.get(name.rpartition(".")[2], "tf.random.uniform")
-    return f"draw in the graph: `{other}`"
+    return f"draw in the graph: `{in_graph(name)}`"

@@ -6,6 +6,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import DRAWN_NAMES
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.nondeterminism import GRAPH_DRAWS, GRAPH_DRAWS_BY_DIMENSIONS
 from tflint_gpu.model.model import Model
 from tflint_gpu.model.python.names.imports import Spelling
 from tflint_gpu.model.python.project.file import File
@@ -13,26 +14,7 @@ from tflint_gpu.model.python.syntax.operators import operands
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_NORMAL, _UNIFORM = "tf.random.normal", "tf.random.uniform"
-# What draws: TensorFlow's function, and the parameters in their order, with TensorFlow's names.
-_NORMAL_OF_NUMPY = {"loc": "mean", "scale": "stddev", "size": "shape"}
-_UNIFORM_OF_NUMPY = {"low": "minval", "high": "maxval", "size": "shape"}
-_NORMAL_OF_PYTHON = {"mu": "mean", "sigma": "stddev"}
-_DRAWS: dict[str, tuple[str, dict[str, str]]] = {
-    "numpy.random.normal": (_NORMAL, _NORMAL_OF_NUMPY),
-    "numpy.random.standard_normal": (_NORMAL, {"size": "shape"}),
-    "numpy.random.uniform": (_UNIFORM, _UNIFORM_OF_NUMPY),
-    **dict.fromkeys(
-        (f"numpy.random.{name}" for name in ("random", "random_sample", "ranf", "sample")),
-        (_UNIFORM, {"size": "shape"}),
-    ),
-    "random.random": (_UNIFORM, {}),
-    "random.uniform": (_UNIFORM, {"a": "minval", "b": "maxval"}),
-    "random.gauss": (_NORMAL, _NORMAL_OF_PYTHON),
-    "random.normalvariate": (_NORMAL, _NORMAL_OF_PYTHON),
-}
 _OF_TENSORS = ("shape", "dtype")
-_BY_DIMENSIONS = {"numpy.random.rand": _UNIFORM, "numpy.random.randn": _NORMAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +31,7 @@ def graph_draw(model: Model, file: File, call: cst.Call, name: str) -> GraphDraw
     Arguments:
         name: the canonical name of what is called.
     """
-    function = _BY_DIMENSIONS.get(name) or _DRAWS.get(name, ("", {}))[0]
+    function = GRAPH_DRAWS_BY_DIMENSIONS.get(name) or GRAPH_DRAWS.get(name, ("", {}))[0]
     spelling = file.imports.spelling(function, call) if function else None
     given = None if spelling is None else _arguments(file, call, name)
     if spelling is None or given is None:
@@ -76,9 +58,9 @@ def _compared_tensor(model: Model, file: File, call: cst.Call) -> cst.Name | cst
 def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
     if any(arg.star for arg in call.args):
         return None
-    if name in _BY_DIMENSIONS:
+    if name in GRAPH_DRAWS_BY_DIMENSIONS:
         return [f"[{', '.join(file.code(arg.value) for arg in call.args)}]"]
-    parameters = _DRAWS[name][1]
+    parameters = GRAPH_DRAWS[name][1]
     shape, others = "[]", []
     measure = file.names.spelled("tf.shape", call)
     for index, arg in enumerate(call.args):

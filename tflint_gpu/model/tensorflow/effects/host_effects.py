@@ -8,7 +8,9 @@ import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.tensor_functions import returns_tensor
+from tflint_gpu.model.library.devices import STRATEGY_METHODS
+from tflint_gpu.model.library.keras_methods import COMPUTING_METHODS
+from tflint_gpu.model.library.tensor_functions import HOST_READS, is_of_host
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -24,13 +26,6 @@ from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _LIBRARIES = frozenset("tf keras tensorflow_addons tensorflow_probability sonnet".split())
-# Parts of TensorFlow that read Python values, files or settings when they are called.
-_HOST_PARTS = (
-    "tf.summary.", "tf.io.gfile.", "tf.train.", "tf.saved_model.", "tf.data.", "tf.config.", "tf.profiler.",
-    "tf.random.set_seed", "tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.", "tf.Variable",
-    "tf.distribute.", "keras.preprocessing.", "keras.utils.", "keras.backend.get_value",
-    "keras.backend.set_value", "keras.callbacks.",
-)  # fmt: skip
 # Modules that know nothing of tensors that are traced: of what other modules do nothing is known.
 _HOST_MODULES = frozenset(
     (
@@ -47,16 +42,6 @@ _PURE_MODULES = ("numpy.", "math.")
 _IMPURE = regex(r"numpy\.(?:random\..*|.*(?:load|save|from|set|print|err|put|copyto|fill_diagonal|shuffle|memmap).*)")
 _BUILTINS = COMPUTING | {"super", "getattr", "hasattr", "type", "pow"}
 _CONVERSIONS = frozenset("float int bool str complex format repr".split())
-_READS = frozenset("numpy item tolist eval".split())
-# Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute.
-_METHODS = frozenset(
-    (
-        "gradient jacobian batch_jacobian watch stop_recording reset apply_gradients minimize update_state result "
-        "get_scaled_loss get_unscaled_gradients scale_loss assign assign_add assign_sub items keys values get_shape "
-        "as_list set_shape log_prob entropy mean"
-    ).split()
-)
-_OF_STRATEGIES = frozenset(["run", "reduce", "gather"])
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _UNTRACEABLE = (cst.Try, cst.Yield, cst.Await, cst.Del, cst.Raise, cst.ClassDef)
 
@@ -147,7 +132,7 @@ class HostEffects(Analysis):
         name = file.name(func)
         if name is not None and name.partition(".")[0] in _LIBRARIES:
             texts = (arg.value for arg in call.args) if name == "tf.print" else ()
-            if _is_of_host(name) or any(map(_is_made_text, texts)):
+            if is_of_host(name) or any(map(_is_made_text, texts)):
                 yield Blocker(file, func, _only_while_traced(file.code(func)))
             return
         if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
@@ -162,9 +147,9 @@ class HostEffects(Analysis):
             if is_host and str(name).startswith(_PURE_MODULES) and self._is_of_constants(trace, call):
                 return
             yield Blocker(file, func, _only_while_traced(file.code(func)) if is_host else "")
-        elif method in _READS and not call.args:
+        elif method in HOST_READS | {"eval"} and not call.args:
             yield Blocker(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
-        elif method not in _METHODS and not self._is_own_container(function, call):
+        elif method not in COMPUTING_METHODS and not self._is_own_container(function, call):
             yield Blocker(file, func)
 
     def _is_of_constants(self, trace: Trace, call: cst.Call) -> bool:
@@ -189,7 +174,7 @@ class HostEffects(Analysis):
 
         So is `strategy.run`; what the replicas do is asked of the function that they run.
         """
-        if isinstance(func, cst.Attribute) and func.attr.value in _OF_STRATEGIES:
+        if isinstance(func, cst.Attribute) and func.attr.value in STRATEGY_METHODS:
             return self.kinds.must_be(file, func.value, "strategy")
         if self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss"):
             return True
@@ -213,7 +198,7 @@ class HostEffects(Analysis):
     def _is_of_tensorflow(self, file: File, expr: Expression) -> bool:
         name = file.name(expr.func) if isinstance(expr, cst.Call) else None
         if name is not None:
-            return name.partition(".")[0] in _LIBRARIES and not _is_of_host(name)
+            return name.partition(".")[0] in _LIBRARIES and not is_of_host(name)
         return self.inference.must_be(file, expr, lambda o: (o.made_by or "") == "tf.GradientTape")
 
     # What outlives the call.
@@ -236,11 +221,6 @@ def _is_constant(origin: Origin) -> bool:
     node = origin.node
     is_named = isinstance(node, cst.Name) and node.value in ("True", "False", "None")
     return not origin.access_path and (is_named or isinstance(node, _LITERALS))
-
-
-def _is_of_host(name: str) -> bool:
-    """Whether a function of a library is no operation; `tf.compat.v1.reduce_mean` is one, as without its prefix."""
-    return name.startswith(_HOST_PARTS) and not (name.startswith("tf.compat.v1.") and returns_tensor(name))
 
 
 def _only_while_traced(what: str) -> str:

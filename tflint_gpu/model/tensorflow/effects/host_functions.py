@@ -9,8 +9,10 @@ from typing import Literal, NamedTuple, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
-from tflint_gpu.model.library.passing import TF_FUNCTIONS
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS, TF_FUNCTIONS
+from tflint_gpu.model.library.keras_methods import OVERRIDDEN_METHODS
+from tflint_gpu.model.library.precision import FLOATS
+from tflint_gpu.model.library.tensor_functions import ASIDE
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -27,9 +29,6 @@ GradientKind: TypeAlias = Literal["cut", "fails", "passes"]
 """What becomes of a gradient: NumPy ends it, `py_function` around NumPy fails, around operations passes it on."""
 
 _EAGER = frozenset(["tf.py_function"])
-_WITHOUT_GRADIENT = frozenset(["test_step", "predict_step", "update_state"])
-_ASIDE = ("tf.summary.", "tf.print", "tf.stop_gradient", "tf.debugging.")
-_FLOATS = frozenset(["float16", "float32", "float64", "bfloat16", "half", "double"])
 _DTYPES = frozenset(["dtype", "compute_dtype", "variable_dtype", "_dtype"])
 _KEEPING_OFF = frozenset(["gradient_override_map", "stop_recording"])
 _COMPILING = ("jit_compile", "experimental_compile")
@@ -202,7 +201,7 @@ class HostFunctions(Analysis):
         if any(_under_tape(file, node) for file, node in sites):
             return True
         name = first.name.value if isinstance(first, cst.FunctionDef) else ""
-        if not traced.keras or name in _WITHOUT_GRADIENT or name == "train_step":
+        if not traced.keras or name in OVERRIDDEN_METHODS - {"call", "compute_loss"}:
             return False
         owner = home.tree.class_of(first) if isinstance(first, cst.FunctionDef) else None
         if owner is None or name != "call" or "model" not in self.kinds.of_class(Class(home, owner)):
@@ -228,13 +227,13 @@ class HostFunctions(Analysis):
 
     def _is_float(self, file: File, expr: Expression, host: HostCall) -> bool:
         name = file.name(expr) or ""
-        if name.rpartition(".")[2] in _FLOATS or name == "numpy.float_":
+        if name.rpartition(".")[2] in FLOATS or name == "numpy.float_":
             return True
         if isinstance(expr, cst.Call):
             return file.name(expr.func) == "keras.backend.floatx"
         if isinstance(expr, cst.Attribute) and expr.attr.value in _DTYPES:
             return True
-        return self.constants.of(file, expr, host.traced.context) in _FLOATS
+        return self.constants.of(file, expr, host.traced.context) in FLOATS
 
     def _is_aside(self, host: HostCall) -> bool:
         """Whether the result is dropped, only shown, or kept from gradients on purpose."""
@@ -244,7 +243,7 @@ class HostFunctions(Analysis):
         ):
             return True
         for parent in file.tree.ancestors(call):
-            if isinstance(parent, cst.Call) and (file.name(parent.func) or "").startswith(_ASIDE):
+            if isinstance(parent, cst.Call) and (file.name(parent.func) or "").startswith(ASIDE):
                 return True
             if isinstance(parent, cst.With) and any(
                 isinstance(i.item, cst.Call) and method_name(i.item) in _KEEPING_OFF for i in parent.items

@@ -11,6 +11,8 @@ import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import RUNNING_METHODS
+from tflint_gpu.model.library.tensor_functions import ARRAY_CHANGES, CHANGING_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
 from tflint_gpu.model.python.execution.run_order import RunOrder
@@ -31,13 +33,9 @@ _OF_TRAINABLE = frozenset(["trainable_variables", "trainable_weights", "trainabl
 # Of Keras's own objects: variables, which a graph reads, and what only training loops of Keras's read.
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
 _MODAL = ("BatchNorm", "applications", "load_model")
-_RUNNING = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTAINERS = frozenset(["list", "dict", "set"])
-_ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
-"""Methods that change an array in place, besides those of containers."""
-_CHANGING = frozenset(f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal"))
 _FIXED = frozenset(["parameter", "import", "star"])
 _NOT_SET = frozenset(["import", "star", "function", "class"])  # by a name that is computed: that is for settings
 
@@ -132,7 +130,7 @@ class KeptValues(Analysis):
         for function in functions:
             sites: Sequence[Site] = self.inference.call_sites(function)
             if not sites and function.owner is not None and self.kinds.of_class(function.owner):
-                sites = [(self.file, call) for call in self.file.method_calls(*_RUNNING)]
+                sites = [(self.file, call) for call in self.file.method_calls(*sorted(RUNNING_METHODS))]
             yield from sites or [(function.file, function.node.body)]
 
     def _in_function(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
@@ -383,9 +381,9 @@ class KeptValues(Analysis):
             out = argument(call, -1, "out")
             if out is not None:
                 yield _innermost(out), call
-            if call.args and (method_name(call) == "shuffle" or file.name(call.func) in _CHANGING):
+            if call.args and (method_name(call) == "shuffle" or file.name(call.func) in CHANGING_FUNCTIONS):
                 yield _innermost(call.args[0].value), call
-        for call in file.method_calls(*CHANGES, *_ARRAY_CHANGES):
+        for call in file.method_calls(*CHANGES, *ARRAY_CHANGES):
             if (
                 isinstance(call.func, cst.Attribute)
                 and not is_library(file.name(call.func))
@@ -478,7 +476,10 @@ class _OrderByKeras(RunOrder):
         sites = self._bodies.get((file, tree.function(node)), ())
         if any(tree.order[node] < tree.order[site] < tree.order[compiling] for site in sites):
             return False
-        own, models = self._models(file, compiling), [self._models(file, run) for run in file.method_calls(*_RUNNING)]
+        own, models = (
+            self._models(file, compiling),
+            [self._models(file, run) for run in file.method_calls(*sorted(RUNNING_METHODS))],
+        )
         return bool(own) and all(run == own for run in models)
 
     def _models(self, file: File, call: cst.Call) -> set[Node]:

@@ -11,6 +11,8 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.counterparts import RAISES
 from tflint_gpu.model.library.datasets import MAPPING_METHODS
+from tflint_gpu.model.library.files import FAILING_ON_ELEMENTS
+from tflint_gpu.model.library.tensor_functions import HOST_READS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -30,17 +32,6 @@ Misuse = Literal["numpy", "host", "method", "draw", "sleep", "print"]
 
 _FUNCTIONS = ("map_func", "predicate", "reduce_func", "scan_func")
 _NESTING = frozenset("window group_by_window".split())  # their elements are datasets
-# Of these, each was tried on an element while tf.data traces: they raise TypeError or AttributeError.
-# What OpenCV has raises cv2.error.
-_PATH_FUNCTIONS = "join basename dirname split splitext exists isfile isdir getsize abspath realpath relpath normpath"
-_HOST_FUNCTIONS = frozenset(
-    [
-        *(f"os.path.{name}" for name in _PATH_FUNCTIONS.split()),
-        *(f"math.{name}" for name in "sqrt floor ceil log log2 log10 exp sin cos tan pow radians degrees".split()),
-        *"os.fspath pathlib.Path io.open numpy.load json.loads PIL.Image.open PIL.Image.fromarray".split(),
-    ]
-)
-_HOST_METHODS = frozenset("numpy item decode tolist".split())
 _DEBUG_MODE = "tf.data.experimental.enable_debug_mode"
 
 
@@ -164,13 +155,13 @@ class MappedCode(Analysis):
     def _takes_value(self, file: File, call: cst.Call) -> tuple[Misuse | None, str, list[Expression]]:
         """How a call needs the values of what it is given, its name, and what it is given."""
         name, values = file.name(call.func), [arg.value for arg in call.args if _is_data(arg)]
-        if name in _HOST_FUNCTIONS or (name or "").startswith("cv2.") or file.names.is_builtin(call.func, "open"):
+        if name in FAILING_ON_ELEMENTS or (name or "").startswith("cv2.") or file.names.is_builtin(call.func, "open"):
             return "host", name or "open", values
         if name in RAISES:
             return ("numpy" if not self.runtime.has_numpy_behaviour() else None), name, values
         if file.names.is_builtin(call.func, "print"):
             return "print", "print", _shown(values)
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _HOST_METHODS:
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in HOST_READS | {"decode"}:
             return "method", f".{call.func.attr.value}()", [call.func.value]
         return None, "", []
 

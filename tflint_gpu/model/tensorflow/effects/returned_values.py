@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
@@ -14,7 +15,6 @@ from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-from tflint_gpu.model.tensorflow.types.tapes import WEIGHT_ATTRIBUTES
 from tflint_gpu.model.tensorflow.types.tensors import Carry
 
 _OBJECTS = frozenset(["model", "layer", "optimizer", "metric", "loss", "dataset", "strategy", "module"])

@@ -12,6 +12,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -35,7 +36,6 @@ _ABOUT_TRACING = regex(
     r"trac(?:e|es|ed|ing|er)(?![a-z])|compil|eager|python|graph|traç|traz|rastre|追踪|跟踪|追蹤|トレース|추적|трасс",
     re.IGNORECASE,
 )
-_STATIC = frozenset(["shape", "dtype", "get_shape", "ndim", "rank", "name"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class SideEffects(Analysis):
 def _shows_what_is_static(call: cst.Call) -> bool:
     """Whether a print shows what is known while tracing: a shape, a type."""
     parts = (part for arg in call.args for part in walk(arg.value))
-    return any(isinstance(part, cst.Attribute) and part.attr.value in _STATIC for part in parts)
+    return any(isinstance(part, cst.Attribute) and part.attr.value in STATIC_ATTRIBUTES - {"numpy"} for part in parts)
 
 
 def _taken_back(file: File, targets: Sequence[cst.Subscript]) -> set[str]:

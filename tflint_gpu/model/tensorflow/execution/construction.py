@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS
 from tflint_gpu.model.library.keras_methods import WEIGHTED
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.summaries import Summaries
@@ -15,8 +16,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, it
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_MODELS = frozenset(["keras.Model", "keras.models.Model"])
-_SYMBOLS = _MODELS | {"keras.Input", "keras.layers.Input"}
+_SYMBOLS = FUNCTIONAL | INPUTS
 
 
 class Construction(Analysis):
@@ -36,7 +36,7 @@ class Construction(Analysis):
         """Whether a model is made later of what a loop goes over or gives: `keras.Model(inputs, outputs)`."""
         tree = file.tree
         calls = file.calls_in.get(tree.function(loop), ())
-        later = [c for c in calls if file.name(c.func) in _MODELS and tree.order[c] > tree.order[loop]]
+        later = [c for c in calls if file.name(c.func) in FUNCTIONAL and tree.order[c] > tree.order[loop]]
         if not later:
             return False
         data = iterable(loop)

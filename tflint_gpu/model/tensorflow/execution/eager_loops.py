@@ -7,8 +7,8 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.library.higher_order import PARTIAL
 from tflint_gpu.model.library.keras_methods import RUNNING_METHODS
-from tflint_gpu.model.library.passing import PARTIAL
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers
 from tflint_gpu.model.python.execution.walks import Invocation

@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import WALK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -24,8 +25,6 @@ from tflint_gpu.model.tensorflow.training.training import TAPES, Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _READS = frozenset(["numpy", "item"])
-_ON_HOST = ("predict", "predict_on_batch", "evaluate", "test_on_batch")
-"""Methods of Keras's models that give NumPy arrays, or Python's numbers."""
 _NUMBERS = ("float", "int")
 _Region: TypeAlias = LoopNode | FunctionNode
 _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.CompIf, cst.Assert)
@@ -186,7 +185,7 @@ class HostReads(Analysis):
             values = [value for value in _read_by(node) if not (_is_counter(value) or _is_of_metric(value))]
             is_own = [self.is_result(value, results) and not self.is_result(value, of_step) for value in values]
             needed += [node] if any(is_own) else []
-        needed += [call for call in calls if self.kinds.receiver(file, call, *_ON_HOST) is not None]
+        needed += [call for call in calls if self.kinds.receiver(file, call, *FORWARD_METHODS) is not None]
         return any(not is_conditional(file, node, region) and not _is_shown(file, node) for node in needed)
 
     def is_result(self, expr: Expression, results: IterationFlow) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, RUNNING_METHODS
+from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, RUNNING_METHODS, UPDATES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
@@ -18,7 +18,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, asks_for_mai
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
-from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+from tflint_gpu.model.tensorflow.training.training import TAPES, Training
 from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 

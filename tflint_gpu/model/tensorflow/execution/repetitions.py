@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.nondeterminism import TIMERS
+from tflint_gpu.model.library.operations import ARRANGING
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
@@ -29,11 +30,11 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
     root_name,
 )
 
-_SHAPING = frozenset("expand_dims reshape array asarray constant convert_to_tensor astype".split())
 # A loop that waits for something to come in: nobody can hand its inputs over in one piece.
 _WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
 _UPLOADS = regex(r"(?:file_?|files\.)upload(?:er)?\b|\brequest\.files\b", re.IGNORECASE)
 _WAITED_FOR = regex(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
+_SHAPING = frozenset(name.rpartition(".")[2] for name in ARRANGING) | {"astype"}
 
 
 class Repetitions(Analysis):

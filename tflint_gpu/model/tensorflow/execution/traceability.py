@@ -8,6 +8,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from tflint_gpu.bounds import TRACED_ARGUMENT_SITES
+from tflint_gpu.model.library.classes import INPUT_SHAPES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, runs_once, ways
 from tflint_gpu.model.python.project.file import File
@@ -40,7 +41,6 @@ from tflint_gpu.model.tensorflow.types.tensors import Carry
 
 _RELAXED_SINCE = (2, 9)
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
-_BUILT = ("Input(", "input_shape", "input_dim", "batch_input_shape")
 _COMPUTED = (cst.UnaryOperation, cst.BinaryOperation, cst.BooleanOperation)
 _DERIVED = (*_COMPUTED, cst.Subscript, cst.Comparison)
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
@@ -252,7 +252,7 @@ class Traceability(Analysis):
         call, made_by = origin.call, (origin.made_by or "").rpartition(".")[2]
         if call is None or made_by != "Sequential":
             return call is not None and self.kinds.of(origin) in ("optimizer", "layer")
-        return not any(text in origin.file.code(call) for text in _BUILT)
+        return not any(text in origin.file.code(call) for text in ("Input(", *INPUT_SHAPES))
 
     def _is_built(self, origin: Origin) -> bool:
         """Whether a program calls `build` of a value."""

@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, UPDATES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
@@ -24,8 +25,8 @@ from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow, is_occasional
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
-from tflint_gpu.model.tensorflow.types.tapes import TAKES, is_read, taken
+from tflint_gpu.model.tensorflow.training.training import TAPES, Training
+from tflint_gpu.model.tensorflow.types.tapes import is_read, taken
 
 _GRADIENT = regex(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 
@@ -137,7 +138,7 @@ class TrainingSteps(Analysis):
             return False
         within = run.file.tree.within
         inside = [call for call in run.file.calls_below.get(block, ()) if within(call, block.body)]
-        recorded = [call for call in inside if method_name(call) not in (*TAKES, "apply_gradients", "watch")]
+        recorded = [call for call in inside if method_name(call) not in (*GRADIENT_METHODS, "apply_gradients", "watch")]
         traced = [call for call in recorded if self._is_traced(run, call.func)]
         return bool(traced) and all(any(within(call, call_site) for call_site in traced) for call in recorded)
 
@@ -165,7 +166,7 @@ class TrainingSteps(Analysis):
         if not call.args:
             return False
         function = file.tree.function(call)
-        taken = [c for c in file.calls_in.get(function, ()) if method_name(c) in TAKES]
+        taken = [c for c in file.calls_in.get(function, ()) if method_name(c) in GRADIENT_METHODS]
         if taken and not self._is_among_sources(file, call, taken):
             return False
         if taken and isinstance(function, cst.FunctionDef):

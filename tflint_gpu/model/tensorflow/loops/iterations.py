@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
-from tflint_gpu.model.library.datasets import TRANSFORMATIONS
+from tflint_gpu.model.library.datasets import ITERATORS, TRANSFORMATIONS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
@@ -26,7 +26,7 @@ _OF_ROWS = ("same", "rows", "expanded")
 _SEQUENCES = ("list", "tuple", "sorted", "reversed")
 _VIEWS = frozenset(["keys", "values", "items"])
 _BELOW = (cst.LessThan, cst.LessThanEqual)
-_DATASET_METHODS = TRANSFORMATIONS | {"as_numpy_iterator", "from_tensor_slices", "from_generator"}
+_DATASET_METHODS = TRANSFORMATIONS | ITERATORS | {"from_tensor_slices", "from_generator"}
 
 
 class Iterations(Analysis):

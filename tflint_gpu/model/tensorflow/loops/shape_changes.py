@@ -10,7 +10,11 @@ from enum import IntEnum
 import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
+from tflint_gpu.model.library import shape_facts as facts
+from tflint_gpu.model.library.datasets import UNEVEN_BATCHES
+from tflint_gpu.model.library.files import READING
 from tflint_gpu.model.library.operations import draw_named, operation_named
+from tflint_gpu.model.library.tensor_functions import LENGTHS, OF_VALUES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats
 from tflint_gpu.model.python.project.file import File
@@ -18,7 +22,6 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
-from tflint_gpu.model.tensorflow.loops import shape_facts as facts
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import is_drawn
 from tflint_gpu.model.tensorflow.loops.loop_flow import names_of
@@ -40,7 +43,6 @@ class Change(IntEnum):
 _LISTS = (cst.List, cst.Tuple, cst.Set, cst.Dict)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
 _SHAPE = Content("attribute", "shape")
-_UNLIKE = frozenset(["padded_batch", "bucket_by_sequence_length", "group_by_window"])
 _ALIKE = 2
 """So many different shapes are few enough to trace each: all batches, and the last one."""
 
@@ -100,7 +102,7 @@ class ShapeChanges(Analysis):
             indexes = [element.slice for element in node.slice] if isinstance(node, cst.Subscript) else []
             values = [index.value for index in indexes if isinstance(index, cst.Index)]
             origins = [origin for index in values for origin in self.inference.of(file, index, context)]
-            if any(isinstance(origin.node, cst.Comparison) or origin.made_by in facts.OF_VALUES for origin in origins):
+            if any(isinstance(origin.node, cst.Comparison) or origin.made_by in OF_VALUES for origin in origins):
                 return node is not None and self._repeats(file, node)
         return False
 
@@ -339,7 +341,7 @@ class ShapeChanges(Analysis):
         if any(file.names.is_builtin(call.func, builtin) for builtin in facts.COUNTING):
             return Change.FIXED
         size = facts.size_of(name)
-        if size is None and not name and method in facts.DRAWS:
+        if size is None and not name:
             size = draw_named(method).size
         if size is not None:
             return self._of_size(origin, call, argument(call, size.position, size.keyword))
@@ -349,11 +351,11 @@ class ShapeChanges(Analysis):
             change = _joined(self._number(file, arg.value, context) for arg in call.args)
             has_rest = any(_has_rest(arg.value) for arg in call.args)
             return max(change, self._of(file, call.func.value, context)) if has_rest else change
-        if name in facts.OF_VALUES or (name in facts.CHOOSING and len(call.args) == 1):
+        if name in OF_VALUES or (name in facts.CHOOSING and len(call.args) == 1):
             return self._renewed(origin)
         if self._makes_sequence(origin, call):
             return Change.FIXED if self._is_padded(origin, call) else self._renewed(origin)
-        if name.startswith(facts.READING):
+        if name.startswith(READING):
             sized = argument(call, -1, "target_size")
             return self._renewed(origin) if sized is None else self._number(file, sized, context)
         if not name.startswith(facts.ELEMENTWISE) and facts.RESIZING.search(called.lower()):
@@ -438,7 +440,7 @@ class ShapeChanges(Analysis):
         change = _joined(map(self._of_chain, chain.inputs)) if chain.inputs else self._of_source(chain.made)
         is_generated = chain.made is not None and chain.made.name == "from_generator"
         for operation in chain.operations:
-            if operation.name in _UNLIKE:
+            if operation.name in UNEVEN_BATCHES:
                 widths = argument(operation.call, 1, "padded_shapes") if operation.name == "padded_batch" else None
                 change = Change.FIXED if _is_written(widths) else Change.CHANGES
             elif operation.name == "batch" and not is_generated and operation.batch_size != 1:
@@ -484,7 +486,7 @@ class ShapeChanges(Analysis):
 
 def _draws_number(file: File, call: cst.Call) -> bool:
     """Whether a call draws a number, or several that the program takes apart."""
-    is_method = file.name(call.func) is None and method_name(call) in facts.DRAWS
+    is_method = file.name(call.func) is None and draw_named(method_name(call)).draws
     return is_drawn(file, call, lambda arg: True) or is_method
 
 
@@ -495,7 +497,7 @@ def _joined(changes: Iterable[Change]) -> Change:
 def _asked(origin: Origin) -> Expression | None:
     """`x` of `tf.shape(x)[0]`."""
     call = origin.node
-    is_asked = isinstance(call, cst.Call) and origin.file.name(call.func) in facts.ASKING and call.args
+    is_asked = isinstance(call, cst.Call) and origin.file.name(call.func) in LENGTHS and call.args
     return call.args[0].value if is_asked and isinstance(call, cst.Call) else None
 
 

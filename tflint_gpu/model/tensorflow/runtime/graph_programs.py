@@ -11,29 +11,19 @@ import re
 from collections.abc import Collection
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.tensorflow_1 import EAGER_QUERIES, GONE, GRAPH_CALLS, VERSIONS
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 
-# API of TensorFlow 1 that works in graphs only.
-_GRAPH_CALLS = frozenset(
-    (
-        "Session InteractiveSession Graph placeholder get_variable variable_scope global_variables_initializer "
-        "get_default_graph get_collection add_to_collection train.get_global_step train.Saver train.AdamOptimizer "
-        "train.MomentumOptimizer train.GradientDescentOptimizer train.Scaffold train.MonitoredTrainingSession "
-        "losses.get_total_loss losses.softmax_cross_entropy import_graph_def"
-    ).split()
-)
 GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.")
 """Parts of TensorFlow 1 that build graphs."""
-# TensorFlow 2 has them only below tf.compat.v1: a program that calls them as `tf.app.run` is one for TensorFlow 1.
-_GONE = frozenset(["ConfigProto", "app.run", "train.get_or_create_global_step", "enable_eager_execution"])
 _SWITCHES = frozenset(["disable_eager_execution", "disable_v2_behavior"])
 # What only TensorFlow 2 has, or has for graphs that it takes over.
 _ALIVE = frozenset(["GradientTape", "function", "compat.v1.wrap_function"])
 _LAST_OF_ALIVE = frozenset(name.rpartition(".")[2] for name in _ALIVE)
 # Where they occur, some calls may be come to with some versions only.
-_TESTED = frozenset(["executing_eagerly", "__version__", "VERSION"])
+_TESTED = frozenset(name.rpartition(".")[2] for name in VERSIONS | EAGER_QUERIES)
 _OLD_COLAB = regex(r"%tensorflow_version 1\b")
-_CALL = "|".join(re.escape(name) for name in sorted(_GRAPH_CALLS | _GONE))
+_CALL = "|".join(re.escape(name) for name in sorted(GRAPH_CALLS | GONE))
 _FOLDER = "|".join(re.escape(folder) for folder in sorted((*GRAPH_FOLDERS, "logging.")))
 # Searched twenty times faster than `\btf\.`.
 _PERHAPS = regex(rf"tf\.(?<!\wtf\.)(?:(?:{_CALL})\s*\(|{_FOLDER})")
@@ -56,7 +46,7 @@ def runs_in_graphs(called: Collection[str], reached: Collection[str], text: str)
 
 def shows_graphs(name: str) -> bool:
     """Whether a call of TensorFlow, such as "Session", is one of a program for graphs."""
-    return name in _GRAPH_CALLS or name in _GONE or is_switch(name) or name.startswith((*GRAPH_FOLDERS, "logging."))
+    return name in GRAPH_CALLS or name in GONE or is_switch(name) or name.startswith((*GRAPH_FOLDERS, "logging."))
 
 
 def is_switch(name: str) -> bool:

@@ -11,9 +11,12 @@ import libcst as cst
 from tflint_gpu.bounds import INITIALISER_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.classes import INPUT_LAYERS, INPUT_SHAPES, SEQUENTIAL
 from tflint_gpu.model.library.datasets import is_source
-from tflint_gpu.model.library.devices import parse_device
+from tflint_gpu.model.library.devices import DEVICE_SCOPES, INITIALISERS, parse_device
+from tflint_gpu.model.library.spellings import spelled
 from tflint_gpu.model.library.tensor_functions import returns_tensor
+from tflint_gpu.model.library.tensorflow_1 import GRAPH_BUILDERS, GRAPH_SCOPES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, callers, is_in_main_block
 from tflint_gpu.model.python.project.file import File
@@ -25,29 +28,12 @@ from tflint_gpu.model.tensorflow.runtime.graph_programs import GRAPH_FOLDERS, is
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.text.lexical import without_comments
 
-DEVICES = frozenset(["tf.device", "tf.compat.v1.device", "keras.device"])
 GROWTH = frozenset(["tf.config.experimental.set_memory_growth", "tf.config.set_memory_growth"])
-LOGICAL = frozenset(
-    [
-        "tf.config.set_logical_device_configuration",
-        "tf.config.experimental.set_virtual_device_configuration",
-    ]
-)
+LOGICAL = spelled("tf.config.{set_logical_device_configuration,experimental.set_virtual_device_configuration}")
 VISIBLE = frozenset(["tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"])
 INTRA_THREADS = "tf.config.threading.set_intra_op_parallelism_threads"
 INTER_THREADS = "tf.config.threading.set_inter_op_parallelism_threads"
 """With the three above all setters of `tf.config` that raise later: the others reach a runtime that has started."""
-_INITIALISERS = frozenset(
-    [
-        "tf.Variable",
-        "tf.device",
-        "tf.config.list_logical_devices",
-        "tf.config.experimental.list_logical_devices",
-        "tf.distribute.MirroredStrategy",
-        "tf.distribute.MultiWorkerMirroredStrategy",
-        "keras.device",
-    ]
-)
 # Any of these bytes in a program's files means that its memory or its devices are set up by hand.
 _MEMORY_SETTINGS = tuple(
     b"set_memory_growth ALLOW_GROWTH allow_growth per_process_gpu_memory_fraction set_logical_device_configuration "
@@ -65,11 +51,6 @@ _NO_GPUS = regex(
     r"""CUDA_VISIBLE_DEVICES["']\]?\s*[=,:]\s*["'](?:-1)?["']|set_visible_devices\(\s*(?:devices=)?\[\s*\]"""
 )
 _OTHER_BACKEND = regex(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
-_SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
-# They raise where code runs eagerly, so what is next to them does not.
-_BUILDING = frozenset(
-    ["placeholder", "sparse_placeholder", "get_variable", "variable_scope", "train.MonitoredTrainingSession"]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +165,7 @@ class Runtime(Analysis):
 
     def is_on_cpu(self, file: File, node: Node) -> bool:
         """Whether a place lies in a `with tf.device("/CPU:0")`, in a file that names no other device."""
-        devices = {call: self._is_cpu(file, call) for call in file.calls(*DEVICES)}
+        devices = {call: self._is_cpu(file, call) for call in file.calls(*DEVICE_SCOPES)}
         if not devices or not all(devices.values()):
             return False
         return any(
@@ -201,8 +182,8 @@ class Runtime(Analysis):
         known = self._graphs.get(file)
         if known is None:
             named = [(call, file.name(call.func) or "") for call in file.calls("tf.*")]
-            scopes = {_entering(file, call) for call, name in named if _is_of(name, _SCOPES)}
-            building = [call for call, name in named if _is_of(name, _BUILDING)]
+            scopes = {_entering(file, call) for call, name in named if _is_of(name, GRAPH_SCOPES)}
+            building = [call for call, name in named if _is_of(name, GRAPH_BUILDERS)]
             builders = {
                 file.tree.function(call)
                 for call in building
@@ -316,7 +297,7 @@ class Runtime(Analysis):
         name = file.name(call.func)
         if name is not None and is_library(name):
             last = name.rpartition(".")[2]
-            if name in _INITIALISERS or (name.startswith("tf.") and returns_tensor(name)):
+            if name in INITIALISERS or (name.startswith("tf.") and returns_tensor(name)):
                 return name
             if is_source(name) and name.startswith("tf.data.Dataset."):
                 return name
@@ -326,7 +307,7 @@ class Runtime(Analysis):
                 and "schedules" not in name
             ):
                 return name
-            if name in ("keras.Sequential", "keras.models.Sequential") and self._has_input(file, call):
+            if name in SEQUENTIAL and self._has_input(file, call):
                 return f"{name} with an Input"
             return None
         cls = self.inference.class_called(file, call)
@@ -360,13 +341,8 @@ class Runtime(Analysis):
         first = layers.elements[0].value if isinstance(layers, cst.List | cst.Tuple) and layers.elements else None
         if not isinstance(first, cst.Call):
             return False
-        return file.name(first.func) in (
-            "keras.Input",
-            "keras.layers.Input",
-            "keras.layers.InputLayer",
-        ) or any(
-            a.keyword is not None and a.keyword.value in ("input_shape", "input_dim", "batch_input_shape")
-            for a in first.args
+        return file.name(first.func) in INPUT_LAYERS or any(
+            a.keyword is not None and a.keyword.value in INPUT_SHAPES for a in first.args
         )
 
 

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.library.devices import SCOPES_OF_OTHERS, STRATEGIES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite
 from tflint_gpu.model.python.project.file import File
@@ -15,20 +16,6 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
 ScopeSide: TypeAlias = Literal["inside", "outside", "unknown"]
 
-_FOLDERS = ("tf.distribute.", "tf.distribute.experimental.", "tf.compat.v1.distribute.")
-_DISTRIBUTING = frozenset(
-    (
-        "MirroredStrategy MultiWorkerMirroredStrategy OneDeviceStrategy CentralStorageStrategy TPUStrategy "
-        "ParameterServerStrategy"
-    ).split()
-)
-# What a with statement enters that is certainly no strategy's scope.
-_OTHER_BLOCKS = frozenset(
-    (
-        "open tf.device tf.name_scope tf.GradientTape tf.summary.create_file_writer tf.init_scope keras.device "
-        "keras.name_scope warnings.catch_warnings tempfile.TemporaryDirectory contextlib.suppress tqdm tqdm.tqdm"
-    ).split()
-)
 # Any of these in a program's files may enter a scope where no with statement shows it.
 _HIDDEN_ENTRANCES = (b"experimental_set_strategy", b"enter_context", b".__enter__(")
 
@@ -120,7 +107,7 @@ class Strategies(Analysis):
             distributes = self.inference.must_be(origin.file, call.func.value, distributes_work, origin.context)
             return "inside" if distributes else "unknown"
         named = origin.made_by or (call.func.value if isinstance(call.func, cst.Name) else None)
-        return "outside" if named in _OTHER_BLOCKS or method_name(call) == "as_default" else "unknown"
+        return "outside" if named in SCOPES_OF_OTHERS or method_name(call) == "as_default" else "unknown"
 
     def _enters_its_own(self, file: File, function: cst.FunctionDef) -> bool:
         """Whether a function enters the scope of a strategy that it makes: inside of another scope that raises."""
@@ -139,8 +126,7 @@ class Strategies(Analysis):
 
 def distributes_work(origin: Origin) -> bool:
     """Whether a value is a strategy other than the default one, which does nothing."""
-    folder, _, last = (origin.made_by or "").rpartition(".")
-    return f"{folder}." in _FOLDERS and last in _DISTRIBUTING
+    return origin.made_by in STRATEGIES
 
 
 def _joined(sides: Iterable[ScopeSide]) -> ScopeSide:

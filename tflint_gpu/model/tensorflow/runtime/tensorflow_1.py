@@ -8,26 +8,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.tensorflow_1 import OLD_NAMES
 from tflint_gpu.model.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.mentions import Mentions
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
-# What is directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2.
-OLD_NAMES = frozenset(
-    (
-        "random_uniform random_normal truncated_normal parse_single_example parse_example FixedLenFeature "
-        "VarLenFeature FixedLenSequenceFeature decode_raw decode_csv read_file to_float to_int32 to_int64 to_double "
-        "is_nan is_inf is_finite log log_sigmoid div multinomial set_random_seed placeholder sparse_placeholder "
-        "Session InteractiveSession get_variable variable_scope gfile flags app logging layers string_split "
-        "sparse_tensor_to_dense py_func global_variables trainable_variables global_variables_initializer assign diag "
-        "matrix_inverse mod FIFOQueue WholeFileReader TFRecordReader python_io ceil erf lgamma space_to_depth "
-        "depth_to_space extract_image_patches check_numerics AUTO_REUSE GraphKeys enable_eager_execution ConfigProto "
-        "GPUOptions contrib random_shuffle random_crop reset_default_graph get_default_graph unsorted_segment_sum "
-        "invert_permutation matrix_band_part lin_space sparse_reduce_sum floordiv substr sparse_to_dense mul"
-    ).split()
-)
 _AS_TF = regex(rb"^[ \t]*import tensorflow as tf[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _OLD = regex(rb"\btf\.(?:" + b"|".join(name.encode() for name in sorted(OLD_NAMES)) + rb")\b")
 _NEW = regex(rb"\btf\.(?:GradientTape|function)\b")

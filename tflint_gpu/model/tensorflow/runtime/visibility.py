@@ -9,12 +9,12 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.devices import parse_device
+from tflint_gpu.model.library.devices import DEVICE_SCOPES, parse_device
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.tensorflow.runtime.runtime import DEVICES, GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
+from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -146,7 +146,7 @@ class Visibility(Analysis):
         """What the file sets up for GPUs: memory, logical devices, a device's name."""
         for call in self.file.calls(*sorted(GROWTH), *sorted(LOGICAL)):
             yield call
-        for call in self.file.calls(*sorted(DEVICES)):
+        for call in self.file.calls(*sorted(DEVICE_SCOPES)):
             device = self.constants.of(self.file, argument(call, 0, "device_name"))
             if isinstance(device, str) and parse_device(device).is_gpu:
                 yield call

@@ -12,6 +12,8 @@ from tflint_gpu.bounds import ITERATOR_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import TRANSFORMATIONS, is_source
+from tflint_gpu.model.library.files import RECORD_WRITERS, ROW_WRITERS
+from tflint_gpu.model.library.keras_methods import CONSUMING_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite
 from tflint_gpu.model.python.project.file import File
@@ -21,10 +23,7 @@ from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import Training, iterator_of, takes_next
 
 ConsumerKind = Literal["train", "validate", "predict", "write", "iterate", "unused"]
-_FIT: dict[str, ConsumerKind] = {"fit": "train", "evaluate": "validate", "predict": "predict", "fit_generator": "train"}
 _PASSING = ("enumerate", "iter", "list", "next")
-_WRITING = frozenset(["tf.io.write_file", "numpy.save", "numpy.savez", "numpy.savez_compressed"])
-_WRITERS = frozenset(["tf.io.TFRecordWriter", "tf.compat.v1.python_io.TFRecordWriter", "tf.python_io.TFRecordWriter"])
 # A batch size that is one, or not written out.
 _PERHAPS_ONE = regex(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
 
@@ -99,7 +98,7 @@ class Consumers(Analysis):
     def _writes(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop writes what it gets into files: a data set is made, which is done once."""
         return any(
-            file.name(call.func) in _WRITING or self.inference.is_method_of(file, call, ("write",), _WRITERS)
+            file.name(call.func) in ROW_WRITERS or self.inference.is_method_of(file, call, ("write",), RECORD_WRITERS)
             for call in file.calls_below.get(loop, ())
         )
 
@@ -155,11 +154,11 @@ class Consumers(Analysis):
 
     def _consumers(self, file: File) -> Iterator[tuple[File, ConsumerKind, Expression, Node]]:
         """(kind, the dataset's expression, the consumer) for all that may consume a dataset in a file."""
-        for call in file.method_calls(*_FIT):
+        for call in file.method_calls(*CONSUMING_METHODS):
             method = method_name(call) or ""
             data = argument(call, 0, "x")
             if data is not None:
-                yield file, _FIT[method], data, call
+                yield file, CONSUMING_METHODS[method], data, call
             validation = argument(call, -1, "validation_data") if method.startswith("fit") else None
             if validation is not None:
                 yield file, "validate", validation, call

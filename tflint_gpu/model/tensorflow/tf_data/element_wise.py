@@ -9,6 +9,8 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.library.files import FIXED_FIELDS, RECORD_PARSERS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
@@ -22,13 +24,9 @@ from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
 
 _PIXELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb", "one_hot"])  # they change the last axis only
 _CHANNELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb"])
-_SHAPED = {"tf.reshape": 1, "numpy.reshape": 1, "tf.constant": 2}
-"""What makes a tensor of a shape, and which argument says that."""
+_OF_CONSTANT = Parameter("shape", 2)
 _AXES = frozenset(["expand_dims", "squeeze"])
 _RANKS = _AXES | {"new last axis", "one_hot", "record"}
-# They take one serialized record, or a batch of them.
-_PARSERS = frozenset(["tf.io.parse_example", "tf.parse_example", "tf.compat.v1.parse_example"])
-_FIXED = frozenset(["tf.io.FixedLenFeature", "tf.FixedLenFeature", "tf.compat.v1.FixedLenFeature"])
 _LAYERS = frozenset(["keras.layers.Rescaling", "keras.layers.experimental.preprocessing.Rescaling"])
 
 
@@ -187,8 +185,10 @@ class ElementWise:
             lengths = [arg.value for arg in call.args]
             shape = lengths[0] if len(lengths) == 1 else cst.Tuple([cst.Element(length) for length in lengths])
         else:
-            position = _SHAPED.get(file.name(call.func) or "")
-            shape = argument(call, position, "shape") if position is not None else None
+            name = file.name(call.func)
+            size = _OF_CONSTANT if name == "tf.constant" else operation_named(name).size
+            is_shaped = size is _OF_CONSTANT or operation_named(name).shape == "reshaped"
+            shape = argument(call, size.position, size.keyword) if is_shaped and size is not None else None
         value = self.constants.of(file, shape, origin.context) if shape is not None else UNKNOWN
         if not isinstance(value, tuple) or len(value) < 2 or not isinstance(value[-1], int):
             return False
@@ -250,13 +250,14 @@ class ElementWise:
     def _record(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
         """The features that `tf.io.parse_example` reads, where each has a shape that is the same for all elements."""
         features = argument(call, 1, "features")
-        if file.name(call.func) not in _PARSERS or features is None or not call.args:
+        if file.name(call.func) not in RECORD_PARSERS or features is None or not call.args:
             return None
         first = self._expression(file, call.args[0].value, context)
         tables = [origin.node for origin in self.inference.of(file, features, context)]
         made = [e.value for table in tables if isinstance(table, cst.Dict) for e in table.elements]
         fixed = (
-            self.inference.must_be(file, made_value, lambda o: o.made_by in _FIXED, context) for made_value in made
+            self.inference.must_be(file, made_value, lambda o: o.made_by in FIXED_FIELDS, context)
+            for made_value in made
         )
         if first is None or first.shape is None or not made or not all(fixed):
             return None

@@ -8,8 +8,12 @@ import libcst as cst
 
 from tflint_gpu.bounds import MAPPED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.classes import SEQUENTIAL
+from tflint_gpu.model.library.files import LONG, PARALLEL_WORK, UNLOCKED
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
-from tflint_gpu.model.library.nondeterminism import GENERATOR_DRAWS, GENERATORS
+from tflint_gpu.model.library.keras_methods import NOISE, RANDOM_LAYERS
+from tflint_gpu.model.library.nondeterminism import GENERATOR_DRAWS, GENERATORS, draws_in_graph
+from tflint_gpu.model.library.operations import FLIPS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -21,40 +25,13 @@ from tflint_gpu.model.tensorflow.tf_data.element_wise import ElementWise
 
 SEQUENTIAL_UP_TO = (2, 4)
 """The last version that was seen to run no map in parallel by itself."""
-# Next to these, what a call for each element costs does not count.
-_LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "tf.signal.", "tf.io.read_file")
 _CROPS = frozenset(["tf.image.resize_with_crop_or_pad", "tf.compat.v1.image.resize_image_with_crop_or_pad"])
-# Work for several threads: on the pixels of an image, on sound, or over the text of a document.
-_WORK = (*_LONG, "tf.image.", "tf.linalg.", "tf.map_fn", "tf.while_loop", "tf.strings.regex_", "tf.strings.unicode_")
-_NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
-_RANDOM_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random")
 _VECTORIZING = frozenset(f"keras.layers.{folder}TextVectorization" for folder in ("", "experimental.preprocessing."))
 _TABLES = ("tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable")
 _LOOKUPS = _VECTORIZING | frozenset(
     f"keras.layers.{folder}{name}"
     for folder in ("", "experimental.preprocessing.")
     for name in ("StringLookup", "IntegerLookup")
-)
-_RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
-# They read files or compute outside of Python's global lock, so that several of them run at a time. `numpy.load` is
-# none of them: two threads took longer for the same files than one (rules/EVIDENCE.md, TFG305).
-_UNLOCKED = (
-    "cv2.",
-    "PIL.Image.",
-    "imageio.",
-    "skimage.",
-    "scipy.",
-    "librosa.",
-    "soundfile.",
-    "requests.",
-    *_LONG,
-    "tf.image.",
-)
-
-
-_FLIPS = frozenset(
-    f"tf.image.{name}" for name in "random_flip_left_right random_flip_up_down flip_left_right flip_up_down".split()
 )
 
 
@@ -103,7 +80,7 @@ class MappedFunctions(Analysis):
         given = argument(operation.call, 0, "map_func")
         if operation.name != "map" or given is None:
             return False
-        if operation.file.name(given) in _FLIPS:
+        if operation.file.name(given) in FLIPS:
             return True
         callees = self.of(operation)
         return len(callees) == 1 and all(
@@ -113,20 +90,20 @@ class MappedFunctions(Analysis):
         )
 
     def _flips(self, file: File, call: cst.Call) -> bool:
-        return file.name(call.func) in _FLIPS and bool(call.args) and isinstance(call.args[0].value, cst.Name)
+        return file.name(call.func) in FLIPS and bool(call.args) and isinstance(call.args[0].value, cst.Name)
 
     def may_take_long(self, operation: Operation) -> bool:
         """Whether an operation's function is unknown, or decodes, reads, resizes or calls Python."""
         callees = self.of(operation)
         return not callees or any(
-            (name.startswith(_LONG) and name not in _CROPS) or name in PYTHON_FUNCTIONS
+            (name.startswith(LONG) and name not in _CROPS) or name in PYTHON_FUNCTIONS
             for name, *_ in self.named_calls(operation)
         )
 
     def does_work(self, operation: Operation) -> bool:
         """Whether an operation's function certainly computes something that is worth several threads."""
         return any(
-            name.startswith(_WORK)
+            name.startswith(PARALLEL_WORK)
             or self._is_random_layer(file, call, context)
             or self._is_layer(file, call, context, _VECTORIZING)
             for name, file, call, context in self.named_calls(operation)
@@ -176,7 +153,7 @@ class MappedFunctions(Analysis):
                         self.inference.meet(MAPPED_CALLS)
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
-        if _draws(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):
+        if draws_in_graph(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):
             return State(file, call.func, "draws random numbers", draws=True)
         if name in ("tf.print", "tf.io.write_file"):
             return State(file, call.func, "writes")
@@ -208,7 +185,7 @@ class MappedFunctions(Analysis):
 
     def _makes_random_layer(self, origin: Origin) -> bool:
         name = origin.made_by or ""
-        if name in _SEQUENTIAL and isinstance(origin.node, cst.Call):
+        if name in SEQUENTIAL and isinstance(origin.node, cst.Call):
             layers = argument(origin.node, 0, "layers")
             elements = layers.elements if isinstance(layers, cst.List | cst.Tuple) else ()
             return any(
@@ -227,21 +204,13 @@ class MappedFunctions(Analysis):
         if call is None or target is None:
             return False
         return any(
-            (function.file.name(inner.func) or "").startswith(_UNLOCKED)
+            (function.file.name(inner.func) or "").startswith(UNLOCKED)
             for callee in self.inference.callables(state.file, target)
             for function, _ in self._reached(state.file, call, callee.context, callee)
             for inner in function.calls
         )
 
 
-def _draws(name: str) -> bool:
-    """Whether a function of TensorFlow draws from the random state of its operation."""
-    name = name.replace("tf.compat.v1.", "tf.")
-    if name.startswith(("tf.image.random_", "tf.image.sample_distorted_bounding_box")):
-        return True
-    last = name.removeprefix("tf.random.")
-    return name.startswith("tf.random.") and not last.startswith(_NO_DRAWS)
-
-
 def _is_random_class(name: str) -> bool:
-    return name.startswith(_RANDOM_LAYERS) or name in _RANDOM_OTHERS
+    folder, _, last = name.rpartition(".")
+    return name.startswith(RANDOM_LAYERS) or (folder == "keras.layers" and last in NOISE)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
-from tflint_gpu.model.library.datasets import LOADERS, TRANSFORMATIONS, is_certain, is_source
+from tflint_gpu.model.library.datasets import ITERATORS, LOADERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -19,7 +19,6 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_loaded
 _OPEN = Chain()
 _OTHER = Chain()  # something else for certain, whatever is called on it
 _DISTRIBUTING = frozenset(["experimental_distribute_dataset", "make_dataset_iterator"])
-_ITERATORS = frozenset(["as_numpy_iterator", "__iter__", "make_one_shot_iterator", "make_initializable_iterator"])
 
 
 class Pipelines(Analysis):
@@ -111,7 +110,7 @@ class Pipelines(Analysis):
             return [c.then(operation) for c in self.chains(file, first, context, depth + 1)]
         if method in TRANSFORMATIONS:
             return self._transformation(file, call, method, context, depth)
-        if method in _ITERATORS and isinstance(call.func, cst.Attribute):
+        if method in ITERATORS and isinstance(call.func, cst.Attribute):
             return self.chains(file, call.func.value, context, depth + 1)
         return [_OPEN]
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import LOCKED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.files import SLOW_OF_NUMPY
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
@@ -30,11 +31,6 @@ _METHODS = frozenset(
     ).split()
 )
 _LIBRARIES = ("numpy.", "math.", "random.", "operator.", "itertools.", "collections.")
-# They read files, or compute for long outside of Python's global lock.
-_UNLOCKED = (
-    *(f"numpy.{name}" for name in "load save savez fromfile loadtxt genfromtxt memmap linalg. fft. dot matmul".split()),
-    *(f"numpy.{name}" for name in "convolve correlate einsum tensordot".split()),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +107,7 @@ def _stays_locked(file: File, call: cst.Call) -> bool:
     """Whether a call must be Python's own work, or NumPy's on a few numbers."""
     name = file.name(call.func)
     if name is not None:
-        return name.startswith(_LIBRARIES) and not name.startswith(_UNLOCKED)
+        return name.startswith(_LIBRARIES) and not name.startswith(SLOW_OF_NUMPY)
     if isinstance(call.func, cst.Name):
         return any(file.names.is_builtin(call.func, builtin) for builtin in _BUILTINS)
     return method_name(call) in _METHODS

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import LISTED_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.keras_methods import LABELLED_METHODS
+from tflint_gpu.model.library.keras_methods import LABELLED_METHODS, TRAINING_HOOKS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
@@ -21,8 +21,8 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 _COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile", "run_eagerly"])
 # Keras 2 has the metrics where Keras 3 has the weights of the losses.
 _METRICS = (("metrics", 2), ("metrics", 3), ("weighted_metrics", 4))
-# What of a model's own may keep Keras from its losses and metrics.
-_OWN_WAYS = ("compile", "fit", "train_step", "test_step", "compute_loss", "compute_metrics")
+
+_OWN_WAYS = TRAINING_HOOKS | {"compile", "fit", "compute_metrics"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import UPDATING_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.decorators import function_of
 from tflint_gpu.model.python.project.file import File
@@ -14,8 +15,6 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode
 from tflint_gpu.model.python.value_flow.inheritance import overrides
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-
-_UPDATES = frozenset(["apply_gradients", "apply", "minimize"])
 
 
 class ReachedFunctions(Analysis):
@@ -47,7 +46,7 @@ class ReachedFunctions(Analysis):
             method = self.inference.definitions.method(cls, "call") if cls is not None else None
             if method is not None:
                 yield method
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _UPDATES:
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in UPDATING_METHODS:
             yield from self._read_by_optimizer(file, call.func.value)
 
     def _is_of_any_class(self, file: File, method: Expression) -> bool:

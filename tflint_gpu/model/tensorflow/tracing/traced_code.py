@@ -12,7 +12,8 @@ from tflint_gpu.bounds import TRACED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import MAPPING_METHODS
-from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
+from tflint_gpu.model.library.higher_order import BRANCHES, PYTHON_FUNCTIONS
+from tflint_gpu.model.library.keras_methods import TRACED_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -22,15 +23,13 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, as
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.tracing.once import asks_if_done, is_mode
-from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Reached, Trace, TracedFunctions
+from tflint_gpu.model.tensorflow.tracing.traces import Entry, Reached, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DEBUGGING = regex("debug", re.IGNORECASE)
 _ASKS_FOR_TRACING = regex(r"tf_function|inside_function|eager|graph_mode|symbolic|is_tracing")
-_UNTRACED = frozenset(["tf.init_scope", "tf.py_function", "tf.numpy_function"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class TracedCode(Analysis):
             return True
         return any(
             isinstance(parent, cst.With)
-            and any(isinstance(i.item, cst.Call) and file.name(i.item.func) in _UNTRACED for i in parent.items)
+            and any(isinstance(i.item, cst.Call) and file.name(i.item.func) == "tf.init_scope" for i in parent.items)
             for parent in file.tree.ancestors(node)
         )
 
@@ -142,7 +141,7 @@ class TracedCode(Analysis):
         """Whether no test, handler or decorator may keep code of a traced function from running in some calls."""
         if not traced.path and not self._is_plain(traced.function):
             return False
-        if any(step.file.name(getattr(step.node, "func", None)) in _CHOOSING for step in traced.path):
+        if any(step.file.name(getattr(step.node, "func", None)) in BRANCHES for step in traced.path):
             return False
         sites = [(traced.file, node), *((step.file, step.node) for step in traced.path)]
         return all(self._always_runs(file, node, traced.keras) for file, node in sites)

@@ -9,7 +9,9 @@ import libcst as cst
 
 from tflint_gpu.bounds import TENSOR_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.classes import TENSORS, KerasKind
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
+from tflint_gpu.model.library.keras_methods import OCCASIONS, TRACED_METHODS
 from tflint_gpu.model.library.substrings import TRACED, gives_a_function
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
@@ -23,35 +25,11 @@ from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.guards import Guards
-from tflint_gpu.model.tensorflow.types.kinds import KerasKind, Kinds
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.tensors import Carry, Tensors
 
-# The methods that Keras traces, with the parameters that always hold tensors (or containers of them).
-TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
-    "layer": {"call": ("*first",)},
-    "model": {
-        "call": ("*first",),
-        "train_step": ("*first",),
-        "test_step": ("*first",),
-        "predict_step": ("*first",),
-        "compute_loss": ("x", "y", "y_pred"),
-    },
-    "metric": {"update_state": ("y_true", "y_pred")},
-    "loss": {"call": ("*first", "*second")},
-}
 FUNCTIONAL_API = "the functional API"
-_IN_MODELS = ("`fit`", "`predict`", FUNCTIONAL_API)
-_IN_TRAINING = ("`fit`", "`evaluate`")
-# When Keras traces the methods.
-_OCCASIONS: dict[str, tuple[str, ...]] = {
-    "call": _IN_MODELS,
-    "train_step": ("`fit`",),
-    "test_step": ("`evaluate`",),
-    "predict_step": ("`predict`",),
-    "compute_loss": _IN_TRAINING,
-    "update_state": _IN_TRAINING,
-}
-_TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
+_IN_MODELS, _IN_TRAINING = OCCASIONS["call"], OCCASIONS["update_state"]
 
 TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
 """One of them is in each file from which something is traced."""
@@ -255,7 +233,7 @@ class TracedFunctions(Analysis):
                 ):
                     continue
                 seeds = self._seeds(method, traced[method.name])
-                occasions = _IN_TRAINING if kinds <= {"loss", "metric"} else _OCCASIONS[method.name]
+                occasions = _IN_TRAINING if kinds <= {"loss", "metric"} else OCCASIONS[method.name]
                 entry = Entry(f"`{cls.name}.{method.name}`", occasions, "metric" not in kinds)
                 yield self._trace(method, seeds, entry)
 
@@ -299,7 +277,7 @@ class TracedFunctions(Analysis):
 
     def _is_annotated(self, file: File, parameter: cst.Param) -> bool:
         annotation = parameter.annotation
-        return annotation is not None and file.name(annotation.annotation) in _TENSOR_ANNOTATIONS
+        return annotation is not None and file.name(annotation.annotation) in TENSORS | {"keras.KerasTensor"}
 
     def _is_dynamic(self, cls: Class) -> bool:
         """Keras 2 runs layers built with `dynamic=True` eagerly."""

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.library.datasets import MAPPING_METHODS
+from tflint_gpu.model.library.higher_order import TF_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import OVERRIDDEN_METHODS
-from tflint_gpu.model.library.passing import TF_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function

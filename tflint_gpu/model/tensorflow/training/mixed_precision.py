@@ -8,6 +8,8 @@ from functools import cached_property, partial
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import ACTIVATED, BINARY_LOSSES, CATEGORICAL_LOSSES
+from tflint_gpu.model.library.operations import spellings_of
 from tflint_gpu.model.library.precision import POLICIES, POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
@@ -17,25 +19,6 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.training.compilations import Compilations
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.guards import Guards
-
-_SOFTMAX = frozenset(["softmax", "keras.activations.softmax", "tf.nn.softmax", "keras.ops.softmax"])
-_SIGMOID = frozenset(
-    ["sigmoid", "keras.activations.sigmoid", "tf.nn.sigmoid", "tf.sigmoid", "tf.math.sigmoid", "keras.ops.sigmoid"]
-)
-_BINARY = frozenset("binary_crossentropy keras.losses.binary_crossentropy keras.losses.BinaryCrossentropy".split())
-_CATEGORICAL = frozenset(
-    (
-        "categorical_crossentropy keras.losses.categorical_crossentropy keras.losses.CategoricalCrossentropy "
-        "sparse_categorical_crossentropy keras.losses.sparse_categorical_crossentropy "
-        "keras.losses.SparseCategoricalCrossentropy"
-    ).split()
-)
-_ACTIVATED = frozenset(
-    (
-        "Dense EinsumDense Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D Conv1DTranspose "
-        "Conv2DTranspose Conv3DTranspose SeparableConv1D SeparableConv2D"
-    ).split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +132,20 @@ class MixedPrecision(Analysis):
             inner = argument(call, 0, "layer")
             origins = self.inference.of(layer.file, inner, layer.context) if inner is not None else ()
             return self._activation(origins[0]) if len(origins) == 1 else None
-        if name != "Activation" and name not in _ACTIVATED:
+        if name != "Activation" and name not in ACTIVATED:
             return None
         position = {"Activation": 0, "Dense": 1}.get(name, -1)
         given = argument(call, position, "activation")
         names = self._names(layer.file, given, layer.context) if given is not None else set()
-        if names and names <= _SOFTMAX:
+        if names and names <= spellings_of("softmax"):
             return "softmax"
-        return "sigmoid" if names and names <= _SIGMOID else None
+        return "sigmoid" if names and names <= spellings_of("sigmoid") else None
 
     def _has_crossentropy(self, file: File, call: cst.Call, activation: str, context: Context | None) -> bool:
         """Whether a call of `compile` names the cross-entropy that goes with an activation."""
         loss = argument(call, 1, "loss")
         names = self._names(file, loss, context) if loss is not None else set()
-        return bool(names) and names <= (_BINARY if activation == "sigmoid" else _CATEGORICAL)
+        return bool(names) and names <= (BINARY_LOSSES if activation == "sigmoid" else CATEGORICAL_LOSSES)
 
     def _names(self, file: File, expr: Expression, context: Context | None) -> set[str]:
         """The names, or the constructors' names, that an expression may mean; "" for anything else."""

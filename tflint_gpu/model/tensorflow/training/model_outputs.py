@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import FUNCTIONAL, SEQUENTIAL
 from tflint_gpu.model.python.syntax.syntax import argument, dotted_name
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
-_FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class ModelOutputs:
@@ -26,9 +24,9 @@ class ModelOutputs:
         Arguments:
             made: the call that makes the model.
         """
-        if made.made_by in _SEQUENTIAL:
+        if made.made_by in SEQUENTIAL:
             return list(self._last_layer(made))
-        if made.made_by in _FUNCTIONAL:
+        if made.made_by in FUNCTIONAL:
             assert made.call is not None
             outputs = argument(made.call, 1, "outputs")
             held = self.inference.of(made.file, outputs, made.context) if outputs is not None else ()

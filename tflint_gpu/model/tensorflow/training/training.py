@@ -8,6 +8,7 @@ from typing import Literal
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import TRAINING_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, ways
 from tflint_gpu.model.python.execution.summaries import Summaries
@@ -21,9 +22,6 @@ from tflint_gpu.model.tensorflow.types.tapes import is_read
 LoopKind = Literal["train", "validate", "other"]
 
 TAPES = frozenset(["tf.GradientTape"])
-_APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
-UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
-"""Methods that update weights."""
 _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
 
 
@@ -105,7 +103,7 @@ class Training(Analysis):
         method = method_name(call)
         if method == "apply":
             return bool(call.args) and isinstance(call.args[0].value, cst.Name) and "grad" in call.args[0].value.value
-        return method in _APPLYING
+        return method in TRAINING_METHODS
 
     def _functions_that_may_train(self, file: File, call: cst.Call) -> Iterator[Function]:
         """The project's functions that a call runs, as far as their files have the words of training."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import LOADING_FUNCTIONS, RESTORING_METHODS, UPDATES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, asks_for_main, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.training.training import UPDATES, Training
+from tflint_gpu.model.tensorflow.training.training import Training
 
-_LOADING = frozenset(["load_model", "load"])
-_RESTORING = _LOADING | frozenset(
-    "load_weights restore restore_or_initialize from_pretrained from_preset set_weights".split()
-)
 _TRAINING = UPDATES | {"fit", "fit_generator"}
 
 
@@ -59,7 +56,7 @@ class TryOuts(Analysis):
         cls = self.inference.instance_class(origin)
         if cls is not None:
             return cls.file is file
-        is_loaded = (origin.made_by or "").rpartition(".")[2] in _LOADING
+        is_loaded = (origin.made_by or "").rpartition(".")[2] in LOADING_FUNCTIONS
         return origin.file is file and file.tree.function(origin.node) is not None and not is_loaded
 
     def _is_run_fresh(self, site: RunSite) -> bool | None:
@@ -87,14 +84,14 @@ def _main_block(site: RunSite) -> cst.If | None:
 def _has_trained_weights(file: File) -> bool:
     """Whether a file somewhere takes over weights that were trained before."""
     given = any(True for _ in file.calls("keras.applications.*", "tensorflow_hub.*"))
-    return given or any(_loads(file, call) for call in file.method_calls(*_RESTORING))
+    return given or any(_loads(file, call) for call in file.method_calls(*RESTORING_METHODS))
 
 
 def _restores_itself(file: File, node: Node) -> bool:
-    return any(method_name(call) in _RESTORING - _LOADING for call in file.calls_below.get(node, ()))
+    return any(method_name(call) in RESTORING_METHODS - LOADING_FUNCTIONS for call in file.calls_below.get(node, ()))
 
 
 def _loads(file: File, call: cst.Call) -> bool:
     """Whether a call may load a model or its weights: `json.load` does not."""
     is_of_others = not (file.name(call.func) or "tf.").startswith(("tf.", "keras."))
-    return method_name(call) in _RESTORING and not is_of_others
+    return method_name(call) in RESTORING_METHODS and not is_of_others

@@ -10,6 +10,8 @@ import libcst as cst
 
 from tflint_gpu.bounds import DEVICE_STEPS
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.devices import GPU_QUERIES
+from tflint_gpu.model.library.tensor_functions import KIND_QUERIES
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.names.branches import DEFINING
@@ -20,17 +22,6 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, do
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.types.versions import value_of_test
 
-GPU_QUERIES = frozenset(
-    (
-        "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
-        "tf.config.list_logical_devices tf.config.experimental.list_logical_devices "
-        "tf.config.get_visible_devices tf.config.experimental.get_visible_devices tf.test.is_gpu_available "
-        "tf.test.gpu_device_name tf.test.is_built_with_cuda tf.test.is_built_with_gpu_support "
-        "tf.compat.v1.test.is_gpu_available tf.compat.v1.test.gpu_device_name "
-        "tf.python.client.device_lib.list_local_devices keras.backend.tensorflow_backend._get_available_gpus "
-        "keras.distribution.list_devices"
-    ).split()
-)
 # A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
 _SUGGESTS_DEVICE = regex(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
 _SUGGESTS_GPU = regex(r"gpu|cuda|device", re.IGNORECASE)
@@ -45,12 +36,6 @@ _OTHER_FRAMEWORKS = frozenset(["torch", "pytorch", "jax", "mxnet", "paddle"])
 # Raised by what runs, not by a name or an argument that is missing.
 _OTHER_ERRORS = frozenset(
     "RuntimeError ValueError OSError IOError FileNotFoundError KeyError IndexError KeyboardInterrupt".split()
-)
-_EAGER_TESTS = frozenset(
-    (
-        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
-        "type is_symbolic_tensor is_keras_tensor is_tf_type"
-    ).split()
 )
 
 
@@ -336,7 +321,7 @@ def _asks_for_kind(test: Expression) -> bool:
     """Whether a condition asks what kind of value it has, or whether code runs eagerly."""
     if isinstance(test, cst.Call):
         name = (dotted_name(test.func) or "").rpartition(".")[2]
-        return name in _EAGER_TESTS or any(_asks_for_kind(arg.value) for arg in test.args)
+        return name in KIND_QUERIES or any(_asks_for_kind(arg.value) for arg in test.args)
     if isinstance(test, cst.UnaryOperation):
         return _asks_for_kind(test.expression)
     if isinstance(test, cst.BooleanOperation):

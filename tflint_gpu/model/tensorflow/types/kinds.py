@@ -9,7 +9,18 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.classes import (
+    KERAS_BASES,
+    KERAS_FOLDERS,
+    LOADED,
+    MODELS,
+    OPTIMIZERS,
+    SEQUENCES,
+    SEQUENTIAL,
+    KerasKind,
+)
 from tflint_gpu.model.library.datasets import is_source
+from tflint_gpu.model.library.devices import GPU_LISTS
 from tflint_gpu.model.library.model_packages import OPTIMIZING_FUNCTIONS, is_model_of_package
 from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Model
@@ -21,7 +32,6 @@ from tflint_gpu.model.tensorflow.types.annotations import declared_classes
 from tflint_gpu.model.tensorflow.types.receivers import lacks_method
 from tflint_gpu.model.tensorflow.types.usage import Usage, Usages
 
-KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
 Kind: TypeAlias = Literal[
     "layer",
     "model",
@@ -38,56 +48,11 @@ Kind: TypeAlias = Literal[
     "variable",
 ]
 
-_CONSTRUCTORS = frozenset(
-    (
-        "keras.Sequential keras.models.Sequential keras.Model keras.models.Model keras.models.load_model "
-        "keras.models.clone_model keras.models.model_from_json keras.models.model_from_config "
-        "keras.models.model_from_yaml keras.saving.load_model keras.Model.from_config keras.Sequential.from_config"
-    ).split()
-)
-_KERAS_BASES: dict[str, KerasKind] = {
-    "keras.Model": "model",
-    "keras.models.Model": "model",
-    "keras.Sequential": "model",
-    "keras.models.Sequential": "model",
-    "keras.layers.Layer": "layer",
-    "keras.Layer": "layer",
-    "keras.metrics.Metric": "metric",
-    "keras.Metric": "metric",
-    "keras.losses.Loss": "loss",
-    "keras.Loss": "loss",
-}
-_KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
-    ("keras.layers.", "layer"),
-    ("keras.metrics.", "metric"),
-    ("keras.losses.", "loss"),
-)
 # Sonnet 2's classes are modules; those that count what they see compute nothing that is trained.
 _MODULE = regex(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metric|Mean|Sum|Exponential)[A-Z]\w*")
-_SEQUENCES = frozenset(
-    (
-        "keras.utils.Sequence keras.utils.PyDataset keras.utils.data_utils.Sequence "
-        "keras.preprocessing.sequence.TimeseriesGenerator"
-    ).split()
-)
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
-_LOADERS = frozenset(
-    ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
-)
+_DECLARED: dict[str, Kind] = {"tf.data.Dataset": "dataset", "tf.distribute.Strategy": "strategy"}
 _SIGNATURES = Content("attribute", "signatures")
-_DECLARED: dict[str, Kind] = {
-    "tf.data.Dataset": "dataset",
-    "keras.optimizers.Optimizer": "optimizer",
-    "keras.Optimizer": "optimizer",
-    "tf.distribute.Strategy": "strategy",
-}
-GPU_LISTS = frozenset(
-    (
-        "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
-        "tf.config.list_logical_devices tf.config.experimental.list_logical_devices "
-        "tf.config.get_visible_devices tf.config.experimental.get_visible_devices"
-    ).split()
-)
 # Libraries whose models have `fit` and `predict` of their own.
 _OTHER_LIBRARIES = frozenset(
     (
@@ -114,10 +79,10 @@ def is_loaded(origin: Origin) -> bool:
 
 def keras_kind(canonical_name: str) -> KerasKind | None:
     """What a class of Keras's own, or of a package next to it, is: "layer" for keras.layers.Dense."""
-    known = _KERAS_BASES.get(canonical_name)
+    known = KERAS_BASES.get(canonical_name)
     if known is not None:
         return known
-    for folder, kind in _KERAS_FOLDERS:
+    for folder, kind in KERAS_FOLDERS:
         if canonical_name.startswith(folder) and canonical_name.rpartition(".")[2][:1].isupper():
             return kind
     return "model" if is_model_of_package(canonical_name) else None
@@ -126,7 +91,7 @@ def keras_kind(canonical_name: str) -> KerasKind | None:
 def _kind_of_result(name: str) -> Kind | None:
     """What a call of a function outside the project makes."""
     last = name.rpartition(".")[2]
-    if name in _CONSTRUCTORS or (name.startswith("keras.applications.") and last[:1].isupper()):
+    if name in MODELS or (name.startswith("keras.applications.") and last[:1].isupper()):
         return "model"
     if name.startswith("keras.optimizers.") and last[:1].isupper() and ".schedules." not in name:
         return "optimizer"
@@ -134,11 +99,11 @@ def _kind_of_result(name: str) -> Kind | None:
         return "optimizer"
     if name.startswith("tf.distribute.") and last.endswith("Strategy"):
         return "strategy"
-    if name in _LOADERS:
+    if name in LOADED:
         return "loaded"
     if is_source(name):
         return "dataset"
-    if name in _SEQUENCES:
+    if name in SEQUENCES:
         return "sequence"
     if name == "tf.Variable":
         return "variable"
@@ -197,7 +162,7 @@ class Kinds(Analysis):
         if self._is_image_flow(origin):
             return "sequence"
         if _SIGNATURES in origin.access_path and isinstance(origin.node, cst.Call):
-            return "loaded" if origin.file.name(origin.node.func) in _LOADERS else None  # a traced function
+            return "loaded" if origin.file.name(origin.node.func) in LOADED else None  # a traced function
         if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
             return "model"
         if isinstance(origin.node, cst.Param) and not origin.access_path:
@@ -230,7 +195,8 @@ class Kinds(Analysis):
         cls = self.inference.definitions.class_named(file, class_name)
         if cls is not None:
             return "model" if "model" in self.of_class(cls) else None
-        return _DECLARED.get(canonical_name) or keras_kind(canonical_name)
+        declared: Kind | None = "optimizer" if canonical_name in OPTIMIZERS else _DECLARED.get(canonical_name)
+        return declared or keras_kind(canonical_name)
 
     def _of_other_class(self, cls: Class) -> Kind | None:
         bases = self.inference.definitions.external_bases(cls)
@@ -242,7 +208,7 @@ class Kinds(Analysis):
 
     def is_sequence(self, cls: Class) -> bool:
         """Whether a class gives Keras batches by their index, which several threads may ask for."""
-        return not _SEQUENCES.isdisjoint(self.inference.definitions.external_bases(cls))
+        return not SEQUENCES.isdisjoint(self.inference.definitions.external_bases(cls))
 
     def holds_variables(self, cls: Class) -> bool:
         """Whether instances of a class get variables, layers or the like: else it computes nothing that is trained."""
@@ -384,7 +350,7 @@ class Kinds(Analysis):
         if call is None:
             return bool(self._stateful_calls(file))
         regions = [call]
-        if file.name(call.func) in ("keras.Sequential", "keras.models.Sequential"):
+        if file.name(call.func) in SEQUENTIAL:
             regions += [c for c in file.method_calls("add") if self._may_be_of(c, file, call)]
             return any(file.tree.within(layer, region) for layer in self._stateful_calls(file) for region in regions)
         function = file.tree.function(call)

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from tflint_gpu.bounds import MODEL_PARTS
+from tflint_gpu.model.library.classes import FUNCTIONAL, SEQUENTIAL
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
-_FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class ModelClasses(Analysis):
@@ -69,9 +67,9 @@ class ModelClasses(Analysis):
                 continue
             call, home = origin.call, origin.file
             made_by = origin.made_by if call is not None else None
-            if call is None or made_by not in _SEQUENTIAL | _FUNCTIONAL:
+            if call is None or made_by not in SEQUENTIAL | FUNCTIONAL:
                 continue
-            is_functional = made_by in _FUNCTIONAL
+            is_functional = made_by in FUNCTIONAL
             whole = home.tree.function(call) or home.tree.module if is_functional else call
             if known.get(whole, MODEL_PARTS.limit) > depth:
                 known[whole] = depth

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import RUNTIMES
 from tflint_gpu.model.python.project.functions import Class, Definitions
 from tflint_gpu.model.python.syntax.syntax import method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 
-# Runtimes that load what was exported from a model. None has a method of a Keras model's name that runs it:
-# tf.lite.Interpreter has `invoke`, onnxruntime's session `run`, MNN's interpreter `runSession`.
-_RUNTIMES = frozenset(
-    (
-        "tf.lite.Interpreter tf.lite.python.interpreter.Interpreter tflite_runtime.interpreter.Interpreter "
-        "ai_edge_litert.interpreter.Interpreter onnxruntime.InferenceSession MNN.Interpreter "
-        "tf.saved_model.load tf.compat.v1.saved_model.load tf.compat.v1.Session tf.Graph tf.compat.v1.Graph"
-    ).split()
-)
 _LITERALS: dict[type[cst.CSTNode], type] = {
     cst.SimpleString: str,
     cst.Integer: int,
@@ -36,7 +28,7 @@ def lacks_method(inference: Inference, origin: Origin, method: str) -> bool:
     literal = _LITERALS.get(type(origin.node))
     if literal is not None:
         return not hasattr(literal, method)
-    if origin.made_by in _RUNTIMES or _is_entered(origin):
+    if origin.made_by in RUNTIMES or _is_entered(origin):
         return True
     cls = inference.instance_class(origin)
     return (

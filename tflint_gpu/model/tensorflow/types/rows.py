@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.datasets import FLOWS
 from tflint_gpu.model.library.operations import Operation, operation_named
+from tflint_gpu.model.library.shape_facts import TOKENIZING
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -18,10 +20,7 @@ from tflint_gpu.model.tensorflow.types.texts import Texts
 _TABLES = frozenset(["pandas.DataFrame"])
 """What makes rows of a list besides arrays and tensors."""
 _LOADERS = frozenset(["TimeseriesGenerator"])
-_FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
 _SAME_ROWS_METHODS = frozenset(["astype", "copy", "numpy", "to_numpy", "toarray", "todense"])
-# Methods of Keras's `Tokenizer` and of scikit-learn's transformers: a row for each sample that they get.
-_TOKENIZING = frozenset(["texts_to_sequences", "texts_to_matrix", "sequences_to_matrix"])
 _TRANSFORMING = frozenset(["transform", "fit_transform"])
 _PICKLED = frozenset(["joblib.load", "pickle.load", "sklearn.externals.joblib.load"])
 _VECTORIZERS = regex(r"keras\.layers\.(?:experimental\.preprocessing\.)?(?:TextVectorization|StringLookup)")
@@ -104,7 +103,7 @@ class Rows(Analysis):
                 return None
             name = origin.file.name(call.func) or ""
             is_loader = name.rpartition(".")[2] in _LOADERS and name.startswith(("keras.", "tf."))
-            if not is_loader and not (name == "" and method_name(call) in _FLOWS):
+            if not is_loader and not (name == "" and method_name(call) in FLOWS):
                 return None
             size = argument(call, -1, "batch_size")
             if size is None or not _is_one(self.constants.of(origin.file, size, origin.context)):
@@ -161,7 +160,7 @@ class Rows(Analysis):
                 return self._is_reshaped(origin, call.func.value, call.args)
             if method == "predict" and first is not None:
                 return self.is_single_input(file, first, origin.context)
-            if first is not None and (method in _TOKENIZING or self._transforms(origin, call.func)):
+            if first is not None and (method in TOKENIZING or self._transforms(origin, call.func)):
                 return self._is_one_sample(file, first, origin.context)
             return method in _SAME_ROWS_METHODS and self.is_single(file, call.func.value, origin.context)
         if name is None and first is not None:

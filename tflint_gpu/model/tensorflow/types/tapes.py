@@ -6,22 +6,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
-
-TAKES = frozenset(["gradient", "jacobian", "batch_jacobian"])
-"""Methods of a tape that take gradients from it."""
-WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables weights".split())
-"""Attributes of a model or a layer that hold all its weights, or those that are trained."""
 
 
 def taken(inference: Inference, file: File, tape: cst.Call) -> Iterator[cst.Call]:
     """The calls that take gradients from a tape, next to it."""
     if _name(file, tape) is not None:
         for call in file.calls_in.get(file.tree.function(tape), ()):
-            if method_name(call) in TAKES and _is_of(inference, file, call, tape):
+            if method_name(call) in GRADIENT_METHODS and _is_of(inference, file, call, tape):
                 yield call
 
 

@@ -9,7 +9,10 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS, SEQUENTIAL
+from tflint_gpu.model.library.keras_methods import CELLS, GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import (
+    ARRAY_DRAWS,
     DRAWING,
     GENERATOR_DRAWS,
     GENERATORS,
@@ -38,7 +41,6 @@ from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kind, Kinds
-from tflint_gpu.model.tensorflow.types.tapes import TAKES, WEIGHT_ATTRIBUTES
 
 
 class Carry(enum.Enum):
@@ -66,19 +68,14 @@ _LITERALS = (
 _HOST_BUILTINS = frozenset("len int float str bool isinstance hasattr callable range type id".split())
 _COMBINING_BUILTINS = frozenset(["zip", "enumerate", "dict"])
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
-_DRAWING_ARRAYS = frozenset("permutation permuted shuffle dirichlet multinomial multivariate_normal".split())
-"""Draws of a generator that give arrays without a size, too."""
 _TAPE = frozenset(["tf.GradientTape"])
 _LOSS_METHODS = frozenset(["compute_loss", "compiled_loss"])
-_INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _SOME = Content("item")  # some item, or several: `first, *others = parts`
 # Layers that give their output and a list of states.
-_CELLS = frozenset(f"keras.layers.{cell}" for cell in ("LSTMCell", "GRUCell", "SimpleRNNCell", "StackedRNNCells"))
+_CELLS = frozenset(f"keras.layers.{cell}" for cell in (*CELLS, "StackedRNNCells"))
 _SEVERAL_RESULTS = frozenset(["return_state", "return_attention_scores"])
-_ONE_OUTPUT = frozenset(["keras.Sequential", "keras.models.Sequential"])
-_GRAPH_OF_LAYERS = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class Tensors:
@@ -250,13 +247,13 @@ class Tensors:
             return "unknown"
         if name in _CELLS:
             return "several"
-        if name in _GRAPH_OF_LAYERS:
+        if name in FUNCTIONAL:
             outputs = argument(made, 1, "outputs")
             return "unknown" if outputs is None else self._form_of_outputs(layer.file, outputs, layer.context)
         keywords = (arg.keyword.value for arg in walk(made) if isinstance(arg, cst.Arg) and arg.keyword is not None)
         is_plain = self.kinds.of(layer) == "layer" and _SEVERAL_RESULTS.isdisjoint(keywords)
         is_plain = is_plain and not name.endswith(".Lambda") and name.startswith("keras.layers.")
-        return "one" if is_plain or name in _ONE_OUTPUT or name.startswith("keras.applications.") else "unknown"
+        return "one" if is_plain or name in SEQUENTIAL or name.startswith("keras.applications.") else "unknown"
 
     def _form_of_outputs(self, file: File, outputs: Expression, context: Context | None) -> Form:
         origins = self.inference.of(file, outputs, context)
@@ -388,8 +385,8 @@ class Tensors:
 
     def _call(self, file: File, call: cst.Call, context: Context | None) -> Carry | None:
         name = file.name(call.func)
-        if returns_tensor(name) or name in _INPUTS:
-            return Carry.TENSOR if self.has_values or name in _INPUTS else self._symbolic(file, call, context)
+        if returns_tensor(name) or name in INPUTS:
+            return Carry.TENSOR if self.has_values or name in INPUTS else self._symbolic(file, call, context)
         if name is not None and name.startswith("numpy."):
             return Carry.HOST if self.yields is None or name in PYTHON_GENERATORS or name in SIZES else Carry.TENSOR
         args = [arg.value for arg in call.args]
@@ -461,7 +458,7 @@ class Tensors:
 
     def _is_gradient(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call takes gradients from a tape."""
-        return self.inference.is_method_of(file, call, TAKES, _TAPE, context)
+        return self.inference.is_method_of(file, call, GRADIENT_METHODS, _TAPE, context)
 
     def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call draws a tensor from a generator of TensorFlow."""
@@ -541,7 +538,7 @@ def _has_size(call: cst.Call) -> bool:
     if operation.shape == "counted":
         return bool(call.args)
     position = operation.size.position if operation.size is not None else -1
-    return method in _DRAWING_ARRAYS or argument(call, position, "size") is not None
+    return method in ARRAY_DRAWS or argument(call, position, "size") is not None
 
 
 def _is_name(expr: Node, name: str) -> bool:

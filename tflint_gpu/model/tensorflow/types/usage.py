@@ -8,6 +8,8 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.classes import MODEL_CLASSES
+from tflint_gpu.model.library.datasets import TRANSFORMATIONS
 from tflint_gpu.model.python.names.branches import always_raises
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
@@ -22,13 +24,11 @@ _GENERATOR_KEYWORDS = _FIT_KEYWORDS - {"validation_split"} | frozenset(
     ).split()
 )
 _COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])
-_MODEL_CLASSES = frozenset("keras.Model keras.models.Model keras.Sequential keras.models.Sequential".split())
 # Methods that hand `training` on: a model is called by a noun.
 _VERB = regex(
     r"_*(?:(?:call|tokeni[sz]e|(?:pre|post)?process|augment|transform|encode|decode|embed|apply|forward|run|"
     r"predict|sample|generate|parse|load|read|get|make|create|build|compute|calculate)(?:_|$))"
 )
-_DATASET_METHODS = frozenset(["map", "interleave", "batch", "padded_batch"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _found(file: File) -> Iterator[tuple[str, Usage]]:
             yield receiver, Usage("model", call)
         elif method == "apply_gradients":
             yield receiver, Usage("optimizer", call)
-        elif (method in _DATASET_METHODS and keywords & {"num_parallel_calls", "drop_remainder"}) or (
+        elif (method in TRANSFORMATIONS and keywords & {"num_parallel_calls", "drop_remainder"}) or (
             method == "prefetch" and call.args and (file.name(call.args[0].value) or "").endswith("AUTOTUNE")
         ):
             yield receiver, Usage("dataset", call)
@@ -127,7 +127,7 @@ def _demanded_model(file: File, call: cst.Call) -> str | None:
     """The name `m` in `assert isinstance(m, keras.Model)` and in `if not isinstance(m, keras.Model): raise ...`."""
     if not file.names.is_builtin(call.func, "isinstance") or len(call.args) != 2:
         return None
-    if file.name(call.args[1].value) not in _MODEL_CLASSES:
+    if file.name(call.args[1].value) not in MODEL_CLASSES:
         return None
     parent = file.tree.parents[call]
     if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):

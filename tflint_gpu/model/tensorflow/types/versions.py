@@ -10,14 +10,13 @@ import libcst as cst
 
 from tflint_gpu.bounds import VERSION_NAMES, Meet
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.tensorflow_1 import EAGER_QUERIES, VERSIONS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 from tflint_gpu.targets import Target
 
-_VERSIONS = frozenset(["tf.__version__", "tf.version.VERSION", "tf.VERSION", "tf.compat.v1.VERSION"])
-_EAGER = frozenset(["tf.executing_eagerly", "tf.compat.v1.executing_eagerly", "tf.compat.v2.executing_eagerly"])
 _LITERALS = {"True": True, "False": False, "1": True, "0": False}
 _NUMBERS = regex(r"\d+")
 _Comparison = Callable[[Any, Any], Any]
@@ -50,7 +49,7 @@ def value_of_test(
         meet(VERSION_NAMES)
         return None
     if isinstance(test, cst.Call):
-        if file.name(test.func) in _EAGER:
+        if file.name(test.func) in EAGER_QUERIES:
             return is_eager
         if method_name(test) == "startswith" and len(test.args) == 1:
             version = cst.ensure_type(test.func, cst.Attribute).value
@@ -92,7 +91,7 @@ def _spelled_alike(
 
 def _spelled(file: File, expr: Expression, release: tuple[int, int]) -> str | float | None:
     """What an expression makes of the version's text without its last part: the text, its start or a number."""
-    if isinstance(expr, cst.Attribute) and file.name(expr) in _VERSIONS:
+    if isinstance(expr, cst.Attribute) and file.name(expr) in VERSIONS:
         return f"{release[0]}.{release[1]}."
     if isinstance(expr, cst.Subscript) and len(expr.slice) == 1 and _is_from_start(expr):
         text, part = _spelled(file, expr.value, release), expr.slice[0].slice
@@ -113,7 +112,7 @@ def _is_version(file: File, expr: Expression) -> bool:
     """Whether an expression is the version from its start on, as text, in parts or as a number."""
     is_version = False
     for node in walk(expr):
-        if isinstance(node, cst.Attribute) and file.name(node) in _VERSIONS:
+        if isinstance(node, cst.Attribute) and file.name(node) in VERSIONS:
             is_version = True
         elif isinstance(node, cst.Subscript) and not _is_from_start(node):
             return False
