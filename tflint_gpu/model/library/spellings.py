@@ -34,7 +34,12 @@ STAR_NAMES = {
     "numpy": frozenset(
         "sin cos tan exp log sqrt tanh abs square maximum minimum mean sum dot concatenate clip where array".split()
     ),
-    "tf": frozenset("GradientTape function device config data keras Variable constant reduce_mean".split()),
+    "tf": frozenset(
+        (
+            "GradientTape function device config data keras Variable constant reduce_mean ones zeros range fill eye "
+            "cast stack concat reshape matmul reduce_sum random math nn linalg image"
+        ).split()
+    ),
 }
 """The names that a star import of a known module can bring and that the rules ask about."""
 

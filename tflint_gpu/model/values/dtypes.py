@@ -75,7 +75,7 @@ def with_number(dtype: str, number: str, *, of_tensor: bool) -> str:
         return dtype
     if number == "float" and not is_float(dtype) and "complex" not in dtype:
         return "float64"
-    return "int64" if dtype == "bool" and number == "int" else dtype
+    return "" if dtype == "bool" and number == "int" else dtype
 
 
 def divided(dtype: str, *, of_tensor: bool) -> str:

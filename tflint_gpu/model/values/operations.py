@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import libcst as cst
@@ -78,6 +78,8 @@ def _dtype(row: Operation, kind: ArrayKind, given: Given, value: TensorValue | N
     if row.type is not None and isinstance(row.type.default, str):
         return row.type.default
     of_value = value.dtype if value is not None else ""
+    if of_value == "bool" and not of_tensor and row.each and row.dtype == "same" and row.type is None:
+        return ""  # numbers, for most
     match row.dtype:
         case "same" | "given":
             return of_value
@@ -246,11 +248,15 @@ def _filled(row: Operation, kind: ArrayKind, given: Given) -> Value:
 def _spaced(row: Operation, kind: ArrayKind, given: Given) -> Value:
     count = given.constant(2, "num") if given.said(2, "num") is not None else 50
     start = stacked_value(given.value(0, "start"), kind)
-    if not isinstance(start, TensorValue):
-        return start
-    dtype = start.dtype if kind == "tensor" and dtypes.is_float(start.dtype) else "float64"
+    stop = stacked_value(given.value(1, "stop"), kind)
+    if not isinstance(start, TensorValue) or not isinstance(stop, TensorValue):
+        return PENDING if PENDING in (start, stop) else TensorValue(kind)
+    dtype = "float64"
+    if kind == "tensor":
+        dtype = start.dtype if start.dtype == stop.dtype and dtypes.is_float(start.dtype) else ""
+        dtype = "float64" if start.dtype == stop.dtype and start.dtype.startswith("int") else dtype
     asked = given.dtype(Parameter("dtype", 5), of_tensor=kind == "tensor")
-    shape: Shape | None = (count if type(count) is int else None,) if start.shape == () else None
+    shape: Shape | None = (count if type(count) is int else None,) if start.shape == stop.shape == () else None
     return TensorValue(kind, asked if asked is not None else dtype, shape)
 
 
@@ -356,14 +362,35 @@ def _common_dtype(parts: list[TensorValue], kind: ArrayKind) -> str:
     return dtype
 
 
+def _is_tensor(value: Value) -> bool:
+    return isinstance(value, TensorValue) and value.kind in ("tensor", "variable")
+
+
+def _operands(values: Sequence[Value], kind: ArrayKind) -> list[Value]:
+    """Operands as a function takes them: NumPy's make arrays of tensors; numbers take the type of what is next to them.
+
+    Of arrays of several types it is not known in which TensorFlow's functions compute.
+    """
+    operands = [
+        value
+        if isinstance(value, TensorValue) and (value.is_number or kind == "tensor")
+        else stacked_value(value, kind)
+        for value in values
+        if value is not None
+    ]
+    plain = [value for value in operands if isinstance(value, TensorValue) and value.kind in ("array", "number")]
+    if kind == "tensor" and len(plain) == len(operands) and len({value.dtype for value in plain}) > 1:
+        return [TensorValue("tensor", "", value.shape) for value in plain]
+    return operands if len(operands) == len(values) else [None] * len(values)
+
+
 def _broadcast(row: Operation, kind: ArrayKind, given: Given) -> Value:
     first, second = given.value(0, "x"), given.value(1, "y")
     if PENDING in (first, second):
         return PENDING
-    pair = [
-        value if isinstance(value, TensorValue) else stacked_value(value, kind) if value is not None else None
-        for value in (first, second)
-    ]
+    pair = _operands((first, second), kind)
+    if row.dtype == "float" and kind == "tensor" and not any(_is_tensor(value) for value in (first, second)):
+        return None  # `tf.divide` divides as Python does
     result = operated(pair[0], cst.Divide() if row.dtype == "float" else cst.Add(), pair[1])
     if row.dtype == "bool" and isinstance(result, TensorValue):
         return TensorValue(kind, "bool", result.shape)
@@ -380,7 +407,7 @@ def _chosen(row: Operation, kind: ArrayKind, given: Given) -> Value:
     values = [given.value(0, "condition"), given.value(1, "x"), given.value(2, "y")]
     if PENDING in values:
         return PENDING
-    asked, first, second = (v if isinstance(v, TensorValue) else stacked_value(v, kind) for v in values)
+    asked, first, second = _operands(values, kind)
     result = operated(first, cst.Add(), second)
     if not isinstance(result, TensorValue) or not isinstance(asked, TensorValue):
         return TensorValue(kind)

@@ -18,6 +18,9 @@ from tflint_gpu.model.values.value import (
     Value,
 )
 
+_OF_BOOLS = (cst.Add, cst.Multiply, cst.BitAnd, cst.BitOr, cst.BitXor)
+"""Operators of NumPy's bools that give bools."""
+
 
 def computed(value: Value) -> Value:
     """What an operation on each number of a value gives: of a variable a tensor."""
@@ -46,6 +49,8 @@ def operated(first: Value, operator: cst.CSTNode, second: Value) -> Value:
         return TensorValue("ragged" if "ragged" in (left.kind, right.kind) else "sparse", left.dtype or right.dtype)
     result: ArrayKind = "tensor" if is_tensor else "array"
     dtype = _dtype_of_pair(left, right, is_tensor)
+    if left.dtype == right.dtype == "bool" and not is_tensor and not isinstance(operator, _OF_BOOLS):
+        dtype = ""
     if isinstance(operator, cst.MatrixMultiply | cst.MatrixMultiplyAssign):
         return TensorValue(result, dtype, shapes.product(left.shape, right.shape))
     if isinstance(operator, cst.Divide | cst.DivideAssign):
@@ -59,8 +64,9 @@ def _dtype_of_pair(left: TensorValue, right: TensorValue, is_tensor: bool) -> st
             return dtypes.with_number(tensor.dtype, number.dtype, of_tensor=is_tensor)
     if not is_tensor:
         return dtypes.promoted(left.dtype, right.dtype)
-    # A tensor's operator asks for the same type, and makes an array one of its own.
-    return left.dtype or right.dtype
+    # A tensor's operator makes an array one of its own type, and asks for the same type of a tensor.
+    types = {side.dtype for side in (left, right) if side.kind in ("tensor", "variable")} - {""}
+    return types.pop() if len(types) == 1 else ""
 
 
 def _of_numbers(left: TensorValue, operator: cst.CSTNode, right: TensorValue) -> Value:
@@ -83,7 +89,7 @@ def of_method(whole: TensorValue, method: str, given: Given) -> Value:
     if whole.is_number:
         return whole if whole.dtype == "str" and method in ("format", "join", "lower") else None
     if method in VARIABLE_METHODS and whole.kind == "variable":
-        return TensorValue("tensor", whole.dtype, whole.shape)
+        return whole if method.startswith("assign") else TensorValue("tensor", whole.dtype, whole.shape)
     if method == "numpy":
         return TensorValue("array", whole.dtype, whole.shape)
     if method == "to_tensor" and whole.kind == "ragged":

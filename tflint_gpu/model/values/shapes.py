@@ -14,12 +14,15 @@ that are not known; None for anything else."""
 
 
 def broadcast(first: Shape | None, second: Shape | None) -> Shape | None:
-    """Of an element-wise operation."""
+    """Of an element-wise operation; None for shapes that do not go together."""
     if first is None or second is None:
         return None
     rank = max(len(first), len(second))
     left, right = ((1,) * (rank - len(shape)) + shape for shape in (first, second))
-    return tuple(_common(*lengths) for lengths in zip(left, right, strict=True))
+    pairs = list(zip(left, right, strict=True))
+    if any(None not in pair and 1 not in pair and pair[0] != pair[1] for pair in pairs):
+        return None
+    return tuple(_common(*lengths) for lengths in pairs)
 
 
 def _common(first: Dimension, second: Dimension) -> Dimension:
@@ -27,7 +30,7 @@ def _common(first: Dimension, second: Dimension) -> Dimension:
         return first
     if first == 1:
         return second
-    return None if first is not None and second is not None else first or second
+    return second if first is None else first
 
 
 def product(first: Shape | None, second: Shape | None) -> Shape | None:
@@ -159,9 +162,11 @@ def transposed(shape: Shape | None, order: tuple[int, ...] | None) -> Shape | No
 
 
 def tiled(shape: Shape | None, times: Shape | None) -> Shape | None:
-    """Repeated along each axis."""
-    if shape is None or times is None or len(shape) != len(times):
-        return None if times is None else (None,) * len(times)
+    """Repeated along each axis; where numbers or axes are missing, NumPy puts ones before them."""
+    if shape is None or times is None:
+        return None
+    rank = max(len(shape), len(times))
+    shape, times = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(times)) + times
     return tuple(None if n is None or t is None else n * t for n, t in zip(shape, times, strict=True))
 
 
