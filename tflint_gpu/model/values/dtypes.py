@@ -95,7 +95,9 @@ def floated(dtype: str, *, of_tensor: bool) -> str:
 
 
 def summed(dtype: str, *, of_tensor: bool) -> str:
-    """What a sum or a product over an axis gives."""
+    """What a sum or a product over an axis gives; Keras sums bools, TensorFlow does not."""
+    if of_tensor and dtype == "bool":
+        return ""
     if of_tensor or not dtype or is_float(dtype) or "complex" in dtype:
         return dtype
     return "uint64" if dtype.startswith("u") else "int64"

@@ -74,11 +74,21 @@ class Values(Analysis):
 
     def found(self, file: File, expr: Expression, context: Context | None = None) -> Value:
         """The same, `PENDING` within a question about what depends on itself."""
-        if isinstance(expr, cst.Subscript) and isinstance(self.found(file, expr.value, context), TensorValue):
-            return self._subscript(file, expr, context)
+        taken = self._taken(file, expr)
+        if taken is not None and isinstance(self.found(file, taken.value, context), TensorValue):
+            return self._remembered((taken, context), lambda: self._subscript(file, taken, context))
         if isinstance(expr, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.IfExp | cst.BooleanOperation):
             return self.among(self.inference.of(file, expr, context))
         return self._remembered((expr, context), lambda: self._computed(Origin(file, expr, context)))
+
+    def _taken(self, file: File, expr: Expression) -> cst.Subscript | None:
+        """The subscript that an expression is, or that a name is bound to: the inference knows constant keys only."""
+        if isinstance(expr, cst.Subscript):
+            return expr
+        bindings = file.flow.lookup(expr.value, expr) if isinstance(expr, cst.Name) else ()
+        if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].path:
+            return None
+        return bindings[0].value if isinstance(bindings[0].value, cst.Subscript) else None
 
     def among(self, origins: Iterable[Origin]) -> Value:
         """What some origins, one of which it is, have in common; None apart."""
@@ -139,9 +149,9 @@ class Values(Analysis):
         if isinstance(whole, TensorValue) and not whole.is_number:
             if content.kind == "attribute":
                 return self._attribute(whole, str(content.key))
-            if whole.kind == "array" and content.kind == "item" and content.key is None:
-                return TensorValue("array", whole.dtype)  # by a number, or by a list or an array of such
             kind = whole.kind if whole.kind == "array" else "tensor"
+            if content.kind == "item" and content.key is None:
+                return TensorValue(kind, whole.dtype)  # by a number, or by a list or an array of such
             return TensorValue(kind, whole.dtype, whole.shape[1:] if whole.shape else None)
         if isinstance(whole, LayerValue) and content.kind == "attribute":
             if content.key in ("input", "output"):
