@@ -17,10 +17,13 @@ PYTHON = {*dir(builtins), *(name for cls in (str, bytes, list, dict, set, int, f
 PROSE = {"a", "the", "of", "which", "no"}
 APART = ("tflint_gpu/verify/harness", "tflint_gpu/verify/stand_ins", "tflint_gpu/run/inside")
 """Code that runs in the user's process, where nothing of the machine can be imported."""
-NUMBER_TYPES = "_OTHER_NAMES _FLOATS _FLOAT_OF_BYTES _POSITIONS _OF_GENERATORS KEEPING COMPUTING"
 LEFT = {
     "tflint_gpu/model/interpreter/builtin_functions.py": "_NUMBERS",  # with the functions that the interpreter runs
-    "tflint_gpu/model/networks/construction/number_types.py": NUMBER_TYPES,
+    "tflint_gpu/model/values/datasets.py": "_LINES _UNCHANGED",
+    "tflint_gpu/model/values/dtypes.py": "_BITS _FLOAT_OF_BITS _OTHER_NAMES",
+    "tflint_gpu/model/values/layers.py": "_FOLDERS _INTEGERS_KEPT",
+    "tflint_gpu/model/values/operations.py": "_RANGE",
+    "tflint_gpu/model/values/values.py": "METHODS _OF_OBJECTS",
     "tflint_gpu/run/datasets.py": "_FROM_WITHIN _WORKING",  # words of what a run prints
     "tflint_gpu/verify/statistics/outputs.py": "TOLERANCES",  # how far outputs may differ
     "tflint_gpu/verify/stubs/readers.py": "_MODULE_OF",  # of functions of verify's own
