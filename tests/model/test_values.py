@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,10 @@ from checks import model_of
 from tflint_gpu.model.values.shown import types_in
 from tflint_gpu.model.values.value import TensorValue, Value, text
 from tflint_gpu.model.values.values import Values
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from values_fuzz import differences
 
 np = pytest.importorskip("numpy")
 tf = pytest.importorskip("tensorflow")
@@ -252,3 +259,12 @@ def test_what_is_shown_of_names(tmp_path: Path) -> None:
     } <= shown
     graph = tf.keras.Sequential([tf.keras.Input((784,)), tf.keras.layers.Dense(128), tf.keras.layers.Dense(10)])
     assert graph.count_params() == 101_770
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_give_what_is_known_of_them(seed: int) -> None:
+    """Protects from a claim that no list of expressions has; `benchmarks/values_fuzz.py` tries more of them."""
+    counts: Counter[str] = Counter()
+    choose = random.Random(seed)
+    assert [line for _ in range(3) for line in differences(choose, counts)] == []
+    assert counts["known"] > 0.8 * counts["statements"]

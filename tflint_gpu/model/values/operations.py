@@ -334,11 +334,13 @@ def _stacked(row: Operation, kind: ArrayKind, given: Given) -> Value:
         axes = given.axes(row.says)
     except LookupError:
         axes = None
+    whole = given.value(0, "values")
     if parts is None:
-        return stacked_value(given.value(0, "values"), kind) if axes == (0,) else TensorValue(kind)
-    return TensorValue(
-        kind, _common_dtype(parts, kind), shapes.stacked([part.shape for part in parts], axes[0] if axes else None)
-    )
+        return stacked_value(whole, kind) if axes == (0,) else TensorValue(kind)
+    of_arrays = isinstance(whole, StructureValue) and not any(map(_is_tensor, whole.items))
+    # TensorFlow makes int32 of arrays of int64.
+    dtype = "" if kind == "tensor" and of_arrays else _common_dtype(parts, kind)
+    return TensorValue(kind, dtype, shapes.stacked([part.shape for part in parts], axes[0] if axes else None))
 
 
 def _list(given: Given, kind: ArrayKind) -> list[TensorValue] | Pending | None:
