@@ -194,6 +194,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.tapes import taken
     from tflint_gpu.model.values.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.values.shown import ShownType, types_in
+    from tflint_gpu.model.values.value import DatasetValue, LayerValue, SequenceValue, StructureValue, TensorValue
+    from tflint_gpu.model.values.values import Values
 
 _NAMES = {
     "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
@@ -306,6 +308,8 @@ _NAMES = {
     "tensorflow.types.tapes": "taken",
     "values.numpy_arrays": "NumpyArray NumpyArrays",
     "values.shown": "ShownType types_in",
+    "values.value": "DatasetValue LayerValue SequenceValue StructureValue TensorValue",
+    "values.values": "Values",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
