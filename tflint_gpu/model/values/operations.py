@@ -85,6 +85,8 @@ def _dtype(row: Operation, kind: ArrayKind, given: Given, value: TensorValue | N
             return of_value
         case "float":
             return dtypes.floated(of_value, of_tensor=of_tensor)
+        case "sum" if of_tensor and not dtypes.is_float(of_value) and dtypes.size(of_value) < 4:
+            return ""  # Keras takes wider ones
         case "sum":
             return dtypes.summed(of_value, of_tensor=of_tensor)
         case "mean":
@@ -103,6 +105,12 @@ def _first(kind: ArrayKind, given: Given) -> TensorValue | Pending | None:
     return value if isinstance(value, TensorValue | Pending) else None
 
 
+def _is_cast_to_itself(given: Given, dtype: str) -> bool:
+    """Whether a variable already has the type that it is cast to: then `tf.cast` gives the variable."""
+    whole = given.values.found(given.file, given.call.args[0].value, given.context)
+    return isinstance(whole, TensorValue) and whole.kind == "variable" and whole.dtype in ("", dtype)
+
+
 _Shaped: TypeAlias = Callable[[Operation, Given, Shape | None], Shape | None]
 _Applied: TypeAlias = Callable[[Operation, ArrayKind, Given], Value]
 
@@ -118,7 +126,10 @@ def _of_first(shaped: _Shaped) -> Callable[[Operation, ArrayKind, Given], Value]
             shape = shaped(row, given, first.shape if first is not None else None)
         except LookupError:  # an axis that is not known
             shape = None
-        return TensorValue(kind, _dtype(row, kind, given, first), shape)
+        dtype = _dtype(row, kind, given, first)
+        if first is not None and row.dtype == "given" and not row.is_array and _is_cast_to_itself(given, dtype):
+            return TensorValue("variable", dtype, shape)
+        return TensorValue(kind, dtype, shape)
 
     return apply
 
@@ -254,7 +265,7 @@ def _spaced(row: Operation, kind: ArrayKind, given: Given) -> Value:
     dtype = "float64"
     if kind == "tensor":
         dtype = start.dtype if start.dtype == stop.dtype and dtypes.is_float(start.dtype) else ""
-        dtype = "float64" if start.dtype == stop.dtype and start.dtype.startswith("int") else dtype
+        dtype = "float64" if start.dtype == stop.dtype and start.dtype in ("int32", "int64") else dtype
     asked = given.dtype(Parameter("dtype", 5), of_tensor=kind == "tensor")
     shape: Shape | None = (count if type(count) is int else None,) if start.shape == stop.shape == () else None
     return TensorValue(kind, asked if asked is not None else dtype, shape)
@@ -391,7 +402,7 @@ def _broadcast(row: Operation, kind: ArrayKind, given: Given) -> Value:
     if PENDING in (first, second):
         return PENDING
     pair = _operands((first, second), kind)
-    if row.dtype == "float" and kind == "tensor" and not any(_is_tensor(value) for value in (first, second)):
+    if row.dtype == "float" and kind == "tensor" and not all(_is_tensor(value) for value in (first, second)):
         return None  # `tf.divide` divides as Python does
     result = operated(pair[0], cst.Divide() if row.dtype == "float" else cst.Add(), pair[1])
     if row.dtype == "bool" and isinstance(result, TensorValue):

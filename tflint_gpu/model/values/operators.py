@@ -54,6 +54,8 @@ def operated(first: Value, operator: cst.CSTNode, second: Value) -> Value:
     if isinstance(operator, cst.MatrixMultiply | cst.MatrixMultiplyAssign):
         return TensorValue(result, dtype, shapes.product(left.shape, right.shape))
     if isinstance(operator, cst.Divide | cst.DivideAssign):
+        if is_tensor and dtype == "bool":
+            return None  # an array's operator does it
         dtype = dtypes.divided(dtype, of_tensor=is_tensor)
     return TensorValue(result, dtype, shapes.broadcast(left.shape, right.shape))
 
