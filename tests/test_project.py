@@ -133,7 +133,6 @@ def test_rules_ask_the_face_of_the_model_only() -> None:
         "tflint_gpu.lazy_patterns",
         "tflint_gpu.model",
         "tflint_gpu.rule",
-        "tflint_gpu.text.bytesearch",
     }
     files = [*(ROOT / "rules").rglob("*.py")]
     asked = {

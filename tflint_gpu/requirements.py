@@ -13,25 +13,22 @@ from __future__ import annotations
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.catalogue import RuleEntry, entries
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.plugins import OURS
-from tflint_gpu.text.bytesearch import RequiredSubstring
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.python.prefilter.prefilters import Prefilter
     from tflint_gpu.rule import Rule
 
 _FILE = "requirements.json"
 _OF_RULES = "tflint_gpu.rules."
-_FLAGS = ("skips_tests", "skips_graphs", "needs_gpu_memory")
+_FLAGS = ("skips_tests", "needs_gpu_memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +38,10 @@ class Requirements:
     code: str
     opt_in: bool
     least_tensorflow: tuple[int, int]
-    required_substrings: tuple[tuple[RequiredSubstring, ...], ...]
-    nearby_substrings: tuple[RequiredSubstring, ...]
+    required_substrings: tuple[tuple[bytes, ...], ...]
+    nearby_substrings: tuple[bytes, ...]
     skips_tests: bool
-    skips_graphs: bool
     needs_gpu_memory: bool
-    _prefilters: tuple[tuple[str, str], ...]
-
-    @property
-    def prefilters(self) -> tuple[Prefilter, ...]:
-        """Asked of the file summary, and imported only for it."""
-        return tuple(_function(*place) for place in self._prefilters)
 
     @classmethod
     def read(cls, entry: RuleEntry, said: Mapping[str, Any]) -> Requirements:
@@ -64,9 +54,7 @@ class Requirements:
             tuple(map(_substrings, said.get("required_substrings", ()))),
             _substrings(said.get("nearby_substrings", ())),
             "skips_tests" in said,
-            "skips_graphs" in said,
             "needs_gpu_memory" in said,
-            tuple((module, name) for module, name in said.get("prefilters", ())),
         )
 
 
@@ -90,53 +78,31 @@ def known_requirements() -> dict[str, Requirements]:
 
 
 def written(rules: Iterable[Rule]) -> str:
-    """The file for some rules; a rule of others, or with a prefilter in its own file, is left out."""
+    """The file for some rules; those of others are left out."""
     folder = Path(import_module("tflint_gpu.rules").__path__[0])
     by_code = {entry.code: entry for entry in entries()}
-    said = {}
-    for rule in rules:
-        if rule.code.startswith(OURS) and not any(map(_is_of_rules, _asked_by(rule))):
-            said[rule.code] = {"digest": _digest(folder, by_code[rule.code]), **_said_by(rule)}
+    ours = [rule for rule in rules if rule.code.startswith(OURS)]
+    said = {rule.code: {"digest": _digest(folder, by_code[rule.code]), **_said_by(rule)} for rule in ours}
     lines = [f" {json.dumps(code)}: {json.dumps(what)}" for code, what in said.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _asked_by(rule: Rule) -> Iterator[object]:
-    """All that a rule asks of bytes or of a summary."""
-    yield from rule.prefilters
-    yield from rule.nearby_substrings
-    yield from chain(*rule.required_substrings)
-
-
-def _is_of_rules(asked: object) -> bool:
-    """Whether something is a function for which a rule's module would have to be imported."""
-    return not isinstance(asked, bytes) and asked.__module__.startswith(_OF_RULES)
 
 
 def _said_by(rule: Rule) -> dict[str, Any]:
     said: dict[str, Any] = {
         "least_tensorflow": rule.least_tensorflow,
-        "required_substrings": [list(map(_named, group)) for group in rule.required_substrings],
-        "nearby_substrings": list(map(_named, rule.nearby_substrings)),
-        "prefilters": list(map(_named, rule.prefilters)),
+        "required_substrings": [_texts(group) for group in rule.required_substrings],
+        "nearby_substrings": _texts(rule.nearby_substrings),
         **{flag: True for flag in _FLAGS if getattr(rule, flag)},
     }
     return {name: value for name, value in said.items() if value not in ([], (0, 0))}
 
 
-def _named(required: Any) -> str | list[str]:
-    """A byte string as text, or where a function is defined."""
-    return required.decode("latin-1") if isinstance(required, bytes) else [required.__module__, required.__qualname__]
+def _texts(group: Iterable[bytes]) -> list[str]:
+    return [substring.decode("latin-1") for substring in group]
 
 
-def _substrings(said: Sequence[str | list[str]]) -> tuple[RequiredSubstring, ...]:
-    return tuple(part.encode("latin-1") if isinstance(part, str) else _function(*part) for part in said)
-
-
-@cache
-def _function(module: str, name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
+def _substrings(said: Sequence[str]) -> tuple[bytes, ...]:
+    return tuple(part.encode("latin-1") for part in said)
 
 
 def _digest(folder: Path, entry: RuleEntry) -> int:

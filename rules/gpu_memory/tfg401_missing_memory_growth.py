@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import FirstTraining, Program, Runtime, method_name, trains_when_run
+from tflint_gpu.model import FirstTraining, Program, Runtime, method_name
 from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, next_statement, wrap
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ class MissingMemoryGrowth(Rule):
         b".minimize(",
         b"assign_sub",
     )
-    prefilters = (trains_when_run,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
@@ -72,8 +71,6 @@ class MissingMemoryGrowth(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first place at which a program trains, when nothing sets up its GPUs."""
-        if model.once(Runtime).is_graph_program(model.file):
-            return
         if not model.once(Program).imports_tensorflow or model.once(Program).uses_tpu:
             return
         if model.once(Runtime).sets_memory():

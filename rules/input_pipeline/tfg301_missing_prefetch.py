@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Consumers, Consumption, MappedFunctions, Training, has_datasets
+from tflint_gpu.model import Consumers, Consumption, MappedFunctions, Training
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -69,7 +69,6 @@ class MissingPrefetch(Rule):
     name = "missing-prefetch"
     required_substrings = ((b".fit", b"for ", b"next("),)
     nearby_substrings = (b"apply_default_optimizations", b"inject_prefetch", b".map(")
-    prefilters = (has_datasets,)
     fixable = "safe"
     skips_tests = True
 

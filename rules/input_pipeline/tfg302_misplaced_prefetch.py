@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from tflint_gpu.model import Consumers, has_datasets
+from tflint_gpu.model import Consumers
 from tflint_gpu.rule import (
     Change,
     Experiment,
@@ -59,7 +59,6 @@ class MisplacedPrefetch(Rule):
     name = "misplaced-prefetch"
     required_substrings = ((b".fit", b".evaluate", b".predict", b"for ", b"next(", b".prefetch"),)
     nearby_substrings = (b".prefetch",)
-    prefilters = (has_datasets,)
     fixable = "safe"
     skips_tests = True
 

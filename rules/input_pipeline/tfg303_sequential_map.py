@@ -12,7 +12,6 @@ from tflint_gpu.model import (
     PythonLoops,
     ReadPipelines,
     argument,
-    has_datasets,
 )
 from tflint_gpu.rule import (
     Change,
@@ -85,7 +84,6 @@ class SequentialMap(Rule):
     name = "sequential-map"
     required_substrings = ((b".fit", b"for ", b"next(", b"batch("),)
     nearby_substrings = (b".map(",)
-    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

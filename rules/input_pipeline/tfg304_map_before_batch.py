@@ -16,7 +16,6 @@ from tflint_gpu.model import (
     MappedFunctions,
     Pipelines,
     argument,
-    has_datasets,
 )
 from tflint_gpu.model.library.datasets import COUNTED, FLATTENING
 from tflint_gpu.rule import (
@@ -76,7 +75,6 @@ class MapBeforeBatch(Rule):
     name = "map-before-batch"
     required_substrings = ((b".batch(",),)
     nearby_substrings = (b".map(",)
-    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

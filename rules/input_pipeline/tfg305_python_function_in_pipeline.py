@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import PythonLoops, ReadPipelines, argument, calls_python_functions, has_datasets
+from tflint_gpu.model import PythonLoops, ReadPipelines, argument
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -64,10 +64,6 @@ class PythonFunctionInPipeline(Rule):
     name = "python-function-in-pipeline"
     required_substrings = ((b".fit", b"for ", b"next(", b"batch("),)
     nearby_substrings = (b"py_func", b"numpy_function")
-    prefilters = (
-        calls_python_functions,
-        has_datasets,
-    )
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -17,7 +17,6 @@ from tflint_gpu.model import (
     MappedFunctions,
     Operation,
     argument,
-    has_datasets,
     method_name,
     ways,
 )
@@ -78,7 +77,6 @@ class MisplacedCache(Rule):
     name = "misplaced-cache"
     required_substrings = ((b".fit", b"for ", b"next("),)
     nearby_substrings = (b".cache(",)
-    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, argument, has_datasets, names_in, shuffles, walk
+from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, argument, names_in, walk
 from tflint_gpu.model.library.datasets import SAME_SAMPLES
 from tflint_gpu.rule import (
     Edit,
@@ -66,8 +66,7 @@ class ShuffleAfterBatch(Rule):
     code = "TFG307"
     name = "shuffle-after-batch"
     required_substrings = ((b".fit", b"for ", b"next("),)
-    nearby_substrings = (shuffles,)
-    prefilters = (has_datasets,)
+    nearby_substrings = (b".shuffle",)
     fixable = "unsafe"
     skips_tests = True
 

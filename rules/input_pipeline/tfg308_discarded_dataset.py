@@ -15,7 +15,6 @@ from tflint_gpu.model import (
     MappedFunctions,
     Pipelines,
     UnknownRanks,
-    has_datasets,
     method_name,
 )
 from tflint_gpu.model.library.datasets import SAME_ELEMENTS
@@ -69,7 +68,6 @@ class DiscardedDataset(Rule):
     name = "discarded-dataset"
     required_substrings = (tuple(f".{name}(".encode() for name in sorted(TRANSFORMATIONS)),)
     nearby_substrings = DATASET_SUBSTRINGS
-    prefilters = (has_datasets,)
     skips_tests = True
     fixable = "unsafe"
 

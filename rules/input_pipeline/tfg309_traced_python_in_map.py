@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph, has_datasets
+from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -70,7 +70,6 @@ class TracedPythonInMap(Rule):
         (b".map(", b".filter(", b".interleave(", b".flat_map(", b".reduce(", b".scan(", b".take_while("),
     )
     nearby_substrings = (b"ataset", b"tfds", b"AUTOTUNE", b"num_parallel_calls")
-    prefilters = (has_datasets,)
 
     fixable = "unsafe"
 

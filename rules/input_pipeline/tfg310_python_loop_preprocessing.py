@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import prepares_elements
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ class PythonLoopPreprocessing(Rule):
     name = "python-loop-preprocessing"
     least_tensorflow = (2, 0)
     nearby_substrings = (b"train_on_batch", b"GradientTape", b"from_generator", b"fit(", b"fit_generator", b"Sequence)")
-    prefilters = (prepares_elements,)
     skips_tests = True
     skips_graphs = True
 

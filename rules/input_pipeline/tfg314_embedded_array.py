@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, makes_arrays
+from tflint_gpu.model import TRACING_SUBSTRINGS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class EmbeddedArrayInGraph(Rule):
     name = "embedded-array"
     required_substrings = ((*TRACING_SUBSTRINGS, b".map(", b".filter(", b".interleave(", b".flat_map("),)
     nearby_substrings = (b"load_data", b".zeros(", b".ones(", b".full(", b".empty(", b".arange(", b"random", b"rng.")
-    prefilters = (makes_arrays,)
     skips_tests = True
     skips_graphs = True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import KerasInputs, gives_batch_size, has_datasets
+from tflint_gpu.model import KerasInputs
 from tflint_gpu.rule import (
     Experiment,
     Finding,
@@ -59,10 +59,6 @@ class BatchSizeIgnored(Rule):
     name = "batch-size-ignored"
     required_substrings = ((b"ataset", b"tfds", b".fit(", b".evaluate(", b".predict("),)
     nearby_substrings = (b".fit(", b".evaluate(", b".predict(")
-    prefilters = (
-        gives_batch_size,
-        has_datasets,
-    )
     fixable = "unsafe"
     skips_tests = True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import KerasInputs, has_datasets
+from tflint_gpu.model import KerasInputs
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -62,7 +62,6 @@ class UnbatchedDataset(Rule):
     severity = "error"
     required_substrings = ((b"ataset", b"tfds", b".fit("),)
     nearby_substrings = (b".fit(",)
-    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument, has_datasets
+from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -50,7 +50,6 @@ class NoopShuffle(Rule):
     name = "noop-shuffle"
     required_substrings = ((b".shuffle(",),)
     nearby_substrings = DATASET_SUBSTRINGS
-    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument, has_datasets, spelling
+from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument, spelling
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -57,7 +57,6 @@ class BatchScaledBuffer(Rule):
     severity = "advice"
     required_substrings = ((b".prefetch(",),)
     nearby_substrings = DATASET_SUBSTRINGS
-    prefilters = (has_datasets,)
     fixable = "safe"
     skips_tests = True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import MAPPING_METHODS, KerasInputs, argument, has_datasets, shuffles
+from tflint_gpu.model import MAPPING_METHODS, KerasInputs, argument
 from tflint_gpu.model.library.datasets import ORDERED_SOURCES
 from tflint_gpu.model.library.operations import FILLS
 from tflint_gpu.rule import (
@@ -70,8 +70,7 @@ class TornPairs(Rule):
     name = "torn-pairs"
     severity = "error"
     required_substrings = ((b".fit(", b".evaluate("),)
-    nearby_substrings = (shuffles, b".zip(")
-    prefilters = (has_datasets,)
+    nearby_substrings = (b".shuffle", b".zip(")
     fixable = "unsafe"
     skips_tests = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, has_datasets
+from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines
 from tflint_gpu.rule import (
     Experiment,
     Finding,
@@ -69,7 +69,6 @@ class ShuffleOfDecoded(Rule):
     name = "shuffle-of-decoded"
     required_substrings = ((b".shuffle(",),)
     nearby_substrings = DATASET_SUBSTRINGS
-    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model import chooses_doubles
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -67,7 +66,6 @@ class Float64Compute(Rule):
     name = "float64-compute"
     required_substrings = ((b"layers", b"floatx", b"olicy", b"cast(", b"call("),)
     nearby_substrings = (b"float64", b"double")
-    prefilters = (chooses_doubles,)
     fixable = "unsafe"
     skips_tests = True
     skips_other_backends = True

@@ -74,7 +74,7 @@ class NoMixedPrecision(Rule):
             or not model.once(Program).imports_tensorflow
         ):
             return
-        if model.once(Runtime).is_graph_program(model.file) or model.once(Runtime).mentions(_CHOICES):
+        if model.once(Runtime).mentions(_CHOICES):
             return
         if not model.once(Runtime).mentions(_GPUS) or not model.once(Runtime).mentions(_PRODUCTS):
             return

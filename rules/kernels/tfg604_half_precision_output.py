@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import MixedPrecision, Runtime
+from tflint_gpu.model import MixedPrecision
 from tflint_gpu.rule import (
     Experiment,
     Finding,
@@ -69,7 +69,7 @@ class HalfPrecisionOutput(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last layers of trained models that give float16 probabilities to a cross-entropy."""
-        if model.target.keras < 3 or model.once(Runtime).is_graph_program(model.file):
+        if model.target.keras < 3:
             return
         for output in model.once(MixedPrecision).half_outputs():
             yield Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import MixedPrecision, Runtime
+from tflint_gpu.model import MixedPrecision
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -75,8 +75,6 @@ class MissingLossScaling(Rule):
         """Yield the tapes of training steps that run under mixed_float16 without a scaled loss."""
         from .loss_scaling import LossScaling
 
-        if model.once(Runtime).is_graph_program(model.file):
-            return
         for step in model.once(LossScaling).unscaled():
             if step.is_divided and model.target.keras < 3:
                 continue

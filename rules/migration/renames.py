@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, uses_contrib, without_arguments
+from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, without_arguments
 from tflint_gpu.model.library.keras_methods import WORKER_ARGUMENTS
 from tflint_gpu.rule import (
     Edit,
@@ -240,7 +240,6 @@ def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
             "required_substrings": tuple(
                 tuple(word.encode() for word in group) for group in row["required_substrings"]
             ),
-            "prefilters": (uses_contrib,) if row["name"] == "contrib" else (),
             "fixable": fixable(renames),
             "row": row,
             "renames": renames,

@@ -20,7 +20,6 @@ from tflint_gpu.model import (
     TracedFunctions,
     Tracing,
     alternatives,
-    gives_numpy_tensors,
 )
 from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.rule import (
@@ -83,7 +82,6 @@ class NumpyInCall(Rule):
     severity = "error"
     required_substrings = ((*TRACING_SUBSTRINGS, b"Input("),)
     nearby_substrings = (b"numpy",)
-    prefilters = (gives_numpy_tensors,)
     fixable = "safe"
     skips_other_backends = True
 

@@ -14,7 +14,6 @@ from tflint_gpu.model import (
     MappedCode,
     TracedCode,
     drawn_in_graph,
-    draws_while_traced,
 )
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, draw_in_graph, notes_on
 
@@ -68,7 +67,6 @@ class FrozenRandomness(Rule):
     severity = "error"
     required_substrings = (TRACING_SUBSTRINGS,)
     nearby_substrings = (b"random", b"time", b"uuid")
-    prefilters = (draws_while_traced,)
     fixable = "unsafe"
     skips_other_backends = True
 

@@ -9,7 +9,6 @@ from tflint_gpu.model import (
     TRACING_SUBSTRINGS,
     HostFunctions,
     SideEffects,
-    has_effects_while_traced,
     is_for_tensorflow_1,
 )
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
@@ -73,7 +72,6 @@ class TracedSideEffect(Rule):
         *(b"print(", b"open(", b"global ", b"nonlocal ", b"] = ", b"]=", b"] += ", b"del ", b".pop(", b".append("),
         *(b".extend(", b".add(", b".update(", b".insert(", b".clear(", b".remove("),
     )
-    prefilters = (has_effects_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

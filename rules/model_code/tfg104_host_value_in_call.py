@@ -11,7 +11,6 @@ from tflint_gpu.model import (
     HostValue,
     HostValues,
     TracedCode,
-    asks_values_while_traced,
 )
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, notes_on
 
@@ -61,7 +60,6 @@ class HostValueInCall(Rule):
     severity = "error"
     required_substrings = (TRACING_SUBSTRINGS,)
     nearby_substrings = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b"tf.function")
-    prefilters = (asks_values_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import FUNCTIONAL_API, TRACING_SUBSTRINGS, CreatedState, creates_while_traced, is_for_tensorflow_1
+from tflint_gpu.model import FUNCTIONAL_API, TRACING_SUBSTRINGS, CreatedState, is_for_tensorflow_1
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 from .moved_layers import made_in_init
@@ -74,7 +74,6 @@ class VariableInCall(Rule):
         b"add_weight",
         b"applications",
     )
-    prefilters = (creates_while_traced,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

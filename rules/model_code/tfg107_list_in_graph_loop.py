@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import GraphLists, grows_list_while_traced
+from tflint_gpu.model import GraphLists
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class ListInGraphLoop(Rule):
     severity = "error"
     required_substrings = ((b"function",),)
     nearby_substrings = (b".append(",)
-    prefilters = (grows_list_while_traced,)
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:

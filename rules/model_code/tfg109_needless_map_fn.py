@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Tracing, argument, maps_rows, walk, without_arguments
+from tflint_gpu.model import Tracing, argument, walk, without_arguments
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -62,7 +62,6 @@ class NeedlessMapFn(Rule):
     code = "TFG109"
     name = "needless-map-fn"
     required_substrings = ((b"map_fn",),)
-    prefilters = (maps_rows,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

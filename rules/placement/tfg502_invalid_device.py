@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Guards, Runtime, device_problem, names_bad_device
+from tflint_gpu.model import Guards, Runtime, device_problem
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ class InvalidDevice(Rule):
     name = "invalid-device"
     severity = "error"
     required_substrings = ((b".device(", b" device(", b"OneDeviceStrategy("),)
-    prefilters = (names_bad_device,)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the device strings that do not parse."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import FORWARD_METHODS, Program, Runtime, Visibility, method_name
+from tflint_gpu.model import FORWARD_METHODS, Program, Visibility, method_name
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class CpuPinnedTraining(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the place that hides all GPUs of a program which trains and is written for them."""
-        hidden = model.once(Visibility).hidden() if not model.once(Runtime).is_graph_program(model.file) else None
+        hidden = model.once(Visibility).hidden()
         first = model.once(Program).first_training if hidden is not None else None
         if hidden is None or first is None:
             return

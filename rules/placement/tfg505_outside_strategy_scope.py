@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Runtime
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class OutsideStrategyScope(Rule):
         from .distributed_training import DistributedTraining
         from .moved_parts import moved_into_scope
 
-        if model.target.tensorflow < (2, 2) or model.once(Runtime).is_graph_program(model.file):
+        if model.target.tensorflow < (2, 2):
             return
         for misplaced in model.once(DistributedTraining).misplaced():
             yield Finding(

@@ -17,7 +17,6 @@ from tflint_gpu.model import (
     Training,
     argument,
     method_name,
-    takes_gradients_again,
 )
 from tflint_gpu.model.library.devices import SEVERAL_DEVICES
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
@@ -94,7 +93,6 @@ class StrategyNotUsed(Rule):
     least_tensorflow = (2, 2)
     required_substrings = ((b"for ", b"while "),)
     nearby_substrings = (b"MirroredStrategy", b"CentralStorageStrategy")
-    prefilters = (takes_gradients_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

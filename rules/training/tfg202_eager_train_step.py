@@ -14,7 +14,6 @@ from tflint_gpu.model import (
     NotMovable,
     TracedCode,
     TrainingSteps,
-    takes_gradients_again,
 )
 from tflint_gpu.rule import (
     Change,
@@ -110,7 +109,6 @@ class EagerTrainStep(Rule):
     least_tensorflow = (2, 0)
     required_substrings = ((b"train", b"Train", b"step", b"GradientTape", b"fit", b"optim", b"learn", b"run"),)
     nearby_substrings = (b"GradientTape", b".minimize(")
-    prefilters = (takes_gradients_again,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import FunctionObjects, makes_functions_again
+from tflint_gpu.model import FunctionObjects
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ class TfFunctionInLoop(Rule):
         (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b"for ", b"while "),
     )
     nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
-    prefilters = (makes_functions_again,)
     fixable = "unsafe"
     skips_tests = True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Guards, TracedCode, hands_values_to_functions, names_in
+from tflint_gpu.model import Guards, TracedCode, names_in
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -84,7 +84,6 @@ class PythonArgumentRetrace(Rule):
     name = "python-argument-retrace"
     least_tensorflow = (2, 0)
     nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
-    prefilters = (hands_values_to_functions,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

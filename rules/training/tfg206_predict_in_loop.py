@@ -23,7 +23,6 @@ from tflint_gpu.model import (
     loops_around,
     names_in,
     names_of,
-    predicts_again,
     walk,
 )
 from tflint_gpu.rule import (
@@ -92,7 +91,6 @@ class PredictInLoop(Rule):
     name = "predict-in-loop"
     least_tensorflow = (2, 0)
     nearby_substrings = (b".predict(",)
-    prefilters = (predicts_again,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -11,7 +11,6 @@ from tflint_gpu.model import (
     EagerForward,
     ExecutionContexts,
     ForwardPasses,
-    runs_models_again,
 )
 from tflint_gpu.rule import (
     Finding,
@@ -90,7 +89,6 @@ class EagerValidationLoop(Rule):
     name = "eager-validation-loop"
     least_tensorflow = (2, 0)
     required_substrings = ((b"for ", b"while ", *DATASET_SUBSTRINGS),)
-    prefilters = (runs_models_again,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

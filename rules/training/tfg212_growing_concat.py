@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import joins_again, may_grow
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
+
+from .growth import CONCATENATIONS, Growth, Growths
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Node
-
-    from .growth import Growth
 
 
 class GrowingConcat(Rule):
@@ -55,8 +54,7 @@ class GrowingConcat(Rule):
     code = "TFG212"
     name = "growing-concat"
     least_tensorflow = (2, 0)
-    nearby_substrings = (may_grow,)
-    prefilters = (joins_again,)
+    nearby_substrings = CONCATENATIONS
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
@@ -89,8 +87,6 @@ class GrowingConcat(Rule):
 
 def _by_loop(model: Model) -> Iterator[tuple[Growth, list[Growth]]]:
     """The concatenations of each outermost loop: one mistake, with one fix."""
-    from .growth import Growths
-
     groups: list[list[Growth]] = []
     for growth in model.once(Growths).in_loops:
         for group in groups:

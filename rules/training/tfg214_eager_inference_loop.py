@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import ExecutionContexts, runs_models_again
+from tflint_gpu.model import ExecutionContexts
 from tflint_gpu.rule import (
     Finding,
     Note,
@@ -87,11 +87,7 @@ class EagerInferenceLoop(Rule):
     code = "TFG214"
     name = "eager-inference-loop"
     least_tensorflow = (2, 0)
-    nearby_substrings = tuple(
-        b"Model( Model) Sequential( load_model model_from applications clone_model Module) training= .predict( "
-        b"from_pretrained( from_preset(".split()
-    )
-    prefilters = (runs_models_again,)
+    nearby_substrings = (b"for ", b"while ", b"while(")
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -22,7 +22,6 @@ from tflint_gpu.model import (
     argument,
     iterable,
     method_name,
-    predicts_again,
     walk,
 )
 from tflint_gpu.model.library.keras_methods import BATCH_METHODS
@@ -94,7 +93,6 @@ class PredictInStep(Rule):
     name = "predict-in-step"
     least_tensorflow = (2, 0)
     nearby_substrings = _SUBSTRINGS
-    prefilters = (predicts_again,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -17,7 +17,6 @@ from tflint_gpu.checking.engine import Engine, FileResult, projects
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
 from tflint_gpu.model.model import Analysis
-from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.rule import Finding, Prediction, Rule, load
@@ -107,11 +106,11 @@ def test_projects_die_with_the_check(code: str, told: str, program: str, tmp_pat
     engine = Engine(resolver, tmp_path, list(load([code])))
     files = list(Discovery(resolver, tmp_path).find(["a.py"]))
     with _collector_off():
-        before = _alive(Project, FileSummary)
+        before = _alive(Project)
         assert [one.code for one in engine.check(files[0]).diagnostics] == [told]
-        assert _alive(Project, FileSummary) > before
+        assert _alive(Project) > before
         engine.forget_files()
-        assert _alive(Project, FileSummary) == before
+        assert _alive(Project) == before
 
 
 def test_a_project_makes_room_for_the_next(

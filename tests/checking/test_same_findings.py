@@ -212,7 +212,7 @@ for x in tf.data.Dataset.range(100).batch(1):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_summaries_leave_out_of_a_search_holds_nothing(
+def test_what_names_leave_out_of_a_search_holds_nothing(
     tmp_path: Path, write_files: Write, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Files whose code does not use a name are not opened for it: findings are those of opening all that mention it."""
@@ -220,10 +220,10 @@ def test_what_summaries_leave_out_of_a_search_holds_nothing(
     chance = random.Random(seed)
     paths = [tmp_path / name for name in USES if name.endswith(".py")]
     for _ in range(8):
-        with_summaries = found(tmp_path)
+        by_names = found(tmp_path)
         with monkeypatch.context() as patch:
             patch.setattr(FileSearches, "_uses", FileSearches._has)
-            assert found(tmp_path) == with_summaries
+            assert found(tmp_path) == by_names
         path = chance.choice(paths)
         path.write_text(edited(path.read_text("utf-8"), chance), "utf-8")
 

@@ -55,7 +55,7 @@ def test_a_file_with_tensorflow_imports_only_the_parts_that_its_rules_ask() -> N
 
 
 def test_a_file_in_which_no_rule_can_find_anything_needs_no_libcst_and_no_rule() -> None:
-    """Protects most runs of an editor or a hook: words and a summary by Python's own parser rule all rules out."""
+    """Protects most runs of an editor or a hook: their words rule all rules out."""
     modules = imported("import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(10)])\n")
     assert "tflint_gpu.checking.engine" in modules
     assert not modules & (_NOT_OURS | {"libcst"})

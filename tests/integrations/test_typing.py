@@ -82,7 +82,7 @@ HELPER = "import numpy as np\n\n\ndef wave(x):\n    return np.sin(x)\n"
 
 @pytest.mark.parametrize("seed", range(2))
 def test_findings_after_any_edits_of_another_file_are_those_of_a_check_from_scratch(tmp_path: Path, seed: int) -> None:
-    """Protects the summaries, imports and trees of other files that are kept: they go with the text that they are of."""
+    """Protects the names, imports and trees of other files that are kept: they go with the text that they are of."""
     path, helper = tmp_path / "a.py", tmp_path / "helper.py"
     checker = Checker(tmp_path)
     square = "\n\ndef square(x):\n    print(x)\n    y = wave(x)\n    return y * wave(x)\n"

@@ -206,22 +206,6 @@ def test_what_is_looked_for_in_a_circle_is_looked_for_once(tmp_path: Path, monke
     assert sorted(looked_into) == sorted(2 * nodes)
 
 
-def test_a_summary_of_new_text_replaces_the_old_one_in_what_files_share(tmp_path: Path) -> None:
-    """Protects the functions that files which reach the same share: those of an older text of one are gone."""
-    (tmp_path / "left.py").write_text("import right\n\n\ndef left():\n    return 1\n")
-    (tmp_path / "right.py").write_text("import left\n\n\ndef old_name():\n    return 2\n")
-    project = Project(tmp_path, NEWEST)
-    path = tmp_path / "right.py"
-
-    def functions(code: bytes) -> set[str]:
-        scope = project.prefilter_scope(SourceFile.decode(code, path, "right.py"))
-        assert scope is not None
-        return {found.region.name for found in scope.reached((), ["left", "old_name", "new_name"])}
-
-    assert functions(path.read_bytes()) == {"left", "old_name"}
-    assert functions(path.read_bytes().replace(b"old_name", b"new_name")) == {"left", "new_name"}
-
-
 def test_what_a_value_is_elsewhere_is_not_read_once_it_is_no_function(tmp_path: Path) -> None:
     """Protects large projects: a parameter that gets a number at its first call site is no function at any other."""
     (tmp_path / "heavy.py").write_text("def make():\n    return len\n")
@@ -236,27 +220,6 @@ def test_what_a_value_is_elsewhere_is_not_read_once_it_is_no_function(tmp_path: 
     (job,) = near.calls_ending_with("job")
     assert model.inference.callees(near, job) == ()
     assert {path.stem for path in parsed} == {"main", "near", "far"}
-
-
-def test_python_reads_a_file_once_for_its_summary_and_to_take_it(tmp_path: Path) -> None:
-    """Protects files in which no rule can find anything: that Python takes them is known from their summary."""
-    source = SourceFile.decode(b"import tensorflow as tf\n", tmp_path / "part.py", "part.py")
-    project = Project(tmp_path, NEWEST)
-    assert not project.is_python(source)
-    assert project.prefilter_scope(source) is not None
-    assert project.is_python(source)
-    assert not project.is_python(SourceFile.decode(b"def broken(:\n", tmp_path / "part.py", "part.py"))
-
-
-def test_summaries_make_room_for_new_ones_the_first_ones_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects projects of several packages: those of the present one stay where those of one before it must go."""
-    monkeypatch.setattr("tflint_gpu.model.python.project.file_searches._MOST_SUMMARISED", 250)
-    code = b"import tensorflow as tf\n".ljust(100, b"\n")
-    sources = [SourceFile.decode(code, tmp_path / f"{name}.py", f"{name}.py") for name in ("a", "b", "c", "d")]
-    project = Project(tmp_path, NEWEST)
-    for source in sources:
-        assert project.prefilter_scope(source) is not None
-    assert [project.is_python(source) for source in sources] == [False, False, True, True]
 
 
 class _Reading(Sources):

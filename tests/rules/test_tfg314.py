@@ -180,16 +180,3 @@ def test_the_truth_arrays_are_copied_into_the_graph_and_tensors_are_not() -> Non
     assert function.graph.as_graph_def().ByteSize() > array.nbytes
     multiplied = tf.function(lambda x: x @ array).get_concrete_function(tf.TensorSpec((2, 1000)))
     assert multiplied.graph.as_graph_def().ByteSize() > array.nbytes
-
-
-def test_the_first_look_knows_all_that_makes_arrays() -> None:
-    """A maker that the first look did not know would be a finding that nobody looks for."""
-    from tflint_gpu.model.library.operations import operations
-    from tflint_gpu.model.networks.construction import arrays
-    from tflint_gpu.model.tensorflow.prefilter.calls import ARRAY_MAKERS
-
-    made = {
-        name for name, row in operations().items() if row.shape == "filled" or (row.shape == "counted" and row.draws)
-    }
-    numpys = {name.rpartition(".")[2] for name in {*made, *arrays._COUNTING} if name.startswith("numpy.")}
-    assert numpys | {"integers"} <= ARRAY_MAKERS

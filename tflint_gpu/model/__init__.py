@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         POLICIES,
         POLICY_SETTERS,
     )
-    from tflint_gpu.model.library.substrings import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES, returns_tensor
     from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.steps import StepWorks
@@ -131,34 +130,6 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
     from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
-    from tflint_gpu.model.tensorflow.prefilter.calls import (
-        calls_python_functions,
-        chooses_doubles,
-        gives_batch_size,
-        has_datasets,
-        makes_arrays,
-        maps_rows,
-        names_bad_device,
-        trains_when_run,
-        uses_contrib,
-    )
-    from tflint_gpu.model.tensorflow.prefilter.loops import (
-        hands_values_to_functions,
-        joins_again,
-        makes_functions_again,
-        predicts_again,
-        prepares_elements,
-        runs_models_again,
-        takes_gradients_again,
-    )
-    from tflint_gpu.model.tensorflow.prefilter.tracing import (
-        asks_values_while_traced,
-        creates_while_traced,
-        draws_while_traced,
-        gives_numpy_tensors,
-        grows_list_while_traced,
-        has_effects_while_traced,
-    )
     from tflint_gpu.model.tensorflow.runtime.runtime import (
         GROWTH,
         INTER_THREADS,
@@ -206,7 +177,6 @@ _NAMES = {
     "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
     "library.operations": "OTHER_WORK operation_named",
     "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
-    "library.substrings": "CONCATENATIONS may_grow shuffles",
     "library.tensor_functions": "STATIC_ATTRIBUTES returns_tensor",
     "model": "Analysis Model",
     "networks.construction.steps": "StepWorks",
@@ -270,18 +240,6 @@ _NAMES = {
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.loops.shape_changes": "ShapeChanges",
-    "tensorflow.prefilter.calls": (
-        "calls_python_functions chooses_doubles gives_batch_size has_datasets makes_arrays maps_rows "
-        "names_bad_device trains_when_run uses_contrib"
-    ),
-    "tensorflow.prefilter.loops": (
-        "hands_values_to_functions joins_again makes_functions_again predicts_again prepares_elements "
-        "runs_models_again takes_gradients_again"
-    ),
-    "tensorflow.prefilter.tracing": (
-        "asks_values_while_traced creates_while_traced draws_while_traced gives_numpy_tensors "
-        "grows_list_while_traced has_effects_while_traced"
-    ),
     "tensorflow.runtime.runtime": "GROWTH INTER_THREADS INTRA_THREADS Initialiser LOGICAL Runtime VISIBLE",
     "tensorflow.runtime.strategies": "ScopeSide Strategies",
     "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",

@@ -35,11 +35,9 @@ from tflint_gpu.rule.fixes import (
 )
 from tflint_gpu.rule.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
-from tflint_gpu.text.bytesearch import RequiredSubstring
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.prefilter.prefilters import Prefilter
 
 __all__ = [
     "HARNESS",
@@ -102,12 +100,9 @@ class Rule:
         severity: of its findings, unless a finding says otherwise.
         least_tensorflow: the oldest release that it is about; code meant for an older one is not parsed for it.
         required_substrings: groups of byte strings; a file in which some group has no member cannot
-            hold a finding of this rule and is not parsed for it. Where the words alone say too little, a member
-            may be a function of the file's bytes instead: whether what the rule looks for can be in them.
+            hold a finding of this rule and is not parsed for it.
         nearby_substrings: one more group, of which a member may also be in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
-        prefilters: asked of the file summary; where one of them says "no", the rule finds nothing
-            there, and the file is not parsed for it.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
         skips_graphs: is about code that runs eagerly, so programs for TensorFlow 1 are not checked.
         skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
@@ -123,9 +118,8 @@ class Rule:
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
     least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
-    required_substrings: ClassVar[tuple[tuple[RequiredSubstring, ...], ...]] = ()
-    nearby_substrings: ClassVar[tuple[RequiredSubstring, ...]] = ()
-    prefilters: ClassVar[tuple[Prefilter, ...]] = ()
+    required_substrings: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
+    nearby_substrings: ClassVar[tuple[bytes, ...]] = ()
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
 
 NOTEBOOK_ENDING = ".ipynb"
 QUARTO_ENDING = ".qmd"
@@ -39,14 +38,10 @@ def is_jupytext(data: bytes) -> bool:
     return _JUPYTEXT.match(data) is not None
 
 
-RequiredSubstring: TypeAlias = bytes | Callable[[bytes], object]
-"""What must be in a file for a rule to find something: a byte string, or a test of the bytes as a whole."""
-
-
 _MANY = 20  # from so many questions on it pays to search each word of a file once
 
 
-class Mentioned(dict[RequiredSubstring, bool]):
+class Mentioned(dict[bytes, bool]):
     """Which required substrings hold for a file: many rules ask for the same ones."""
 
     def __init__(self, data: bytes) -> None:
@@ -54,18 +49,14 @@ class Mentioned(dict[RequiredSubstring, bool]):
         self.data = data
         self._words = b""
 
-    def __missing__(self, required: RequiredSubstring) -> bool:
-        if isinstance(required, bytes):
-            searched = self.data
-            if len(self) >= _MANY and required.split() == [required]:
-                self._words = searched = self._words or b"\n".join(set(searched.split()))
-            answer = required in searched
-        else:
-            answer = bool(required(self.data))
-        self[required] = answer
+    def __missing__(self, required: bytes) -> bool:
+        searched = self.data
+        if len(self) >= _MANY and required.split() == [required]:
+            self._words = searched = self._words or b"\n".join(set(searched.split()))
+        answer = self[required] = required in searched
         return answer
 
-    def any_of(self, substrings: Iterable[RequiredSubstring]) -> bool:
+    def any_of(self, substrings: Iterable[bytes]) -> bool:
         """Whether one of some required substrings holds."""
         for required in substrings:  # noqa: SIM110  # asked a hundred times a file: a generator costs more than the rest
             if self[required]:

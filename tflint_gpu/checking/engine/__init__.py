@@ -151,7 +151,7 @@ class Engine:
             source = decode_source(data, file.path, file.name)
             self._unswept += len(source.code)
             rules = self._rules_that_may_fire(file, source, data, errors)
-            if not rules and (self._ignores_refusals(file) or self._parses(file, source)):
+            if not rules and (self._ignores_refusals(file) or self._parses(source)):
                 return FileResult(file, (), tuple(errors), is_whole=not errors)
             model = self._model(file, source)
         except (UnreadableSource, RecursionError) as error:
@@ -176,13 +176,12 @@ class Engine:
         passing = rules_that_may_fire(candidates, source, source.searched(data), self._project_of(file))
         return self._loaded.of([candidate.code for candidate in passing], file.path, file.name, errors)
 
-    def _parses(self, file: FileToCheck, source: SourceFile) -> bool:
+    def _parses(self, source: SourceFile) -> bool:
         """Whether Python reads a file that no rule asks about."""
-        if not self._project_of(file).is_python(source):
-            try:
-                parse(source.code)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return False
+        try:
+            parse(source.code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
         return not source.refusals
 
     def _ignores_refusals(self, file: FileToCheck) -> bool:

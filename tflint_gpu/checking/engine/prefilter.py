@@ -1,4 +1,9 @@
-"""Which rules a file is worth: read from its bytes, then from its summary, before libcst parses anything."""
+"""Which rules a file is worth: read from its bytes, before libcst or a rule is imported.
+
+A start is mostly imports: a check of a file in which no rule can find anything takes 0.25 s of CPU, one where all
+rules look 1.1 s; in a project of 44,000 lines the words save 7%. A second look by Python's own parser, at functions and
+calls, saved less than 1% and is not there.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,6 @@ from tflint_gpu.text.source import SourceFile, is_test
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project
-    from tflint_gpu.model.python.prefilter.prefilters import Prefilter, PrefilterScope
     from tflint_gpu.requirements import Requirements
     from tflint_gpu.rule import Rule
 
@@ -28,52 +32,26 @@ def rules_that_may_fire(
         data: the file's code, in which the rules' byte strings are looked for.
     """
     from tflint_gpu.model.python.project.project import NEARBY
-    from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
 
     mentions, holds_tests = Mentioned(data), is_test(source.path, data)
     steps = NEARBY if runs_something(data) else 1
-    passing = [
+    return [
         rule
         for rule in rules
         if not (holds_tests and rule.skips_tests) and _may_fire(rule, mentions, source.path, project, steps)
     ]
-    is_in_doubt = not source.refusals and may_run_in_graphs(source.code)
-    # A summary pays where it may spare the parse: not where a rule without a prefilter needs it anyway.
-    if not passing or not (is_in_doubt or all(rule.prefilters for rule in passing)):
-        return passing
-    scope = project.prefilter_scope(source)
-    if scope is None:
-        return passing
-    try:
-        if is_in_doubt and must_run_in_graphs(scope.own):
-            passing = [rule for rule in passing if not rule.skips_graphs]
-        return _passing(passing, scope)
-    finally:
-        scope.close()
 
 
 def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     """The rules whose words hold for a program, as far as that is the same question for many of them."""
     from tflint_gpu.model import Runtime
 
-    if model.once(Runtime).uses_another_backend:
-        return [rule for rule in rules if not rule.skips_other_backends]
+    runtime = model.once(Runtime)
+    if runtime.uses_another_backend:
+        rules = [rule for rule in rules if not rule.skips_other_backends]
+    if runtime.is_graph_program(model.file):
+        rules = [rule for rule in rules if not rule.skips_graphs]
     return list(rules)
-
-
-def _passing(rules: list[_Required], scope: PrefilterScope) -> list[_Required]:
-    """The rules whose prefilters all hold for the file."""
-    answers: dict[Prefilter, bool] = {}
-    passing = []
-    for rule in rules:
-        for prefilter in rule.prefilters:
-            if prefilter not in answers:
-                answers[prefilter] = prefilter(scope)
-            if not answers[prefilter]:
-                break
-        else:
-            passing.append(rule)
-    return passing
 
 
 def _may_fire(rule: Requirements | Rule, mentions: Mentioned, path: Path, project: Project, steps: int) -> bool:

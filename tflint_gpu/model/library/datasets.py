@@ -85,9 +85,6 @@ ORDERED_SOURCES = SHUFFLING_LOADERS | {"from_tensor_slices", "TFRecordDataset", 
 UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
 """What may give its elements in any order, whatever its arguments are."""
 
-SURE_SOURCES = _SOURCE_CLASSES | _BATCHING_LOADERS | SOURCES - frozenset("range zip random load".split())
-"""The last parts of the names of what makes datasets and nothing else."""
-
 MAPPING_METHODS = frozenset(
     "map filter interleave flat_map parallel_interleave map_and_batch take_while reduce scan".split()
 )

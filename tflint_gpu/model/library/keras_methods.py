@@ -27,8 +27,6 @@ MODEL_PARTS = frozenset(
     ).split()
 )
 """What shows a model where nothing else is known of a value."""
-TRAINING_WORDS = RUNNING_METHODS | {"apply_gradients", "minimize", "GradientTape"}
-"""The last parts of the names of what trains or predicts."""
 UPDATING_METHODS = frozenset(["apply_gradients", "apply", "minimize"])
 """Methods of optimizers that change the weights."""
 TRAINING_METHODS = UPDATING_METHODS | {"train_on_batch"}
@@ -185,9 +183,3 @@ LABELS_OF_LOSSES = {
 VARIABLE_GENERATORS = spelled(
     "tf.random.Generator.from_{seed,non_deterministic_state,state} keras.random.SeedGenerator"
 )
-CREATING_METHODS = frozenset(name.rpartition(".")[2] for name in VARIABLE_GENERATORS) - {"SeedGenerator"} | {
-    "add_weight",
-    "add_variable",
-    "variable",
-}
-"""Methods and functions that create variables and have no capital letter."""

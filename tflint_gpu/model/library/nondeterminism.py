@@ -78,8 +78,6 @@ UNIQUE = frozenset(["uuid.uuid1", "uuid.uuid4"])
 NUMPY_GENERATORS = spelled("numpy.random.{default_rng,RandomState,Generator}")
 """What gives a generator that draws arrays."""
 PYTHON_GENERATORS = NUMPY_GENERATORS | {"random.Random"}
-GENERATOR_WORDS = frozenset(name.rpartition(".")[2] for name in PYTHON_GENERATORS)
-"""The last parts of the names of what makes random generators."""
 DRAWING = frozenset(name.rpartition(".")[2] for name in DRAWS | CLOCKS | UNIQUE)
 """The last parts of the names of all draws and clocks, and the methods of generators that draw."""
 

@@ -1,7 +1,8 @@
-"""What a file declares, read from its bytes alone: imports, names that it gives, libraries that it hands on."""
+"""What a file declares and uses, read before it is parsed by libcst: imports, names, libraries that it hands on."""
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,21 @@ def names_given(data: bytes) -> frozenset[str]:
         names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
     names.update(_ALIAS.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
+
+
+def names_used(tree: ast.Module) -> frozenset[str]:
+    """The names that code calls, reads or hands on, or imports under another name: not what it only defines."""
+    used: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Store):
+                used.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            if not isinstance(node.ctx, ast.Store):
+                used.add(node.attr)
+        elif isinstance(node, ast.alias) and node.asname:
+            used.add(node.name.rpartition(".")[2])
+    return frozenset(used)
 
 
 def attributes_read(data: bytes) -> frozenset[str]:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
-from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
-from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import (
     STARRED,
     attributes_read,
@@ -18,11 +16,11 @@ from tflint_gpu.model.python.project.declarations import (
     names_given,
 )
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.file_searches import FileSearches, KnownSummaries, MentionedInCode
+from tflint_gpu.model.python.project.file_searches import FileSearches, MentionedInCode
 from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
-from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
+from tflint_gpu.text.bytesearch import Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
@@ -63,15 +61,14 @@ class Project:
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
         self._own: tuple[SourceFile, Mentioned] | None = None
         self._matched: dict[tuple[Path, bytes], bool] = {}
-        self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
+        self._nearby: dict[tuple[Path, tuple[bytes, ...], int], bool] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
         self._read: dict[Path, frozenset[str]] = {}
         self._given_together: dict[frozenset[Path], frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
         self._python = PythonTrees(self.sources.python_tree)
-        self._summaries = KnownSummaries(self._bytes, self._python)
-        self._searches = FileSearches(self._bytes, self._imports, self._summaries)
+        self._searches = FileSearches(self._bytes, self._imports, self._python)
 
     def open(self, source: SourceFile) -> File:
         """Parse a file that is to be checked.
@@ -120,7 +117,6 @@ class Project:
         if path.suffix != ".py" and self._files.get(path) is file and not self._keeps_all:
             del self._files[path]
             self._kept_characters -= len(file.source.text)
-            self._summaries.forget(path)
             self._own = None
             file.close()
 
@@ -134,8 +130,8 @@ class Project:
 
     @property
     def held_characters(self) -> int:
-        """How much text is held as trees, or as summaries, which take a tenth of that."""
-        return self._kept_characters + self._summaries.characters // 10
+        """How much text is held as trees."""
+        return self._kept_characters
 
     def new_dependencies(self) -> Dependencies:
         """What the answers of this project rest on, as far as that was not returned before."""
@@ -150,25 +146,6 @@ class Project:
                 states[name] = known or state_of(name)
         return Dependencies({asker: list(paths) for asker, paths in asked.items()}, states)
 
-    def prefilter_scope(self, source: SourceFile) -> PrefilterScope | None:
-        """What prefilters see of a file, without a parse by libcst; None where Python cannot parse it."""
-        own = self._summaries.of_code(source.path, source.code)
-        if own is None:
-            return None
-        functions = lambda: self._summaries.functions(self.closure(source))  # noqa: E731
-        return PrefilterScope(own, self._imported_summaries(source), functions)
-
-    def is_python(self, source: SourceFile) -> bool:
-        """Whether Python's parser has read the code of a file before, and taken it."""
-        return self._summaries.has(source.path, source.code)
-
-    def _imported_summaries(self, source: SourceFile) -> Iterator[FileSummary]:
-        """The summaries of the files that a file's imports reach."""
-        for path in self.reached(source):
-            summary = self._summaries.of(path)
-            if summary is not None:
-                yield summary
-
     def imported(self, file: File, dotted: str) -> tuple[File, str] | None:
         """The project's file from which an imported name comes, and what it is called there; "" for the file itself."""
         located = self.locate(file, dotted)
@@ -179,11 +156,11 @@ class Project:
         """Which substrings a file has."""
         return self._searches.mentioned(path)
 
-    def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
+    def imports_mention(self, path: Path, data: bytes, required: Sequence[bytes]) -> bool:
         """Whether a file of the project that the file imports directly has one of some required substrings."""
         return any(self._searches.mentioned(imported).any_of(required) for imported in self.imports_of(path, data))
 
-    def mentions_nearby(self, path: Path, data: bytes, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
+    def mentions_nearby(self, path: Path, data: bytes, required: tuple[bytes, ...], steps: int) -> bool:
         """Whether a file of the project that a file imports, in a few steps, has one of some required substrings.
 
         Arguments:
@@ -194,7 +171,7 @@ class Project:
         imported = self.imports_of(path, data) if steps > 1 else ()
         return any(self._mentions_after(imported_path, required, steps - 1) for imported_path in imported)
 
-    def _mentions_after(self, path: Path, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
+    def _mentions_after(self, path: Path, required: tuple[bytes, ...], steps: int) -> bool:
         key = (path, required, steps)
         known = self._nearby.get(key)
         if known is None:
@@ -280,11 +257,7 @@ class Project:
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
-            summary = self._summaries.known(path)
-            if summary is None:
-                self._given[path] = self._bytes.ask(path, "names given", names_given)
-            else:
-                self._given[path] = summary.given
+            self._given[path] = self._bytes.ask(path, "names given", names_given)
         return self._given[path]
 
     def leads_elsewhere(self, file: File) -> bool:

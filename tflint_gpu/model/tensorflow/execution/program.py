@@ -25,6 +25,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
 _IMPORTS = regex(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
+_TPUS = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
 _MADE_UP = regex(r"(?:tf|numpy)\.(?:random\.\w+|ones|zeros|ones_like|zeros_like)|numpy\.random\.\w+\.\w+")
 _UPDATING = ("apply_gradients", "minimize")
 
@@ -79,7 +80,11 @@ class Program(Analysis):
         """Whether the program is written for TPUs: it sets them up, or a file that it imports does, and has no GPUs."""
         source = self.file.source
         data = source.code.encode("utf-8", "replace")
-        return _sets_up_tpus(data) or self.inference.project.imports_mention(source.path, data, (_is_for_tpus,))
+        if any(substring in data for substring in _TPUS):
+            return True
+        project = self.inference.project
+        helpers = map(project.mentioned, project.imports_of(source.path, data))
+        return any(helper.any_of(_TPUS) and not helper[b"MirroredStrategy("] for helper in helpers)
 
     @cached_property
     def first_training(self) -> FirstTraining | None:
@@ -182,12 +187,3 @@ class Program(Analysis):
         call = invocation.call if invocation.file is self.file or not own else own[-1]
         assert isinstance(call, cst.Call)
         return call
-
-
-def _sets_up_tpus(data: bytes) -> bool:
-    return any(substring in data for substring in (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system("))
-
-
-def _is_for_tpus(data: bytes) -> bool:
-    """Whether a helper sets up TPUs, and is none that gives either those or GPUs, as the program chooses."""
-    return _sets_up_tpus(data) and b"MirroredStrategy(" not in data

@@ -138,6 +138,7 @@ class Runtime(Analysis):
         if known is None:
             named = [(call, (file.name(call.func) or "")[3:]) for call in file.calls("tf.*")]
             called = {name for _, name in named}
+            called.update((file.name(node.decorator) or "")[3:] for node in file.tree.nodes(cst.Decorator))
             showing = {name for name in called if shows_graphs(name)}
             reached = {
                 name

@@ -12,7 +12,6 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.classes import TENSORS, KerasKind
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import OCCASIONS, TRACED_METHODS
-from tflint_gpu.model.library.substrings import TRACED, gives_a_function
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -31,7 +30,22 @@ from tflint_gpu.model.tensorflow.types.tensors import Carry, Tensors
 FUNCTIONAL_API = "the functional API"
 _IN_MODELS, _IN_TRAINING = OCCASIONS["call"], OCCASIONS["update_state"]
 
-TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
+TRACING_SUBSTRINGS = (
+    b"def call(",
+    b"def __call__(",
+    b"_step(self",
+    b"def update_state(",
+    b"def compute_loss(",
+    b"tf.function",
+    b"tf2.function",
+    b"tensorflow.function",
+    b".function(",
+    b".function\n",
+    b".function\r",
+    b"import function",
+    b"Lambda(",
+    b"compile(",
+)
 """One of them is in each file from which something is traced."""
 
 

@@ -1,1 +1,0 @@
-"""Summaries of files, made before anything is parsed by libcst."""

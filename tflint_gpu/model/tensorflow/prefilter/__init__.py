@@ -1,1 +1,0 @@
-"""Tests on file summaries that rule a file out before it is parsed."""
