@@ -127,7 +127,8 @@ def _of_first(shaped: _Shaped) -> Callable[[Operation, ArrayKind, Given], Value]
         except LookupError:  # an axis that is not known
             shape = None
         dtype = _dtype(row, kind, given, first)
-        if first is not None and row.dtype == "given" and not row.is_array and _is_cast_to_itself(given, dtype):
+        is_cast = row.shape == "same" and row.dtype == "given" and not row.is_array
+        if first is not None and is_cast and _is_cast_to_itself(given, dtype):
             return TensorValue("variable", dtype, shape)
         return TensorValue(kind, dtype, shape)
 
@@ -389,12 +390,11 @@ def _operands(values: Sequence[Value], kind: ArrayKind) -> list[Value]:
         if isinstance(value, TensorValue) and (value.is_number or kind == "tensor")
         else stacked_value(value, kind)
         for value in values
-        if value is not None
     ]
     plain = [value for value in operands if isinstance(value, TensorValue) and value.kind in ("array", "number")]
     if kind == "tensor" and len(plain) == len(operands) and len({value.dtype for value in plain}) > 1:
         return [TensorValue("tensor", "", value.shape) for value in plain]
-    return operands if len(operands) == len(values) else [None] * len(values)
+    return operands
 
 
 def _broadcast(row: Operation, kind: ArrayKind, given: Given) -> Value:

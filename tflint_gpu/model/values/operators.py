@@ -78,12 +78,19 @@ def _of_numbers(left: TensorValue, operator: cst.CSTNode, right: TensorValue) ->
     return TensorValue("number", "float" if is_float else "int", ())
 
 
-def compared(first: Value, second: Value) -> Value:
-    """What a comparison gives."""
+def compared(first: Value, operator: cst.CSTNode, second: Value) -> Value:
+    """What a comparison gives; `==` of tensors of shapes that do not go together is False."""
     result = operated(first, cst.Add(), second)
     if isinstance(result, TensorValue):
-        return TensorValue(result.kind, "bool", result.shape)
+        is_equality = isinstance(operator, cst.Equal | cst.NotEqual)
+        is_known = not is_equality or all(_is_fixed(value) for value in (first, second))
+        return TensorValue(result.kind, "bool", result.shape if is_known else None)
     return PENDING if isinstance(result, Pending) else None
+
+
+def _is_fixed(value: Value) -> bool:
+    """Whether all lengths of a value are known."""
+    return isinstance(value, TensorValue) and value.shape is not None and None not in value.shape
 
 
 def of_method(whole: TensorValue, method: str, given: Given) -> Value:

@@ -265,7 +265,8 @@ class Values(Analysis):
         [second] = node.comparisons
         if isinstance(second.operator, cst.Is | cst.IsNot | cst.In | cst.NotIn):
             return TensorValue("number", "bool", ())
-        return operators.compared(self.found(file, node.left, context), self.found(file, second.comparator, context))
+        left, right = self.found(file, node.left, context), self.found(file, second.comparator, context)
+        return operators.compared(left, second.operator, right)
 
     def _subscript(self, file: File, node: cst.Subscript, context: Context | None) -> Value:
         whole = self.found(file, node.value, context)
