@@ -87,7 +87,10 @@ class EagerInferenceLoop(Rule):
     code = "TFG214"
     name = "eager-inference-loop"
     least_tensorflow = (2, 0)
-    nearby_substrings = (b"for ", b"while ", b"while(")
+    nearby_substrings = tuple(
+        b"Model( Model) Sequential( load_model model_from applications clone_model Module) training= .predict( "
+        b"from_pretrained( from_preset(".split()
+    )
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -64,8 +64,8 @@ class References:
                 yield file, parent
         elif isinstance(parent, cst.Arg) and parent.value is expr:
             call = file.tree.parents[parent]
-            assert isinstance(call, cst.Call)
-            yield from self._given(file, call, expr, steps, queue)
+            if isinstance(call, cst.Call):  # and no class, whose base it is
+                yield from self._given(file, call, expr, steps, queue)
         elif isinstance(parent, cst.IfExp | cst.BooleanOperation):
             queue.append(Reference(file, parent, steps))
         elif isinstance(parent, cst.Return):
