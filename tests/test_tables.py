@@ -20,8 +20,7 @@ APART = ("tflint_gpu/verify/harness", "tflint_gpu/verify/stand_ins", "tflint_gpu
 LEFT = {
     "tflint_gpu/model/interpreter/builtin_functions.py": "_NUMBERS",  # with the functions that the interpreter runs
     "tflint_gpu/model/values/datasets.py": "_LINES _UNCHANGED",
-    "tflint_gpu/model/values/dtypes.py": "_BITS _FLOAT_OF_BITS _OTHER_NAMES",
-    "tflint_gpu/model/values/layers.py": "_FOLDERS _INTEGERS_KEPT",
+    "tflint_gpu/model/values/layers.py": "_INTEGERS_KEPT",
     "tflint_gpu/model/values/operations.py": "_RANGE",
     "tflint_gpu/model/values/values.py": "METHODS _OF_OBJECTS",
     "tflint_gpu/run/datasets.py": "_FROM_WITHIN _WORKING",  # words of what a run prints

@@ -342,7 +342,7 @@ ARRAY_STEPS = Bound(
 ABSTRACT_STEPS = Bound(
     4_000,
     "steps to the dtype and shape of a value",
-    "Each operand is a question of its own, and a loop asks them again until they stay the same.",
+    "Each operand is asked separately, and a loop asks them again until they stay the same.",
 )
 ABSTRACT_ROUNDS = Bound(
     6,

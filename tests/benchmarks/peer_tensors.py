@@ -162,7 +162,7 @@ def expectations(types: str) -> Iterator[tuple[str, tuple[int | None, ...] | Non
 
 
 def ran(files: Iterable[Path]) -> Iterator[tuple[Path, dict[str, list[Held]]]]:
-    """What the parameters hold when each file runs, in a process of its own; nothing after some time."""
+    """What the parameters hold when each file runs, each in a separate process; nothing after some time."""
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
     import tensorflow
 

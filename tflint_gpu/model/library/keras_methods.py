@@ -71,7 +71,7 @@ OCCASIONS: dict[str, tuple[str, ...]] = {
 TRAINING_HOOKS = frozenset(["train_step", "test_step", "compute_loss"])
 """Those that a model's `fit` calls."""
 OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
-"""Methods by which a class of models trains in a way of its own."""
+"""Methods by which a class of models trains in a custom way."""
 COMPUTING_METHODS = (
     GRADIENT_METHODS
     | ASSIGNMENTS

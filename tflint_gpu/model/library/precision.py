@@ -29,6 +29,15 @@ BYTES = {
     "complex128": 16,
 }
 """Of a number of each dtype."""
+FLOAT_OF_BYTES = {1: "float16", 2: "float32", 4: "float64", 8: "float64"}
+"""Of integers of so many bytes the type that holds them with NumPy's floats."""
+DTYPE_NAMES = {
+    **{"bool_": "bool", "boolean": "bool", "str": "string", "object": "string", "half": "float16", "single": "float32"},
+    **{"double": "float64", "int_": "int64", "uint": "uint64", "float_": "float64", "longlong": "int64"},
+    **{"u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "i1": "int8", "i2": "int16", "i4": "int32"},
+    **{"i8": "int64", "f2": "float16", "f4": "float32", "f8": "float64"},
+}
+"""Other names of dtypes, and those by which NumPy knows Python's."""
 FLOATS = frozenset("float16 float32 float64 bfloat16 half double".split())
 
 DTYPE_POSITIONS = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6}

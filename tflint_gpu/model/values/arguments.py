@@ -52,12 +52,20 @@ class Given:
     Arguments:
         values: finds what expressions are.
         origin: the call, as the origin of what it makes.
+        method: the function that does the same with the receiver as its first argument: "numpy.sum" of `x.sum()`.
     """
 
-    def __init__(self, values: Inquiry, origin: Origin, call: cst.Call) -> None:
+    def __init__(self, values: Inquiry, origin: Origin, call: cst.Call, method: str = "") -> None:
         self.values = values
         self.origin = origin
         self.call = call
+        self.name = method or origin.file.name(call.func) or ""
+        is_method = bool(method) and isinstance(call.func, cst.Attribute)
+        self._receiver = call.func.value if is_method and isinstance(call.func, cst.Attribute) else None
+
+    def as_function(self, name: str) -> Given:
+        """What the function is given that does what a method does."""
+        return Given(self.values, self.origin, self.call, name)
 
     @property
     def file(self) -> File:
@@ -76,7 +84,8 @@ class Given:
     @property
     def count(self) -> int:
         """How many arguments are given by position; 0 where a `*` hides that."""
-        return 0 if self.is_open else sum(arg.keyword is None for arg in self.call.args)
+        given = sum(arg.keyword is None for arg in self.call.args) + (self._receiver is not None)
+        return 0 if self.is_open else given
 
     @property
     def is_open(self) -> bool:
@@ -85,7 +94,16 @@ class Given:
 
     def expression(self, position: int, keyword: str = "") -> Expression | None:
         """The argument at a position or of a name."""
+        if self._receiver is not None and position >= 0:
+            return self._receiver if position == 0 else argument(self.call, position - 1, keyword)
         return argument(self.call, position, keyword)
+
+    @property
+    def first(self) -> Expression | None:
+        """The first argument, whatever it is called."""
+        if self._receiver is not None:
+            return self._receiver
+        return self.call.args[0].value if self.call.args and not self.call.args[0].star else None
 
     def said(self, position: int, keyword: str) -> Expression | None:
         """The same; None for the constant None, too, which asks for the usual."""
@@ -104,6 +122,15 @@ class Given:
     def constant(self, position: int, keyword: str = "") -> Any:
         """The constant that an argument is; `UNKNOWN` where it is absent."""
         return self.values.constants.of(self.file, self.expression(position, keyword), self.context)
+
+    def length(self, position: int, keyword: str = "") -> Dimension:
+        """The number that an argument is; None where it is not known."""
+        number = self.constant(position, keyword)
+        return number if type(number) is int else None
+
+    def lengths(self) -> Shape:
+        """The numbers that are given one by one."""
+        return tuple(self.length(place) for place in range(self.count))
 
     def axes(self, parameter: Parameter | None) -> tuple[int, ...] | None:
         """One axis or several.

@@ -52,15 +52,10 @@ def source(values: Inquiry, name: str, given: Given) -> Value:
     if last == "random":
         return DatasetValue(_LONG)
     if last == "zip":
-        parts = _zipped(given)
-        return DatasetValue(parts, _least(parts, given)) if not isinstance(parts, Pending) else PENDING
+        return _zipped(given)
     if last in ("sample_from_datasets", "choose_from_datasets"):
         parts = given.value(0, "datasets")
-        return (
-            DatasetValue(joined(map(_element, parts.items)))
-            if isinstance(parts, StructureValue)
-            else DatasetValue(None)
-        )
+        return DatasetValue(joined(map(_element, parts.items)) if isinstance(parts, StructureValue) else None)
     if last == "from_generator":
         return DatasetValue(_of_signature(values, given))
     return DatasetValue(None)
@@ -96,19 +91,15 @@ def _range_length(given: Given) -> Dimension:
 
 
 def _zipped(given: Given) -> Value:
+    """`Dataset.zip((a, b))`, `Dataset.zip(a, b)`: as long as the shortest."""
     whole = given.value(0, "datasets")
     if given.count > 1:
         whole = StructureValue(tuple(given.value(i) for i in range(given.count)))
-    if isinstance(whole, StructureValue):
-        return StructureValue(tuple(map(_element, whole.items)), whole.keys)
-    return PENDING if isinstance(whole, Pending) else None
-
-
-def _least(parts: Value, given: Given) -> Dimension:
-    whole = given.value(0, "datasets")
-    items = whole.items if isinstance(whole, StructureValue) else tuple(given.value(i) for i in range(given.count))
-    counts = [item.cardinality if isinstance(item, DatasetValue) else None for item in items]
-    return None if None in counts or not counts else min(count for count in counts if count is not None)
+    if not isinstance(whole, StructureValue):
+        return PENDING if isinstance(whole, Pending) else DatasetValue(None)
+    counts = [item.cardinality if isinstance(item, DatasetValue) else None for item in whole.items]
+    least = None if None in counts else min((count for count in counts if count is not None), default=None)
+    return DatasetValue(StructureValue(tuple(map(_element, whole.items)), whole.keys), least)
 
 
 def _of_signature(values: Inquiry, given: Given) -> Value:
@@ -150,9 +141,7 @@ def _of_specification(given: Given, expr: cst.BaseExpression) -> Value:
         return None
     spec = given.at(given.file, expr)
     dtype = spec.dtype(Parameter("dtype", 1), of_tensor=True)
-    said = spec.constant(0, "shape")
-    shape = () if said == () else spec.shape(0, "shape")
-    return TensorValue("tensor", "float32" if dtype is None else dtype, shape)
+    return TensorValue("tensor", "float32" if dtype is None else dtype, spec.shape(0, "shape"))
 
 
 def transformed(values: Inquiry, dataset: DatasetValue, method: str, given: Given) -> Value:
@@ -165,7 +154,7 @@ def transformed(values: Inquiry, dataset: DatasetValue, method: str, given: Give
         return PENDING if isinstance(result, Pending) else DatasetValue(as_tensors(result), dataset.cardinality)
     if method in ("batch", "padded_batch"):
         return _batched(dataset, method, given)
-    if method in ("unbatch",):
+    if method == "unbatch":
         return DatasetValue(_each(values, dataset.element))
     if method in ("interleave", "flat_map"):
         function = given.expression(0, "map_func")
@@ -188,7 +177,7 @@ def transformed(values: Inquiry, dataset: DatasetValue, method: str, given: Give
         return DatasetValue(DatasetValue(dataset.element))
     if method == "reduce":
         return stacked_value(given.value(0, "initial_state"), "tensor")
-    if method in ("as_numpy_iterator",):
+    if method == "as_numpy_iterator":
         return SequenceValue(_as_arrays(dataset.element))
     if method in ("cardinality", "__len__"):
         return _LONG
@@ -202,24 +191,26 @@ def _as_arrays(value: Value) -> Value:
 
 
 def _batched(dataset: DatasetValue, method: str, given: Given) -> Value:
-    size = given.constant(0, "batch_size")
+    length = given.length(0, "batch_size") or None
     drops = given.constant(1 if method == "batch" else 3, "drop_remainder") is True
     count = dataset.cardinality
-    length = size if type(size) is int and size > 0 else None
     if count is not None and length is not None:
         count = count // length if drops else -(-count // length)
         is_whole = drops or (dataset.cardinality is not None and dataset.cardinality % length == 0)
     else:
         count, is_whole = None, drops
-    return DatasetValue(_with_rows(dataset.element, length if is_whole else None, method == "padded_batch"), count)
+    pads = method == "padded_batch" and given.said(1, "padded_shapes") is not None
+    return DatasetValue(_with_rows(dataset.element, length if is_whole else None, pads), count)
 
 
-def _with_rows(value: Value, length: Dimension, is_padded: bool) -> Value:
+def _with_rows(value: Value, length: Dimension, pads: bool) -> Value:
+    """A batch of elements; of those that are padded to other lengths the lengths are not known."""
     if isinstance(value, StructureValue):
-        return StructureValue(tuple(_with_rows(item, length, is_padded) for item in value.items), value.keys)
+        return StructureValue(tuple(_with_rows(item, length, pads) for item in value.items), value.keys)
     if not isinstance(value, TensorValue) or value.shape is None:
         return TensorValue("tensor", value.dtype) if isinstance(value, TensorValue) else None
-    return TensorValue("tensor", value.dtype, (length, *value.shape))
+    inner = (None,) * len(value.shape) if pads else value.shape
+    return TensorValue("tensor", value.dtype, (length, *inner))
 
 
 def _limited(cardinality: Dimension, count: Any) -> Dimension:

@@ -8,29 +8,18 @@ from __future__ import annotations
 
 from typing import Final
 
-_BITS: Final = {
-    **{"bool": 1, "int8": 8, "uint8": 8, "float16": 16, "bfloat16": 16, "int16": 16, "uint16": 16},
-    **{"float32": 32, "int32": 32, "uint32": 32, "float64": 64, "int64": 64, "uint64": 64},
-    **{"complex64": 64, "complex128": 128},
-}
-_OTHER_NAMES: Final = {
-    **{"bool_": "bool", "boolean": "bool", "str": "string", "object": "string", "half": "float16", "single": "float32"},
-    **{"double": "float64", "int_": "int64", "uint": "uint64", "float_": "float64", "longlong": "int64"},
-    **{"u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "i1": "int8", "i2": "int16", "i4": "int32"},
-    **{"i8": "int64", "f2": "float16", "f4": "float32", "f8": "float64"},
-}
+from tflint_gpu.model.library.precision import BYTES, DTYPE_NAMES, FLOAT_OF_BYTES
+
 _OF_PYTHON_IN_TENSORFLOW: Final = {"int": "int32", "float": "float32", "bool": "bool", "str": "string"}
 _OF_PYTHON_IN_NUMPY: Final = {"int": "int64", "float": "float64", "bool": "bool"}
-_FLOAT_OF_BITS: Final = {1: "float16", 8: "float16", 16: "float32", 32: "float64", 64: "float64"}
-"""Of integers of so many bits what holds them with NumPy's floats."""
 
 
 def named(name: str, *, of_tensor: bool) -> str:
     """A type by any of its names, empty for others; `int` and `float` are other types to TensorFlow than to NumPy."""
     by_python = (_OF_PYTHON_IN_TENSORFLOW if of_tensor else _OF_PYTHON_IN_NUMPY).get(name)
-    name = by_python or _OTHER_NAMES.get(name, name).lstrip("<=|")
-    name = _OTHER_NAMES.get(name, name)
-    return name if name in _BITS or name == "string" else ""
+    name = by_python or DTYPE_NAMES.get(name, name).lstrip("<=|")
+    name = DTYPE_NAMES.get(name, name)
+    return name if name in BYTES or name == "string" else ""
 
 
 def of_python(number: str, *, of_tensor: bool) -> str:
@@ -40,7 +29,7 @@ def of_python(number: str, *, of_tensor: bool) -> str:
 
 def size(dtype: str) -> int:
     """How many bytes a number has; of a type that is not known one, which each has at least."""
-    return max(1, _BITS.get(dtype, 8) // 8)
+    return BYTES.get(dtype, 1)
 
 
 def is_float(dtype: str) -> bool:
@@ -59,14 +48,14 @@ def promoted(left: str, right: str) -> str:
     if "complex" in left or "complex" in right:
         return "complex128" if {left, right} & {"complex128", "float64", "int64", "int32"} else "complex64"
     if is_float(left) or is_float(right):
-        wide = [dtype if is_float(dtype) else _FLOAT_OF_BITS[_BITS[dtype]] for dtype in (left, right)]
-        return max(wide, key=_BITS.__getitem__)
+        wide = [dtype if is_float(dtype) else FLOAT_OF_BYTES[BYTES[dtype]] for dtype in (left, right)]
+        return max(wide, key=BYTES.__getitem__)
     signed, unsigned = sorted((left, right), key=lambda dtype: dtype.startswith("u"))
     if signed.startswith("u") or not unsigned.startswith("u"):
-        return max(left, right, key=_BITS.__getitem__)
-    if _BITS[signed] > _BITS[unsigned]:
+        return max(left, right, key=BYTES.__getitem__)
+    if BYTES[signed] > BYTES[unsigned]:
         return signed
-    return {8: "int16", 16: "int32", 32: "int64", 64: "float64"}[_BITS[unsigned]]
+    return {1: "int16", 2: "int32", 4: "int64", 8: "float64"}[BYTES[unsigned]]
 
 
 def with_number(dtype: str, number: str, *, of_tensor: bool) -> str:
@@ -91,7 +80,7 @@ def floated(dtype: str, *, of_tensor: bool) -> str:
     """What a function that makes floats of integers gives: NumPy's do, TensorFlow's raise."""
     if of_tensor or not dtype or is_float(dtype) or "complex" in dtype:
         return dtype
-    return _FLOAT_OF_BITS[_BITS[dtype]] if dtype in _BITS else ""
+    return FLOAT_OF_BYTES[BYTES[dtype]] if dtype in BYTES else ""
 
 
 def summed(dtype: str, *, of_tensor: bool) -> str:

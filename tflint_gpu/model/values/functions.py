@@ -42,18 +42,16 @@ def symbolic_input(given: Given) -> Value:
     if given.count > 2 or given.expression(-1, "type_spec") is not None:
         return TensorValue("tensor")
     shape = given.shape(0, "shape")
-    batch = given.constant(1, "batch_size")
     dtype = given.dtype(Parameter("dtype", -1), of_tensor=True)
     whole = given.shape(-1, "batch_shape")
-    size = batch if isinstance(batch, int) else None
     if whole is None and shape is not None:
-        whole = (size, *shape)
+        whole = (given.length(1, "batch_size"), *shape)
     return TensorValue("tensor", "float32" if dtype is None else dtype, whole)
 
 
 def examples(given: Given) -> Value:
     """`tf.io.parse_single_example(record, {"image": tf.io.FixedLenFeature([784], tf.float32)})`."""
-    rows: Shape = () if "single" in (given.file.name(given.call.func) or "") else (None,)
+    rows: Shape = () if "single" in given.name else (None,)
     features = given.expression(1, "features")
     origins = given.values.inference.of(given.file, features, given.context) if features is not None else ()
     node = origins[0].node if len(origins) == 1 and not origins[0].access_path else None
@@ -78,28 +76,25 @@ def _feature(given: Given, file: File, expr: cst.BaseExpression, rows: Shape) ->
     dtype = feature.dtype(Parameter("dtype", 0 if kind == "VarLenFeature" else 1), of_tensor=True) or ""
     if kind == "VarLenFeature":
         return TensorValue("sparse", dtype)
-    shape = () if feature.constant(0, "shape") == () else feature.shape(0, "shape")
+    shape = feature.shape(0, "shape")
     return TensorValue("tensor", dtype, None if shape is None else (*rows, *shape))
 
 
 def decoded(row: Operation, kind: ArrayKind, given: Given) -> Value:
     """`tf.io.decode_jpeg(data, channels=3)`; of a GIF `decode_image` makes one dimension more."""
-    channels = given.constant(1, "channels")
+    channels = given.length(1, "channels") or None  # 0: as many as the file has
     dtype = given.dtype(row.type, of_tensor=True)
-    is_any = (given.file.name(given.call.func) or "").endswith("decode_image")
-    has_frames = is_any and given.constant(3, "expand_animations") is not False
-    shape = (None, None, channels if type(channels) is int and channels > 0 else None)
+    has_frames = given.name.endswith("decode_image") and given.constant(3, "expand_animations") is not False
+    shape = (None, None, channels)
     return TensorValue("tensor", "uint8" if dtype is None else dtype, None if has_frames else shape)
 
 
 def masked(given: Given) -> Value:
     """`tf.sequence_mask(lengths, 4)`."""
     lengths = stacked_value(given.value(0, "lengths"), "tensor")
-    longest = given.constant(1, "maxlen")
     dtype = given.dtype(Parameter("dtype", 2), of_tensor=True)
-    if not isinstance(lengths, TensorValue) or lengths.shape is None:
-        return TensorValue("tensor", "bool" if dtype is None else dtype)
-    shape = (*lengths.shape, longest if type(longest) is int else None)
+    inner = lengths.shape if isinstance(lengths, TensorValue) else None
+    shape = None if inner is None else (*inner, given.length(1, "maxlen"))
     return TensorValue("tensor", "bool" if dtype is None else dtype, shape)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import FUNCTIONAL, INPUT_LAYERS, INPUTS, KERAS_FOLDERS, SEQUENTIAL
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
@@ -29,10 +30,7 @@ from tflint_gpu.model.values.value import (
     shape_text,
 )
 
-_INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
-_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
-_GRAPHS = frozenset(["keras.Model", "keras.models.Model"])
-_FOLDERS = ("keras.layers.", "keras.applications.", "keras.losses.", "keras.metrics.")
+_FOLDERS = (*(folder for folder, _ in KERAS_FOLDERS), "keras.applications.")
 _INTEGERS_KEPT = frozenset("Flatten Reshape Permute RepeatVector Concatenate Identity InputLayer".split())
 
 
@@ -50,7 +48,7 @@ class Layers:
     def made(self, name: str, given: Given) -> Value:
         """The layer or model that a call of Keras makes; None for other functions."""
         last = name.rpartition(".")[2]
-        if name in _SEQUENTIAL or name in _GRAPHS or (name.startswith(_FOLDERS) and last[:1].isupper()):
+        if name in SEQUENTIAL or name in FUNCTIONAL or (name.startswith(_FOLDERS) and last[:1].isupper()):
             return LayerValue(name, given.origin)
         return None
 
@@ -71,9 +69,9 @@ class Layers:
 
     def result(self, layer: LayerValue, first: Value) -> Value:
         """What a layer of Keras's own gives for its inputs."""
-        if layer.name in _SEQUENTIAL:
+        if layer.name in SEQUENTIAL:
             return self._through(layer, first)
-        if layer.name in _GRAPHS:
+        if layer.name in FUNCTIONAL:
             return self._of_graph(layer, first)
         inputs = self._tensors(first)
         dtype = self._dtype(layer, inputs)
@@ -153,7 +151,7 @@ class Layers:
         if layers is None:
             return TensorValue("tensor", self.floats)
         for layer in layers:
-            if layer.name.rpartition(".")[2] in ("Input", "InputLayer"):
+            if layer.name in INPUT_LAYERS:
                 continue
             value = (
                 self.result(layer, value)
@@ -214,7 +212,7 @@ class Layers:
         """The inputs or outputs that a model is made of: `model.output`."""
         call, origin = model.origin.call, model.origin
         assert call is not None
-        if model.name in _SEQUENTIAL:
+        if model.name in SEQUENTIAL:
             first = self._start(model)
             return first if name == "input" or first is None else self._through(model, first)
         expr = argument(call, 1, "outputs") if name == "output" else argument(call, 0, "inputs")
@@ -240,8 +238,7 @@ class Layers:
         name = given.constant(0, "name")
         place = 1 if isinstance(name, str) else 0
         dtype = given.dtype(Parameter("dtype", -1), of_tensor=True)
-        shape = () if given.constant(place, "shape") == () else given.shape(place, "shape")
-        return TensorValue("variable", self.floats if dtype is None else dtype, shape)
+        return TensorValue("variable", self.floats if dtype is None else dtype, given.shape(place, "shape"))
 
     def passed(self, file: File, function: cst.FunctionDef, parameter: cst.Param) -> list[Value]:
         """What the calls of a layer or model of the project give its `call` for a parameter."""
@@ -295,7 +292,7 @@ class Layers:
             return cls.name
         name = layer.name.rpartition(".")[2]
         first, last = self.of_part(layer, "input"), self.of_part(layer, "output")
-        if layer.name not in _SEQUENTIAL | _GRAPHS or not _has_shape(first) or not _has_shape(last):
+        if layer.name not in SEQUENTIAL | FUNCTIONAL or not _has_shape(first) or not _has_shape(last):
             return name
         count = self._weights(layer)
         weights = "" if count is None else f", {count:,} weights"
@@ -329,7 +326,7 @@ class Layers:
                 if len(shapes) < len(inputs) or not inputs:
                     return None
                 kind = layer.name.rpartition(".")[2]
-                if kind not in ("Input", "InputLayer"):
+                if layer.name not in INPUT_LAYERS:
                     total += applied(Layer(kind, self._arguments(layer), Precision()), shapes)[1].total
         except (NotKnown, ArithmeticError, LookupError, TypeError, ValueError):
             return None
@@ -341,12 +338,12 @@ class Layers:
         Raises:
             LookupError: a part of the model is not known.
         """
-        if model.name in _SEQUENTIAL:
+        if model.name in SEQUENTIAL:
             value: Value = self._start(model)
             uses: list[tuple[LayerValue, list[TensorValue]]] = []
             for layer in self._layers_of(model) or ():
                 uses.append((layer, self._tensors(value) or []))
-                if layer.name.rpartition(".")[2] not in ("Input", "InputLayer"):
+                if layer.name not in INPUT_LAYERS:
                     value = self.result(layer, value)
             return uses
         call, origin = model.origin.call, model.origin
@@ -372,7 +369,7 @@ class Layers:
                     seen.add(node)
                     if not isinstance(node, cst.Call) or origin.access_path:
                         raise LookupError
-                    if origin.file.name(node.func) in _INPUTS:
+                    if origin.file.name(node.func) in INPUTS:
                         continue
                     layer = self.values.of(origin.file, node.func, origin.context)
                     if not isinstance(layer, LayerValue) or not node.args:

@@ -7,9 +7,15 @@ from typing import Any, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.library.operations import Operation, draw_named, operation_named
-from tflint_gpu.model.library.tensor_functions import returns_several, returns_tensor
+from tflint_gpu.model.library.tensor_functions import (
+    ARRAY_METHODS,
+    VARIABLE_METHODS,
+    returns_several,
+    returns_tensor,
+)
 from tflint_gpu.model.values import dtypes, functions, shapes
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.conversion import ArrayKind, stacked_value
@@ -34,7 +40,7 @@ def applied(name: str, given: Given) -> Value:
     """What a function of TensorFlow, NumPy or Keras gives; None where nothing is known."""
     if name in ("tf.Variable", "tf.compat.v1.get_variable"):
         return functions.variable(given)
-    if name in ("keras.Input", "keras.layers.Input"):
+    if name in INPUTS:
         return functions.symbolic_input(given)
     if name in ("tf.Tensor", "tf.experimental.numpy.ndarray"):
         return functions.symbolic(given)
@@ -57,8 +63,8 @@ def _without_row(name: str) -> Value:
     """What is known without a row: that it is a tensor."""
     if name.startswith(("tf.RaggedTensor.from_", "tf.ragged.")):
         return TensorValue("ragged")
-    if name in ("tf.SparseTensor", "tf.sparse.SparseTensor") or name.startswith("tf.sparse."):
-        return TensorValue("sparse") if "to_dense" not in name and "reduce" not in name else TensorValue("tensor")
+    if name.endswith(".SparseTensor") or name == "tf.sparse.from_dense":
+        return TensorValue("sparse")
     return TensorValue("tensor") if returns_tensor(name) and not returns_several(name) else None
 
 
@@ -98,16 +104,15 @@ def _dtype(row: Operation, kind: ArrayKind, given: Given, value: TensorValue | N
 
 def _first(kind: ArrayKind, given: Given) -> TensorValue | Pending | None:
     """The first argument, as a tensor or an array."""
-    expr = given.call.args[0].value if given.call.args and not given.call.args[0].star else None
-    if expr is None:
+    if given.first is None:
         return None
-    value = stacked_value(given.values.found(given.file, expr, given.context), kind)
+    value = stacked_value(given.values.found(given.file, given.first, given.context), kind)
     return value if isinstance(value, TensorValue | Pending) else None
 
 
 def _is_cast_to_itself(given: Given, dtype: str) -> bool:
     """Whether a variable already has the type that it is cast to: then `tf.cast` gives the variable."""
-    whole = given.values.found(given.file, given.call.args[0].value, given.context)
+    whole = given.value(0, "x")
     return isinstance(whole, TensorValue) and whole.kind == "variable" and whole.dtype in ("", dtype)
 
 
@@ -137,7 +142,7 @@ def _of_first(shaped: _Shaped) -> Callable[[Operation, ArrayKind, Given], Value]
 
 def _same(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
     if row.is_array and given.expression(2 if row.type and row.type.position == 1 else -1, "shape") is not None:
-        is_constant = given.file.name(given.call.func) in ("tf.constant", "tf.compat.v1.constant")
+        is_constant = given.name in ("tf.constant", "tf.compat.v1.constant")
         return given.shape(2, "shape") if is_constant else shape
     if row.says is not None and row.says.keyword == "shape":
         said = given.shape(row.says.position, "shape")
@@ -147,9 +152,8 @@ def _same(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
 
 def _rows(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
     if row.says is not None and row.says.keyword in ("depth", "num_classes"):
-        count = given.constant(row.says.position, row.says.keyword)
+        length = given.length(row.says.position, row.says.keyword)
         axis = given.constant(4 if row.says.keyword == "depth" else 2, "axis")
-        length = count if type(count) is int else None
         if shape is None or given.said(4, "axis") is None:
             return None if shape is None else (*shape, length)
         place = axis % (len(shape) + 1) if type(axis) is int else None
@@ -177,10 +181,9 @@ def _reshaped(row: Operation, given: Given, shape: Shape | None) -> Shape | None
 
 
 def _reduced(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
-    name = given.file.name(given.call.func) or ""
-    keeps = any(given.constant(2 if name.startswith("tf.") else -1, word) is True for word in _KEEPDIMS)
+    keeps = any(given.constant(2 if given.name.startswith("tf.") else -1, word) is True for word in _KEEPDIMS)
     axes = given.axes(row.says)
-    if axes is None and name.startswith(("tf.argm", "tf.math.argm")):
+    if axes is None and given.name.startswith(("tf.argm", "tf.math.argm")):
         axes = (0,)
     if given.is_open:
         return None
@@ -227,19 +230,18 @@ def _repeated(row: Operation, given: Given, shape: Shape | None) -> Shape | None
     axes = given.axes(row.says)
     if shape is None or axes is None:
         return (None,) if axes is None and given.expression(2, "axis") is None else None
-    count = given.constant(1, "repeats")
+    count = given.length(1, "repeats")
     place = axes[0] % len(shape) if shape else 0
     length = shape[place]
-    total = length * count if type(count) is int and length is not None else None
+    total = length * count if count is not None and length is not None else None
     return (*shape[:place], total, *shape[place + 1 :])
 
 
 def _filled(row: Operation, kind: ArrayKind, given: Given) -> Value:
     assert row.says is not None
-    name = given.file.name(given.call.func) or ""
     content: Value = None
     if row.type is None or row.type.position == 2:
-        content = given.value(1, "value" if name == "tf.fill" else "fill_value")
+        content = given.value(1, "value" if given.name == "tf.fill" else "fill_value")
     if row.says.keyword == "num":
         return _spaced(row, kind, given)
     if row.dtype == "same":  # `broadcast_to`
@@ -252,13 +254,11 @@ def _filled(row: Operation, kind: ArrayKind, given: Given) -> Value:
         if row.draws and not given.is_open and kind == "array":
             return TensorValue("number", "float" if dtype == "float64" else "int", ())
         return TensorValue(kind, dtype)
-    said = given.constant(row.says.position, row.says.keyword)
-    shape = () if said == () else given.shape(row.says.position, row.says.keyword)
-    return TensorValue(kind, dtype, shape)
+    return TensorValue(kind, dtype, given.shape(row.says.position, row.says.keyword))
 
 
 def _spaced(row: Operation, kind: ArrayKind, given: Given) -> Value:
-    count = given.constant(2, "num") if given.said(2, "num") is not None else 50
+    count = given.length(2, "num") if given.said(2, "num") is not None else 50
     start = stacked_value(given.value(0, "start"), kind)
     stop = stacked_value(given.value(1, "stop"), kind)
     if not isinstance(start, TensorValue) or not isinstance(stop, TensorValue):
@@ -268,31 +268,26 @@ def _spaced(row: Operation, kind: ArrayKind, given: Given) -> Value:
         dtype = start.dtype if start.dtype == stop.dtype and dtypes.is_float(start.dtype) else ""
         dtype = "float64" if start.dtype == stop.dtype and start.dtype in ("int32", "int64") else dtype
     asked = given.dtype(Parameter("dtype", 5), of_tensor=kind == "tensor")
-    shape: Shape | None = (count if type(count) is int else None,) if start.shape == stop.shape == () else None
+    shape: Shape | None = (count,) if start.shape == stop.shape == () else None
     return TensorValue(kind, asked if asked is not None else dtype, shape)
 
 
 def _counted(row: Operation, kind: ArrayKind, given: Given) -> Value:
-    name = (given.file.name(given.call.func) or "").rpartition(".")[2]
-    numbers = [given.value(i) for i in range(given.count)]
-    if name == "eye":
-        sides = [given.constant(i, keyword) for i, keyword in ((0, "num_rows"), (1, "num_columns"))]
-        rows = sides[0] if type(sides[0]) is int else None
-        columns = rows if given.said(1, "num_columns") is None and given.said(1, "M") is None else sides[1]
+    if given.name.endswith(".eye"):
+        rows = given.length(0, "num_rows")
+        is_square = given.said(1, "num_columns") is None and given.said(1, "M") is None
+        columns = rows if is_square else given.length(1, "num_columns")
         batch: Shape | None = ()
         if given.said(2, "batch_shape") is not None and kind == "tensor":
             batch = given.shape(2, "batch_shape")
-        shape = None if batch is None else (*batch, rows, columns if type(columns) is int else None)
-        return TensorValue(kind, _dtype(row, kind, given, None), shape)
+        return TensorValue(kind, _dtype(row, kind, given, None), None if batch is None else (*batch, rows, columns))
     if row.draws:
-        lengths = [given.constant(i) for i in range(given.count)]
-        if not lengths:
-            return TensorValue("number", "float", ())
-        return TensorValue(kind, "float64", tuple(n if type(n) is int else None for n in lengths))
-    return _range(row, kind, given, [number for number in numbers if number is not None])
+        lengths = given.lengths()
+        return TensorValue(kind, "float64", lengths) if lengths else TensorValue("number", "float", ())
+    return _range(row, kind, given)
 
 
-def _range(row: Operation, kind: ArrayKind, given: Given, numbers: list[Value]) -> Value:
+def _range(row: Operation, kind: ArrayKind, given: Given) -> Value:
     asked = given.dtype(row.type, of_tensor=kind == "tensor")
     given_limits = [given.value(i, word) for i, word in enumerate(_RANGE[kind])]
     types = {v.dtype for v in given_limits if isinstance(v, TensorValue)}
@@ -357,7 +352,7 @@ def _stacked(row: Operation, kind: ArrayKind, given: Given) -> Value:
 
 def _list(given: Given, kind: ArrayKind) -> list[TensorValue] | Pending | None:
     """The tensors of the list that is the first argument; None where they are not known one by one."""
-    value = given.values.found(given.file, given.call.args[0].value, given.context) if given.call.args else None
+    value = given.values.found(given.file, given.first, given.context) if given.first is not None else None
     if isinstance(value, Pending):
         return PENDING
     if not isinstance(value, StructureValue) or value.keys is not None:
@@ -442,7 +437,7 @@ def _product(row: Operation, kind: ArrayKind, given: Given) -> Value:
         left = None if left is None or len(left) < 2 else (*left[:-2], left[-1], left[-2])
     if given.constant(3, "transpose_b") is True:
         right = None if right is None or len(right) < 2 else (*right[:-2], right[-1], right[-2])
-    is_dot = (given.file.name(given.call.func) or "").endswith(".dot")
+    is_dot = given.name.endswith(".dot")
     if is_dot and (left is None or right is None or len(left) > 2 or len(right) > 2):
         return TensorValue(kind, _common_dtype(tensors, kind))
     return TensorValue(kind, _common_dtype(tensors, kind), shapes.product(left, right))
@@ -491,7 +486,7 @@ def _parts(row: Operation, kind: ArrayKind, given: Given) -> Value:
     first = _first(kind, given)
     if not isinstance(first, TensorValue):
         return first
-    is_unstack = (given.file.name(given.call.func) or "").endswith(".unstack")
+    is_unstack = given.name.endswith(".unstack")
     count = given.constant(1, "num" if is_unstack else "num_or_size_splits")
     axes = given.axes(row.says)
     axis = axes[0] if axes else None
@@ -518,8 +513,8 @@ def _largest(row: Operation, kind: ArrayKind, given: Given) -> Value:
     first = _first(kind, given)
     if not isinstance(first, TensorValue):
         return first
-    count = given.constant(1, "k") if given.said(1, "k") is not None else 1
-    shape = None if not first.shape else (*first.shape[:-1], count if type(count) is int else None)
+    count = given.length(1, "k") if given.said(1, "k") is not None else 1
+    shape = None if not first.shape else (*first.shape[:-1], count)
     indices = given.dtype(Parameter("index_type", -1), of_tensor=True) or "int32"
     items = (TensorValue(kind, first.dtype, shape), TensorValue(kind, indices, shape))
     return StructureValue(items, ("values", "indices"))
@@ -569,3 +564,25 @@ def drawn(method: str, given: Given) -> Value:
         return value
     dtype = given.dtype(Parameter("dtype", 1), of_tensor=False) if row.size and row.size.position == 0 else None
     return value if dtype is None or value.is_number else TensorValue("array", dtype, value.shape)
+
+
+def of_method(whole: TensorValue, method: str, given: Given) -> Value:
+    """What a method of a tensor, a variable or an array gives: an array's does what the function of its name does."""
+    if whole.is_number:
+        return whole if whole.dtype == "str" and method in ("format", "join", "lower") else None
+    if method in VARIABLE_METHODS and whole.kind == "variable":
+        return whole if method.startswith("assign") else TensorValue("tensor", whole.dtype, whole.shape)
+    if method == "numpy":
+        return TensorValue("array", whole.dtype, whole.shape)
+    if method == "to_tensor" and whole.kind == "ragged":
+        return TensorValue("tensor", whole.dtype)
+    if whole.kind != "array":
+        return None
+    if method in ("flatten", "ravel"):
+        return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, (-1,)))
+    if method == "reshape" and given.count > 1:
+        return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, given.lengths()))
+    row = operation_named(f"numpy.{method}")
+    if method not in ARRAY_METHODS and row.shape not in ("reduced", "repeated", "gathered", "product"):
+        return None
+    return applied(f"numpy.{method}", given.as_function(f"numpy.{method}"))

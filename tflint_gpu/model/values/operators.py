@@ -1,19 +1,14 @@
-"""What operators and methods of tensors, variables and arrays give."""
+"""What operators of tensors, variables and arrays give."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.model.library.datasets import Parameter
-from tflint_gpu.model.library.operations import operation_named
-from tflint_gpu.model.library.tensor_functions import VARIABLE_METHODS
 from tflint_gpu.model.values import dtypes, shapes
-from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.conversion import ArrayKind
 from tflint_gpu.model.values.value import (
     PENDING,
     Pending,
-    Shape,
     TensorValue,
     Value,
 )
@@ -25,7 +20,7 @@ _OF_BOOLS = (cst.Add, cst.Multiply, cst.BitAnd, cst.BitOr, cst.BitXor)
 def computed(value: Value) -> Value:
     """What an operation on each number of a value gives: of a variable a tensor."""
     if isinstance(value, TensorValue) and value.kind == "variable":
-        return TensorValue("tensor", value.dtype, value.shape)
+        return TensorValue(value.result_kind, value.dtype, value.shape)
     return value if isinstance(value, TensorValue | Pending) else None
 
 
@@ -66,7 +61,7 @@ def _dtype_of_pair(left: TensorValue, right: TensorValue, is_tensor: bool) -> st
             return dtypes.with_number(tensor.dtype, number.dtype, of_tensor=is_tensor)
     if not is_tensor:
         return dtypes.promoted(left.dtype, right.dtype)
-    # A tensor's operator makes an array one of its own type, and asks for the same type of a tensor.
+    # A tensor's operator converts an array to the tensor's type, and asks for the same type of another tensor.
     types = {side.dtype for side in (left, right) if side.kind in ("tensor", "variable")} - {""}
     return types.pop() if len(types) == 1 else ""
 
@@ -91,45 +86,3 @@ def compared(first: Value, operator: cst.CSTNode, second: Value) -> Value:
 def _is_fixed(value: Value) -> bool:
     """Whether all lengths of a value are known."""
     return isinstance(value, TensorValue) and value.shape is not None and None not in value.shape
-
-
-def of_method(whole: TensorValue, method: str, given: Given) -> Value:
-    """What a method of a tensor, a variable or an array gives."""
-    if whole.is_number:
-        return whole if whole.dtype == "str" and method in ("format", "join", "lower") else None
-    if method in VARIABLE_METHODS and whole.kind == "variable":
-        return whole if method.startswith("assign") else TensorValue("tensor", whole.dtype, whole.shape)
-    if method == "numpy":
-        return TensorValue("array", whole.dtype, whole.shape)
-    if method == "to_tensor" and whole.kind == "ragged":
-        return TensorValue("tensor", whole.dtype)
-    if whole.kind != "array":
-        return None
-    row = operation_named(f"numpy.{method}")
-    if method == "astype":
-        return TensorValue("array", given.dtype(Parameter("dtype", 0), of_tensor=False) or "", whole.shape)
-    if method in ("copy", "clip", "round"):
-        return whole
-    if method == "reshape":
-        shape = given.shape(0, "shape") if given.count == 1 else _lengths(given)
-        return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, shape))
-    if method in ("flatten", "ravel"):
-        return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, (-1,)))
-    if row.shape == "reduced":
-        axis = given.constant(0, "axis")
-        axes = (axis,) if type(axis) is int else None
-        if given.count and axes is None:
-            return TensorValue("array")
-        dtype = {"sum": dtypes.summed, "mean": dtypes.averaged}.get(row.dtype, lambda d, of_tensor: d)(
-            whole.dtype, of_tensor=False
-        )
-        dtype = "bool" if row.dtype == "bool" else "int64" if row.dtype == "given" else dtype
-        return TensorValue("array", dtype, shapes.reduced(whole.shape, axes, given.constant(-1, "keepdims") is True))
-    if method == "transpose" and not given.call.args:
-        return TensorValue("array", whole.dtype, shapes.transposed(whole.shape, None))
-    return None
-
-
-def _lengths(given: Given) -> Shape | None:
-    numbers = [given.constant(i) for i in range(given.count)]
-    return tuple(n if type(n) is int else None for n in numbers) if numbers else None

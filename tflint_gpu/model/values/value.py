@@ -38,6 +38,11 @@ class TensorValue:
         """Whether it is one of Python's numbers or texts."""
         return self.kind == "number"
 
+    @property
+    def result_kind(self) -> Literal["tensor", "array"]:
+        """What is computed of it, or taken from it: of a variable a tensor."""
+        return "array" if self.kind == "array" else "tensor"
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceValue:

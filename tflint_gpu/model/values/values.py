@@ -20,7 +20,6 @@ from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.values import datasets, operations, operators, shapes
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 _NUMBERS: dict[type, str] = {cst.Integer: "int", cst.Float: "float"}
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _BUILTINS = {"len": "int", "int": "int", "float": "float", "str": "str", "bool": "bool", "isinstance": "bool"}
-_KEPT_ATTRIBUTES = frozenset(["real", "values", "flat_values", "numpy"])
-_COMPUTED = (cst.BinaryOperation, cst.AugAssign)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
 _OF_OBJECTS = DRAWING | {"gradient", "jacobian", "add_weight"}
 METHODS = frozenset("call __call__ predict predict_on_batch result".split())
@@ -149,10 +146,9 @@ class Values(Analysis):
         if isinstance(whole, TensorValue) and not whole.is_number:
             if content.kind == "attribute":
                 return self._attribute(whole, str(content.key))
-            kind = whole.kind if whole.kind == "array" else "tensor"
             if content.kind == "item" and content.key is None:
-                return TensorValue(kind, whole.dtype)  # by a number, or by a list or an array of such
-            return TensorValue(kind, whole.dtype, whole.shape[1:] if whole.shape else None)
+                return TensorValue(whole.result_kind, whole.dtype)  # by a number, or by a list or an array of such
+            return TensorValue(whole.result_kind, whole.dtype, whole.shape[1:] if whole.shape else None)
         if isinstance(whole, LayerValue) and content.kind == "attribute":
             if content.key in ("input", "output"):
                 return self.layers.of_part(whole, str(content.key))
@@ -160,9 +156,8 @@ class Values(Analysis):
         return None
 
     def _attribute(self, whole: TensorValue, name: str) -> Value:
-        kind = whole.kind if whole.kind == "array" else "tensor"
         if name == "T":
-            return TensorValue(kind, whole.dtype, shapes.transposed(whole.shape, None))
+            return TensorValue(whole.result_kind, whole.dtype, shapes.transposed(whole.shape, None))
         if name == "shape":
             return SequenceValue(INT, len(whole.shape) if whole.shape is not None else None)
         return INT if name in ("ndim", "size", "rank") else None
@@ -246,7 +241,7 @@ class Values(Analysis):
         """`[a] + [b]`, `[0] * 3`; with a tensor a list is one, too."""
         for tensor, listed in ((first, second), (second, first)):
             if isinstance(tensor, TensorValue) and not tensor.is_number:
-                other = stacked_value(listed, "array" if tensor.kind == "array" else "tensor")
+                other = stacked_value(listed, tensor.result_kind)
                 pair = (first, other) if tensor is first else (other, second)
                 return operators.operated(pair[0], operator, pair[1])
         if isinstance(operator, cst.Add) and isinstance(first, StructureValue) and isinstance(second, StructureValue):
@@ -274,8 +269,7 @@ class Values(Analysis):
         if isinstance(whole, Pending):
             return PENDING
         if isinstance(whole, TensorValue) and not whole.is_number:
-            kind = whole.kind if whole.kind == "array" else "tensor"
-            return TensorValue(kind, whole.dtype, shapes.indexed(whole.shape, keys))
+            return TensorValue(whole.result_kind, whole.dtype, shapes.indexed(whole.shape, keys))
         if isinstance(whole, StructureValue) and whole.keys is None and isinstance(keys[0], slice):
             return StructureValue(whole.items[keys[0]], is_list=whole.is_list)
         if isinstance(whole, SequenceValue):
@@ -328,7 +322,7 @@ class Values(Analysis):
             if isinstance(receiver, DatasetValue):
                 return datasets.transformed(self, receiver, call.func.attr.value, given)
             if isinstance(receiver, TensorValue):
-                return operators.of_method(receiver, call.func.attr.value, given)
+                return operations.of_method(receiver, call.func.attr.value, given)
             if isinstance(receiver, LayerValue) and call.func.attr.value in METHODS:
                 return self.layers.of_method(receiver, call.func.attr.value, given)
             if isinstance(receiver, StructureValue | SequenceValue):
@@ -429,18 +423,17 @@ class Values(Analysis):
                 yield user, call
 
     def result(self, file: File, function: Expression, context: Context | None) -> Value:
-        """What a function gives that is handed over."""
-        values: list[Value] = []
+        """What a function gives that is handed over; its parameters are what all that it is handed to pass."""
         callees = self.inference.callables(file, function, context)
-        for callee in callees:
-            inside = Context(callee.function.node, caller=callee.context or context, receiver=callee.receiver)
-            returned = callee.function.file.returned(callee.function.node)
-            values += [self.found(callee.function.file, value, self._inside(callee, inside)) for value in returned]
-        return joined(values) if callees else None
-
-    def _inside(self, callee: Callee, inside: Context) -> Context | None:
-        """The context of a closure; parameters are seen by what all datasets pass."""
-        return callee.context
+        return (
+            None
+            if not callees
+            else joined(
+                self.found(callee.function.file, value, callee.context)
+                for callee in callees
+                for value in callee.function.file.returned(callee.function.node)
+            )
+        )
 
 
 def _gradients(sources: Value) -> Value:

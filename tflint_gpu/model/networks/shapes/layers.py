@@ -7,7 +7,7 @@ from typing import Any
 
 from tflint_gpu.model.interpreter.values import Arguments, DictValue, ListValue, plain
 from tflint_gpu.model.library.keras_methods import CELLS
-from tflint_gpu.model.library.precision import BYTES
+from tflint_gpu.model.library.precision import BYTES, DTYPE_NAMES
 from tflint_gpu.model.networks.shapes.architectures import ArchitectureLayer
 from tflint_gpu.model.networks.shapes.graph import (
     Call,
@@ -35,7 +35,7 @@ def precision_of(dtype: Any, default: Precision) -> Precision:
         return dtype
     if dtype in _POLICIES:
         return _POLICIES[dtype]
-    width = BYTES.get({"half": "float16", "double": "float64"}.get(dtype, dtype)) if isinstance(dtype, str) else None
+    width = BYTES.get(DTYPE_NAMES.get(dtype, dtype)) if isinstance(dtype, str) else None
     if width is None:
         raise NotKnown
     return Precision(width, width)
