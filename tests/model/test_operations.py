@@ -301,3 +301,9 @@ def test_names_of_the_old_interface_have_their_rows() -> None:
     assert operation_named("tf.compat.v1.concat") == operation_named("tf.concat") == INSTALLED["tf.concat"]
     assert operation_named("tf.experimental.numpy.abs") == operation_named("numpy.abs") == INSTALLED["numpy.abs"]
     assert operation_named("nothing.known") == operation_named(None) == Operation("")
+
+
+def test_only_what_is_told_a_dtype_casts() -> None:
+    """Protects what asks for casts from operations on texts, and from sorting, which have a dtype of theirs."""
+    assert all(operation_named(name).casts for name in ("tf.cast", "numpy.astype", "keras.ops.cast"))
+    assert not any(operation_named(name).casts for name in ("tf.strings.lower", "tf.argsort", "tf.constant", "tf.abs"))

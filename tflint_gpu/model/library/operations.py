@@ -116,7 +116,8 @@ class Operation:
     @property
     def casts(self) -> bool:
         """Whether it gives a tensor another dtype, and does nothing else."""
-        return self.shape == "same" and self.dtype == "given" and not self.is_array
+        is_given = self.type is not None and self.type.keyword == "dtype"
+        return is_given and self.shape == "same" and self.dtype == "given" and not self.is_array
 
     @property
     def keeps_rows(self) -> bool:

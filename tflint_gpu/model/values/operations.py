@@ -132,8 +132,7 @@ def _of_first(shaped: _Shaped) -> Callable[[Operation, ArrayKind, Given], Value]
         except LookupError:  # an axis that is not known
             shape = None
         dtype = _dtype(row, kind, given, first)
-        is_cast = row.shape == "same" and row.dtype == "given" and not row.is_array
-        if first is not None and is_cast and _is_cast_to_itself(given, dtype):
+        if first is not None and row.casts and _is_cast_to_itself(given, dtype):
             return TensorValue("variable", dtype, shape)
         return TensorValue(kind, dtype, shape)
 
