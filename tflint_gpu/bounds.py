@@ -344,6 +344,11 @@ ABSTRACT_STEPS = Bound(
     "steps to the dtype and shape of a value",
     "Each operand is asked separately, and a loop asks them again until they stay the same.",
 )
+ABSTRACT_PARTS = Bound(
+    4_000,
+    "parts of a structure whose values are known",
+    "A dataset zipped with itself is twice as large, and twenty times of it a million.",
+)
 ABSTRACT_ROUNDS = Bound(
     6,
     "rounds in which a value that depends on itself may change",

@@ -516,6 +516,11 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: f"tf.concat([{'tf.ones(1), ' * n}], 0)\n",
         about_last(lambda model, expr: model.once(Values).of(model.file, expr)),
     ),
+    "ABSTRACT_PARTS": (
+        40,
+        lambda n: "x = (1, 2)\n" + "x = (x, x)\n" * n + "x\n",
+        about_last(lambda model, expr: model.once(Values).of(model.file, expr)),
+    ),
     "ABSTRACT_ROUNDS": (
         9,
         lambda n: f"x = ({'tf.ones(1), ' * n})\nfor _ in y:\n    x = x[1:] + (tf.ones(2),)\nx\n",

@@ -132,19 +132,30 @@ def shape_text(shape: Shape | None) -> str:
     return f"({', '.join('?' if length is None else str(length) for length in shape)}{',' * (len(shape) == 1)})"
 
 
+def has_more_parts(value: Value, limit: int) -> bool:
+    """Whether a structure has more than so many parts; each is counted as often as it is in it."""
+    count, left = 0, [value]
+    while left and count <= limit:
+        part = left.pop()
+        count += 1
+        if isinstance(part, StructureValue):
+            left += part.items
+        elif isinstance(part, SequenceValue | DatasetValue):
+            left.append(part.element)
+    return count > limit
+
+
 def joined(values: Iterable[Value]) -> Value:
     """What some values have in common, one of which it is."""
-    known: list[Value] = [value for value in values if not isinstance(value, Pending)]
-    if not known:
-        return PENDING
-    common, *others = dict.fromkeys(known)
-    for other in others:
-        common = _common(common, other)
+    common: Value = PENDING
+    for value in values:
+        if not isinstance(value, Pending):
+            common = value if isinstance(common, Pending) else _common(common, value)
     return common
 
 
 def _common(first: Value, second: Value) -> Value:
-    if first == second:
+    if first is second or first == second:
         return first
     if isinstance(first, TensorValue) and isinstance(second, TensorValue):
         return _common_tensor(first, second)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tflint_gpu.bounds import ABSTRACT_ROUNDS, ABSTRACT_STEPS
+from tflint_gpu.bounds import ABSTRACT_PARTS, ABSTRACT_ROUNDS, ABSTRACT_STEPS
 from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS
 from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICY_SETTERS
@@ -35,6 +35,7 @@ from tflint_gpu.model.values.value import (
     StructureValue,
     TensorValue,
     Value,
+    has_more_parts,
     joined,
 )
 
@@ -112,7 +113,7 @@ class Values(Analysis):
         self._assumed[key] = PENDING
         value: Value = None
         for _ in range(ABSTRACT_ROUNDS.limit):
-            value = joined((self._assumed[key], compute()))
+            value = joined((self._assumed[key], self._bounded(compute())))
             if key not in self._asked or value == self._assumed[key]:
                 break
             self._assumed[key] = value
@@ -126,6 +127,12 @@ class Values(Analysis):
             self._known[key] = None if isinstance(value, Pending) else value
         self._asked |= outer
         return value
+
+    def _bounded(self, value: Value) -> Value:
+        if not has_more_parts(value, ABSTRACT_PARTS.limit):
+            return value
+        self.inference.meet(ABSTRACT_PARTS)
+        return None
 
     def _of_origin(self, origin: Origin) -> Value:
         if not origin.access_path:
