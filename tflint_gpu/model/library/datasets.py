@@ -116,6 +116,9 @@ SHUFFLE_SEED = Parameter("seed", 1)
 SAME_SAMPLES = frozenset(["cache", "prefetch", "with_options", "ignore_errors"])
 """Operations after which the elements and their order are what they were."""
 
+KEEPING_ORDER = frozenset(["cache", "snapshot", "save"])
+"""Operations that give every later pass the elements of the first one."""
+
 COUNTED = frozenset(["take", "skip"])
 SPLITTING = COUNTED | {"shard"}
 
