@@ -14,6 +14,17 @@ USED = "gradients = tape.gradient(gap, net.trainable_variables)\n"
 LOOPS = {
     "a name that nothing defines": LOADED + "for sheets, marks in held_out:\n    answers = net(sheets)\n",
     "a model that its use shows": SHOWN + "for sheets, marks in held_out:\n    answers = net(sheets)\n" + USED,
+    "a model that has weights": HEAD
+    + "net = read_net()\nprint(len(net.trainable_variables))\nfor sheets in held_out:\n    answers = net(sheets)\n",
+    "a parameter that has weights": HEAD
+    + "def judge(net, held_out):\n    size = sum(tf.size(w) for w in net.trainable_weights)\n"
+    + "    for sheets in held_out:\n        answers = net(sheets)\n    return size\n",
+    "a model that another function trains": HEAD
+    + "from nets import read_net\n"
+    + "def learn(net, sheets, marks):\n    with tf.GradientTape() as tape:\n        gap = distance(marks, net(sheets))\n"
+    + "    descent.apply_gradients(zip(tape.gradient(gap, net.trainable_variables), net.trainable_variables))\n"
+    + "def judge(net, held_out):\n    for sheets in held_out:\n        answers = net(sheets)\n"
+    + "def run():\n    net = read_net()\n    learn(net, *first)\n    judge(net, held_out)\nrun()\n",
     "a parameter": LOADED + "def judge(held_out):\n    for sheets in held_out:\n        answers = net(sheets)\n",
     "what an unknown function gives": LOADED + "for sheets, _ in make_pages('test'):\n    answers = net(sheets)\n",
     "a module that is not there": LOADED + "from pages import held_out\nfor s in held_out:\n    print(net(s)[0])\n",
@@ -46,6 +57,12 @@ OTHERS = {
     "traced from outside": LOADED
     + "@tf.function\ndef judge(held_out):\n    for sheets in held_out:\n        answers = net(sheets)\njudge(pages)\n",
     "names of Python's own library": LOADED + "import string\nfor letter in string.printable:\n    net(letter)\n",
+    "another value than the one that has weights": HEAD
+    + "def learn(net):\n    print(net.trainable_variables)\n"
+    + "def run():\n    net = read_net()\n    clean = read_cleaner()\n    learn(net)\n"
+    + "    for sheets in held_out:\n        answers = clean(sheets)\nrun()\n",
+    "layers whose weights are counted": HEAD
+    + "for layer in stack.layers:\n    print(layer.trainable_weights)\nfor value in values:\n    layer(value)\n",
     "layers, one after another": HEAD
     + "def stack(layers, value):\n    for layer in layers:\n        value = layer(value)\n    return value\n",
 }

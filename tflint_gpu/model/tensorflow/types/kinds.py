@@ -304,11 +304,29 @@ class Kinds(Analysis):
         )
 
     def _usage_at(self, origin: Origin, kind: str) -> Usage | None:
-        node = origin.node
-        name = node.name if isinstance(node, cst.Param) else node
-        if not isinstance(name, cst.Name) or origin.access_path:
+        """The use that tells what a value is: of the name or parameter that holds it, or of what gets it by a call."""
+        node, file = origin.node, origin.file
+        if origin.access_path:
             return None
-        return self._usages.usage(origin.file, name, kind, node)
+        if isinstance(node, cst.Param | cst.Name):
+            return self._usages.usage(file, node.name if isinstance(node, cst.Param) else node, kind, node)
+        name = file.bound_to(node) if isinstance(node, cst.Call) else None
+        return None if name is None or "." in name else self._usage_where_passed(file, name, node, kind)
+
+    def _usage_where_passed(self, file: File, name: str, made: Node, kind: str) -> Usage | None:
+        """The use of what a function binds to a name, by that name or in a function that is called with it."""
+        for call in file.calls_in.get(file.tree.function(made), ()):
+            for arg in call.args:
+                if not (isinstance(arg.value, cst.Name) and arg.value.value == name):
+                    continue
+                known = self._usages.usage(file, arg.value, kind, arg.value)
+                for callee in self.inference.callees(file, call) if known is None else ():
+                    for parameter, value in self.inference.definitions.passed(file, call, callee.function):
+                        if known is None and value is arg.value:
+                            known = self._usages.usage(callee.function.file, parameter.name, kind, parameter)
+                if known is not None:
+                    return known
+        return None
 
     def usage(self, file: File, expr: Expression, kind: str) -> Usage | None:
         """The use of a value that only something of a kind allows, in the function that has the expression."""

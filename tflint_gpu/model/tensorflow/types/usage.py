@@ -119,7 +119,7 @@ def _found(file: File) -> Iterator[tuple[str, Usage]]:
     for node in file.tree.nodes(cst.Attribute):
         if node.attr.value in _WEIGHTS:
             holder = dotted_name(node.value)
-            if holder is not None and _reaches_gradient(file, node):
+            if holder is not None and not _is_target(file, holder, node):
                 yield holder, Usage("model", node)
 
 
@@ -138,21 +138,6 @@ def _demanded_model(file: File, call: cst.Call) -> str | None:
     return dotted_name(call.args[0].value) if is_demand else None
 
 
-def _reaches_gradient(file: File, weights: Node) -> bool:
-    """Whether weights go into a gradient or an optimizer, at once or by a name of their own."""
-    for parent in file.tree.ancestors(weights):
-        if isinstance(parent, cst.Call) and method_name(parent) in (
-            "gradient",
-            "apply_gradients",
-            "minimize",
-            "jacobian",
-        ):
-            return True
-        if isinstance(parent, cst.Assign):
-            return any(
-                method_name(call) in ("gradient", "apply_gradients")
-                for call in file.calls_in.get(file.tree.function(weights), ())
-            )
-        if isinstance(parent, cst.BaseCompoundStatement):
-            return False
-    return False
+def _is_target(file: File, name: str, use: Node) -> bool:
+    """Whether a name stands for one part after the other, as `layer` in `for layer in model.layers`, or for `self`."""
+    return name in ("self", "cls") or any(b.kind == "for" for b in file.flow.lookup(name, use))
