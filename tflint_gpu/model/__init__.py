@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.value_flow.calls import Callee, arguments, filled
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
     from tflint_gpu.model.python.value_flow.inference import Inference
-    from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
+    from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin, Origins
     from tflint_gpu.model.tensorflow.effects.array_arguments import ArrayArguments
     from tflint_gpu.model.tensorflow.effects.blockers import Blocker
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.unknown_ranks import UnknownRanks
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
-    from tflint_gpu.model.tensorflow.loops.iterations import Iterations
+    from tflint_gpu.model.tensorflow.loops.iterations import CountedIterations, Iterations
     from tflint_gpu.model.tensorflow.loops.loop_flow import (
         FEW,
         IterationFlow,
@@ -207,7 +207,7 @@ _NAMES = {
     "python.value_flow.calls": "Callee arguments filled",
     "python.value_flow.constants": "Constants UNKNOWN",
     "python.value_flow.inference": "Inference",
-    "python.value_flow.origins": "Context ELEMENT Origin Origins",
+    "python.value_flow.origins": "Content Context ELEMENT Origin Origins",
     "tensorflow.training.mixed_precision": "MixedPrecision",
     "tensorflow.effects.array_arguments": "ArrayArguments",
     "tensorflow.effects.created_state": "Created CreatedState",
@@ -236,7 +236,7 @@ _NAMES = {
     "tensorflow.execution.unknown_ranks": "UnknownRanks",
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.block_bindings": "body_of",
-    "tensorflow.loops.iterations": "Iterations",
+    "tensorflow.loops.iterations": "CountedIterations Iterations",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.loops.shape_changes": "ShapeChanges",
