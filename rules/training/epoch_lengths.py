@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -77,7 +77,7 @@ class EpochLengths(Analysis):
         size = argument(call, 2, "batch_size")
         return size if size is not None and self._has_all(self.file, size, data) else None
 
-    def _reason_of_chain(self, chains: tuple[Chain, ...]) -> Node | None:
+    def _reason_of_chain(self, chains: Sequence[Chain]) -> Node | None:
         """The batch of all rows, of `from_tensor_slices((x, y)).batch(len(x))`."""
         if len(chains) != 1 or chains[0].made is None or chains[0].made.name != "from_tensor_slices":
             return None
