@@ -27,6 +27,7 @@ SEVERAL_DEVICES = spelled(
     "tf.distribute.{,experimental.}{MirroredStrategy,MultiWorkerMirroredStrategy,CentralStorageStrategy}"
 )
 """Strategies that train on all GPUs of a machine unless they are told otherwise."""
+MULTI_WORKER = spelled("tf.distribute.{,experimental.}MultiWorkerMirroredStrategy")
 STRATEGIES = SEVERAL_DEVICES | spelled(
     """
     tf.distribute.{,experimental.}{OneDeviceStrategy,TPUStrategy,ParameterServerStrategy}

@@ -1,0 +1,112 @@
+"""What an expression counts: a number that follows from the lengths of arrays and datasets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import libcst as cst
+
+from tflint_gpu.bounds import SAMPLE_STEPS
+from tflint_gpu.model import (
+    Analysis,
+    Context,
+    DatasetValue,
+    Expression,
+    File,
+    Model,
+    TensorValue,
+    Values,
+    method_name,
+)
+
+_CARDINALITY = "tf.data.experimental.cardinality"
+_WHOLE = {"int": int, "round": round, "float": float}
+
+
+class RowCounts(Analysis):
+    """Analysis of numbers that are computed from lengths."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.values = model.once(Values)
+
+    def of(self, file: File, expr: Expression, context: Context | None = None) -> int | None:
+        """The whole number that an expression is; None where it does not follow."""
+        number = self._number(file, expr, context, 0)
+        return number if type(number) is int else None
+
+    def rows(self, file: File, expr: Expression, context: Context | None) -> int | None:
+        """How many rows an array or a dataset has, where the code says it."""
+        value = self.values.of(file, expr, context)
+        if isinstance(value, DatasetValue):
+            return value.cardinality
+        return value.shape[0] if isinstance(value, TensorValue) and value.shape else None
+
+    def _number(self, file: File, expr: Expression, context: Context | None, depth: int) -> float | int | None:
+        if depth > SAMPLE_STEPS.limit:
+            self.inference.meet(SAMPLE_STEPS)
+            return None
+        constant = self.constants.of(file, expr, context)
+        if type(constant) in (int, float):
+            return constant
+        counted = _counted(file, expr)
+        if counted is not None:
+            return self.rows(file, counted, context)
+        if isinstance(expr, cst.BinaryOperation):
+            left = self._number(file, expr.left, context, depth + 1)
+            right = self._number(file, expr.right, context, depth + 1)
+            return None if left is None or right is None else _computed(expr.operator, left, right)
+        if isinstance(expr, cst.Call):
+            rounding = _rounding(file, expr)
+            inner = self._number(file, expr.args[0].value, context, depth + 1) if rounding else None
+            return rounding(inner) if rounding is not None and inner is not None else None
+        if isinstance(expr, cst.Name | cst.Attribute):
+            origins = self.inference.of(file, expr, context)
+            if len(origins) == 1 and not origins[0].access_path and isinstance(origins[0].node, cst.BaseExpression):
+                origin = origins[0]
+                if origin.node is not expr:
+                    return self._number(origin.file, origin.node, origin.context, depth + 1)
+        return None
+
+
+def _counted(file: File, expr: Expression) -> Expression | None:
+    """What has the rows that an expression counts: `len(x)`, `x.shape[0]`, `ds.cardinality()` and `.numpy()` of it."""
+    if isinstance(expr, cst.Call):
+        if file.names.is_builtin(expr.func, "len") and len(expr.args) == 1:
+            return expr.args[0].value
+        if file.name(expr.func) == _CARDINALITY and expr.args:
+            return expr.args[0].value
+        method = method_name(expr)
+        if isinstance(expr.func, cst.Attribute) and not expr.args:
+            if method == "cardinality":
+                return expr.func.value
+            return _counted(file, expr.func.value) if method == "numpy" else None
+    if isinstance(expr, cst.Subscript) and isinstance(expr.value, cst.Attribute) and expr.value.attr.value == "shape":
+        index = expr.slice[0].slice
+        if len(expr.slice) == 1 and isinstance(index, cst.Index) and isinstance(index.value, cst.Integer):
+            return expr.value.value if index.value.value == "0" else None
+    return None
+
+
+def _rounding(file: File, call: cst.Call) -> Callable[[float], float] | None:
+    if len(call.args) != 1 or call.args[0].star:
+        return None
+    name = file.name(call.func)
+    if name in ("math.ceil", "math.floor"):
+        return math.ceil if name == "math.ceil" else math.floor
+    return next((function for name, function in _WHOLE.items() if file.names.is_builtin(call.func, name)), None)
+
+
+def _computed(operator: cst.BaseBinaryOp, left: float, right: float) -> float | None:
+    if isinstance(operator, cst.Add):
+        return left + right
+    if isinstance(operator, cst.Subtract):
+        return left - right
+    if isinstance(operator, cst.Multiply):
+        return left * right
+    if isinstance(operator, cst.Divide):
+        return left / right if right else None
+    if isinstance(operator, cst.FloorDivide):
+        return left // right if right else None
+    return None

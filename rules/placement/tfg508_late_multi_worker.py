@@ -1,0 +1,112 @@
+"""TFG508 late-multi-worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tflint_gpu.model import Runtime, in_one_block, needed_before
+from tflint_gpu.model.library.devices import MULTI_WORKER
+from tflint_gpu.rule import Experiment, Finding, Fix, Note, Prediction, Rule, Workload, moved_statements
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from tflint_gpu.model import File, Initialiser, Model
+
+_BASIS = "RuntimeError with one worker in `TF_CONFIG`, TensorFlow 2.21, on a machine without a GPU"
+
+
+class LateMultiWorker(Rule):
+    """`MultiWorkerMirroredStrategy` is made after something that initialised the runtime.
+
+    Why: the strategy starts the server that connects the workers, and that has to be there when the runtime starts. A
+    tensor, a variable, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
+    `list_logical_devices` before it starts the runtime without one. Where `TF_CONFIG` names a cluster the strategy
+    raises `RuntimeError: Collective ops must be configured at program startup`; without it nothing raises, so
+    a trial on one machine does not show it. `list_physical_devices`, seeds and layers may come before.
+
+    Measured: each of these before the strategy, with one worker in `TF_CONFIG`, raises with TensorFlow 2.21; without
+    `TF_CONFIG` none does; a test shows it with the installed TensorFlow.
+
+    Fix: unsafe: the strategy moves above what initialises the runtime. There is none where they are in two blocks.
+
+    Example:
+        import tensorflow as tf
+
+        data = tf.data.Dataset.range(1000).batch(64)
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    Use instead:
+        import tensorflow as tf
+
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        data = tf.data.Dataset.range(1000).batch(64)
+    """
+
+    code = "TFG508"
+    name = "late-multi-worker"
+    severity = "error"
+    required_substrings = ((b"MultiWorkerMirroredStrategy",),)
+    fixable = "unsafe"
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield each strategy that something in the program always comes before."""
+        for call in model.calls(*sorted(MULTI_WORKER)):
+            before = model.once(Runtime).initialiser_before(model.file, call)
+            if before is not None and before.name not in MULTI_WORKER:
+                yield _finding(model, call, before)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A cluster of one worker, after an operation and before it."""
+        yield Experiment(
+            finding.file, finding.node, workload=_WORKLOAD, only_workload=True, exceptions=("RuntimeError",)
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import json
+        import os
+        import socket
+
+        import tensorflow as tf
+
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = free.getsockname()[1]
+        os.environ["TF_CONFIG"] = json.dumps(
+            {"cluster": {"worker": [f"localhost:{port}"]}, "task": {"type": "worker", "index": 0}}
+        )
+        tf.constant(1.0)
+        tf.distribute.MultiWorkerMirroredStrategy()
+        tflint_measure.reached()
+    """,
+    changes=(("\ntf.constant(1.0)", ""),),
+)
+
+
+def _finding(model: Model, call: cst.Call, before: Initialiser) -> Finding:
+    return Finding(
+        model.file,
+        call,
+        f"too late: `{before.name}` has initialised the runtime, so this raises RuntimeError "
+        "(Collective ops must be configured at program startup) where `TF_CONFIG` names a cluster",
+        Prediction("crash", ("TF_CONFIG",), basis=_BASIS),
+        help="make the strategy right after the imports, before tensors, datasets, models and optimizers",
+        notes=(Note(before.file, before.node, "the runtime is initialised here"),),
+        fix=model.costly_fix(partial(_moved_up, model.file, call, before)),
+    )
+
+
+def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
+    statements = in_one_block(file, before.node, call) if before.file is file else None
+    if statements is None:
+        return None
+    first, late = statements
+    needed = needed_before(file, late, first)
+    edits = moved_statements(file, needed, first) if needed else ()
+    return Fix("Make the strategy first", "unsafe", edits) if edits else None
