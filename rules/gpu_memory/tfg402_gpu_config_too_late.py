@@ -35,6 +35,7 @@ from tflint_gpu.rule import (
     Workload,
     moved_statements,
     next_statement,
+    notes_before,
     wrap,
 )
 
@@ -173,7 +174,7 @@ def _too_late(model: Model, file: File, call: cst.Call, before: Initialiser, mac
     return Finding(
         file,
         call,
-        f"too late: `{before.name}` has initialised the runtime, so this raises RuntimeError "
+        f"too late: {before.text} has initialised the runtime, so this raises RuntimeError "
         f"({_RAISED[file.name(call.func) or '']}) on {machine}",
         Prediction(
             "crash",
@@ -181,7 +182,7 @@ def _too_late(model: Model, file: File, call: cst.Call, before: Initialiser, mac
             basis="measured with 2.15 and 2.21; only where the call changes a value",
         ),
         help=f"configure the {'threads' if on_every else 'GPUs'} right after the imports",
-        notes=(Note(before.file, before.node, "the runtime is initialised here"),),
+        notes=notes_before(before, "the runtime is initialised here"),
         fix=model.costly_fix(partial(_moved_up, file, call, before)),
     )
 

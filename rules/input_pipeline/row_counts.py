@@ -21,7 +21,7 @@ from tflint_gpu.model import (
 )
 
 _CARDINALITY = "tf.data.experimental.cardinality"
-_WHOLE = {"int": int, "round": round, "float": float}
+_WHOLE: dict[str, Callable[[float], float]] = {"int": int, "round": round, "float": float}
 
 
 class RowCounts(Analysis):
@@ -48,7 +48,7 @@ class RowCounts(Analysis):
             self.inference.meet(SAMPLE_STEPS)
             return None
         constant = self.constants.of(file, expr, context)
-        if type(constant) in (int, float):
+        if isinstance(constant, int | float) and not isinstance(constant, bool):
             return constant
         counted = _counted(file, expr)
         if counted is not None:
@@ -63,10 +63,10 @@ class RowCounts(Analysis):
             return rounding(inner) if rounding is not None and inner is not None else None
         if isinstance(expr, cst.Name | cst.Attribute):
             origins = self.inference.of(file, expr, context)
-            if len(origins) == 1 and not origins[0].access_path and isinstance(origins[0].node, cst.BaseExpression):
-                origin = origins[0]
-                if origin.node is not expr:
-                    return self._number(origin.file, origin.node, origin.context, depth + 1)
+            origin = origins[0] if len(origins) == 1 and not origins[0].access_path else None
+            node = origin.node if origin is not None else None
+            if origin is not None and isinstance(node, cst.BaseExpression) and node is not expr:
+                return self._number(origin.file, node, origin.context, depth + 1)
         return None
 
 

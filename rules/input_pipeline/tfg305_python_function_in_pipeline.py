@@ -9,7 +9,11 @@ from tflint_gpu.model import PythonLoops, ReadPipelines, argument
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model, Operation, PythonLoop
+    from tflint_gpu.model import Chain, Model, Operation, PythonLoop
+
+_OF_GENERATOR = (
+    "a loop over 256 numbers against slices and a map: 12 times, eight in an `interleave` no faster; two CPU cores"
+)
 
 
 class PythonFunctionInPipeline(Rule):
@@ -18,7 +22,8 @@ class PythonFunctionInPipeline(Rule):
     Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread run
     at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing, and the
     training loop waits for the same lock. Reported: a pipeline that is read or batched maps a function that has a loop
-    and calls only Python's own functions or NumPy's. Not reported: NumPy without a loop (0.6 to 2.1 times of what
+    and calls only Python's own functions or NumPy's, or reads a generator that runs such a loop between two elements.
+    Not reported: NumPy without a loop (0.6 to 2.1 times of what
     TensorFlow's operations took when it was tried), what reads files (threads do not help `np.load`),
     uses OpenCV, PIL or another library, loops of a few iterations, maps that a `cache` always follows, and tests. Where
     threads would help and there are none, another rule reports it. A map with such a loop is reported once, here, since
@@ -63,20 +68,26 @@ class PythonFunctionInPipeline(Rule):
     code = "TFG305"
     name = "python-function-in-pipeline"
     required_substrings = ((b".fit", b"for ", b"next(", b"batch("),)
-    nearby_substrings = (b"py_func", b"numpy_function")
+    nearby_substrings = (b"py_func", b"numpy_function", b"from_generator")
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python functions with a loop that a pipeline runs for every element."""
         seen: set[object] = set()
+        loops = model.once(PythonLoops)
         for chain in model.once(ReadPipelines).chains:
+            for file, call, context in loops.generators(chain) if not _is_cached(chain) else ():
+                loop = loops.of_generator(file, call, context) if call not in seen else None
+                seen.add(call)
+                if loop is not None:
+                    yield _of_generator(loop, any(o.name == "interleave" for o in chain.operations))
             for index, operation in enumerate(chain.operations):
                 if operation.name not in ("map", "filter") or operation.call in seen:
                     continue
                 if any(later.name == "cache" for later in chain.operations[index:]):
                     continue
                 seen.add(operation.call)
-                origins = model.once(PythonLoops).of(operation)
+                origins = loops.of(operation)
                 if origins is not None and origins.call not in seen:
                     seen.add(origins.call)
                     yield _finding(operation, origins)
@@ -109,6 +120,22 @@ _WORKLOAD = Workload(
     """,
     changes=(("prepared = in_python", "prepared = in_tensorflow"),),
 )
+
+
+def _is_cached(chain: Chain) -> bool:
+    return any(operation.name == "cache" for operation in chain.operations)
+
+
+def _of_generator(loop: PythonLoop, interleaves: bool) -> Finding:
+    text = "this generator loops in Python for every element, and one thread at a time may run Python"
+    return Finding(
+        loop.file,
+        loop.call.func,
+        f"{text}: `interleave` over several of them gains nothing" if interleaves else text,
+        Prediction("slowdown", (), low=1.5, high=50.0, basis=_OF_GENERATOR),
+        help="yield the raw rows, or slice them from arrays, and compute in a `map` with TensorFlow's operations",
+        notes=(Note(loop.home, loop.loop, "this loop runs for every element"),),
+    )
 
 
 def _finding(operation: Operation, loop: PythonLoop) -> Finding:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph
 from tflint_gpu.rule import (
     Edit,
@@ -20,7 +22,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Misplaced, Misuse, Model
+    from tflint_gpu.model import File, Misplaced, Misuse, Model
 
 
 class TracedPythonInMap(Rule):
@@ -170,4 +172,25 @@ def _help(misplaced: Misplaced) -> str:
         return "wait in `tf.py_function`, with a number that is known there"
     if misplaced.misuse == "print":
         return "use `tf.print`"
+    if misplaced.misuse == "draw" and _is_called(misplaced.file, misplaced.call):
+        return (
+            "draw a number in the graph and choose the function by it: "
+            "`tf.switch_case(tf.random.uniform([], maxval=n, dtype=tf.int32), functions)`"
+        )
     return drawn_in_graph(misplaced.name)
+
+
+def _is_called(file: File, draw: cst.Call) -> bool:
+    """Whether what is drawn is a function: the draw, or the name that gets it, is called."""
+    around = file.tree.parents[draw]
+    if isinstance(around, cst.Call) and around.func is draw:
+        return True
+    target: cst.CSTNode | None = None
+    if isinstance(around, cst.For | cst.CompFor) and around.iter is draw:
+        target = around.target
+    elif isinstance(around, cst.Assign) and len(around.targets) == 1:
+        target = around.targets[0].target
+    if not isinstance(target, cst.Name):
+        return False
+    calls = file.calls_in.get(file.tree.function(draw), ())
+    return any(isinstance(call.func, cst.Name) and call.func.value == target.value for call in calls)

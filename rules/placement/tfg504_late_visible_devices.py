@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import Runtime, Visibility
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, notes_before
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -58,10 +58,10 @@ class LateVisibleDevices(Rule):
             yield Finding(
                 late.file,
                 late.target,
-                f"no effect: `{before.name}` has initialised the GPUs, and CUDA reads this variable before that",
+                f"no effect: {before.text} has initialised the GPUs, and CUDA reads this variable before that",
                 Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was at hand to see it"),
                 help="set it before `import tensorflow`",
-                notes=(Note(before.file, before.node, "the GPUs are initialised here"),),
+                notes=notes_before(before, "the GPUs are initialised here"),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

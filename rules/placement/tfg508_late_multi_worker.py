@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.model import Runtime, in_one_block, needed_before
 from tflint_gpu.model.library.devices import MULTI_WORKER
-from tflint_gpu.rule import Experiment, Finding, Fix, Note, Prediction, Rule, Workload, moved_statements
+from tflint_gpu.rule import Experiment, Finding, Fix, Prediction, Rule, Workload, moved_statements, notes_before
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -93,11 +93,11 @@ def _finding(model: Model, call: cst.Call, before: Initialiser) -> Finding:
     return Finding(
         model.file,
         call,
-        f"too late: `{before.name}` has initialised the runtime, so this raises RuntimeError "
+        f"too late: {before.text} has initialised the runtime, so this raises RuntimeError "
         "(Collective ops must be configured at program startup) where `TF_CONFIG` names a cluster",
         Prediction("crash", ("TF_CONFIG",), basis=_BASIS),
         help="make the strategy right after the imports, before tensors, datasets, models and optimizers",
-        notes=(Note(before.file, before.node, "the runtime is initialised here"),),
+        notes=notes_before(before, "the runtime is initialised here"),
         fix=model.costly_fix(partial(_moved_up, model.file, call, before)),
     )
 

@@ -195,3 +195,38 @@ def test_the_truth_threads_share_one_lock() -> None:
     assert [float(total) for total in mapped] == [2_000.0] * 64
     assert len(spent) == 64
     assert sum(spent) <= time.perf_counter() - start
+
+
+GENERATORS = {
+    "read": "def rows_of(n):\n    for i in range(n):\n        total = 0\n        for j in range(900):\n"
+    "            total += i * j\n        yield [float(total)]\n"
+    "ds = tf.data.Dataset.from_generator(rows_of, tf.float32, args=(9000,))\nmodel.fit(ds.batch(8))\n",
+    "interleaved": "def rows_of(name):\n    while True:\n        yield [math.sqrt(n) for n in table]\n"
+    "def part(name):\n    return tf.data.Dataset.from_generator(rows_of, tf.float32, args=(name,))\n"
+    "names = tf.data.Dataset.from_tensor_slices(load())\n"
+    "ds = names.interleave(part, num_parallel_calls=tf.data.AUTOTUNE)\nmodel.fit(ds.batch(8))\n",
+    "by a function that it calls": "def line(i):\n    total = 0.0\n    for j in range(900):\n"
+    "        total += math.sin(i * j)\n    return total\ndef rows_of():\n    for i in range(9000):\n        yield [line(i)]\n"
+    "ds = tf.data.Dataset.from_generator(rows_of, tf.float32)\nmodel.fit(ds.batch(8))\n",
+}
+PASSING = {
+    "loops that only yield": "def rows_of():\n    for epoch in range(90):\n        for row in table:\n            yield row\n"
+    "ds = tf.data.Dataset.from_generator(rows_of, tf.float32)\nmodel.fit(ds.batch(8))\n",
+    "prepared once": "def rows_of():\n    sums = []\n    for row in table:\n        sums.append(sum(row))\n"
+    "    for one in sums:\n        yield one\n"
+    "ds = tf.data.Dataset.from_generator(rows_of, tf.float32)\nmodel.fit(ds.batch(8))\n",
+    "cached": GENERATORS["read"].replace("ds.batch(8)", "ds.cache().batch(8)"),
+    "a few": GENERATORS["read"].replace("range(900)", "range(3)"),
+    "pictures": "def rows_of():\n    for name in names:\n        for side in range(900):\n            picture = cv2.imread(name)\n"
+    "        yield picture\nds = tf.data.Dataset.from_generator(rows_of, tf.float32)\nmodel.fit(ds.batch(8))\n",
+}
+
+
+@pytest.mark.parametrize("code", GENERATORS.values(), ids=GENERATORS)
+def test_a_generator_that_computes_is_found(code: str, tmp_path: Path) -> None:
+    assert codes(HEAD + code, tmp_path).count("TFG305") == 1
+
+
+@pytest.mark.parametrize("code", PASSING.values(), ids=PASSING)
+def test_a_generator_that_passes_rows_on_is_not(code: str, tmp_path: Path) -> None:
+    assert "TFG305" not in codes(HEAD + code, tmp_path)

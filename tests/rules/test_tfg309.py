@@ -245,3 +245,24 @@ def test_the_truth_python_runs_once_and_needs_no_values() -> None:
     ):
         with pytest.raises(error):
             dataset.map(function)
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "    return random.choice(turns)(x), y\n",
+        "    turn = random.choice(turns)\n    return turn(x), y\n",
+        "    for turn in random.sample(turns, 2):\n        x = turn(x)\n    return x, y\n",
+    ],
+)
+def test_a_function_that_is_drawn_is_chosen_in_the_graph(drawn: str, tmp_path: Path) -> None:
+    """Protects the help: another number does not choose a function, `tf.switch_case` does."""
+    code = f"{HEAD}turns = [tf.image.flip_left_right, tf.image.flip_up_down]\ndef f(x, y):\n{drawn}ds = ds.map(f)\n"
+    [finding] = [finding for rule, finding in findings(code, tmp_path) if rule.code == "TFG309"]
+    assert "tf.switch_case" in finding.help
+
+
+def test_a_number_that_is_drawn_is_drawn_in_the_graph(tmp_path: Path) -> None:
+    code = f"{HEAD}def f(x, y):\n    by = random.choice([1.0, 2.0])\n    return x * by, y\nds = ds.map(f)\n"
+    [finding] = [finding for rule, finding in findings(code, tmp_path) if rule.code == "TFG309"]
+    assert "tf.switch_case" not in finding.help

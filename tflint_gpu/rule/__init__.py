@@ -24,7 +24,7 @@ from tflint_gpu.rule.experiment import (
     next_statement,
     wrap,
 )
-from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing, notes_on, offered
+from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing, notes_before, notes_on, offered
 from tflint_gpu.rule.fixes import (
     calls_under_functions,
     draw_in_graph,
@@ -71,6 +71,7 @@ __all__ = [
     "moved_before",
     "moved_statements",
     "next_statement",
+    "notes_before",
     "notes_on",
     "offered",
     "predict_on_batch",

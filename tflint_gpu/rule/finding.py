@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.names.imports import Spelling
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+    from tflint_gpu.model.tensorflow.runtime.runtime import Initialiser
 
 _T = TypeVar("_T")
 
@@ -94,6 +95,13 @@ def offered(made: Fix | Blocker | None) -> tuple[Fix | None, tuple[Note, ...]]:
 def notes_on(frames: Iterable[Frame]) -> tuple[Note, ...]:
     """A note for each call on the way to some code."""
     return tuple(Note(frame.file, frame.node, frame.text) for frame in frames)
+
+
+def notes_before(before: Initialiser, text: str) -> tuple[Note, ...]:
+    """A note at what initialises the runtime, and one at the line of the imported module that does it."""
+    note = Note(before.file, before.node, text)
+    inner = before.within
+    return (note,) if inner is None else (note, Note(inner.file, inner.node, "by this line of the imported module"))
 
 
 @dataclass(frozen=True, slots=True)

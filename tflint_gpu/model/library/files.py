@@ -42,6 +42,7 @@ PARALLEL_WORK = (*LONG, *"tf.image. tf.linalg. tf.map_fn tf.while_loop tf.string
 """Work for several threads: on the pixels of an image, on sound, or over the text of a document."""
 UNLOCKED = (
     *"cv2. PIL.Image. imageio. skimage. scipy. librosa. soundfile. requests. tf.image.".split(),
+    *"zipfile.ZipFile zlib. gzip. bz2. lzma.".split(),
     *LONG,
 )
 """What reads files or computes outside of Python's global lock, so that several of them run at a time.

@@ -55,11 +55,24 @@ _OTHER_BACKEND = regex(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
 
 @dataclass(frozen=True, slots=True)
 class Initialiser:
-    """What initialises the runtime: a call, or an import of such a module, and the name of what does it."""
+    """What initialises the runtime: a call, or an import of such a module, and the name of what does it.
+
+    Arguments:
+        within: the call in the module that is imported.
+    """
 
     file: File
     node: Node
     name: str
+    within: Initialiser | None = None
+
+    @property
+    def text(self) -> str:
+        """Its name, and where it is in a module that is imported: "`tf.constant` (line 4 of data.py)"."""
+        if self.within is None:
+            return f"`{self.name}`"
+        file = self.within.file
+        return f"`{self.name}` (line {file.source.row(file.span(self.within.node)[0])} of {file.source.path.name})"
 
 
 class Runtime(Analysis):
@@ -253,13 +266,13 @@ class Runtime(Analysis):
             if order[statement] > order[node]:
                 continue
             imported = self.inference.project.imported(file, binding.target)
-            name = None if imported is None else self._initialised_on_import(imported[0], frozenset([file]))
-            if name is not None:
-                return Initialiser(file, statement, name)
+            inner = None if imported is None else self._initialised_on_import(imported[0], frozenset([file]))
+            if inner is not None:
+                return Initialiser(file, statement, inner.name, inner)
         return None
 
-    def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
-        """What code at the top of a module of the project must initialise the runtime with."""
+    def _initialised_on_import(self, file: File, seen: frozenset[File]) -> Initialiser | None:
+        """The code at the top of a module of the project that must initialise the runtime."""
         if file in seen or self.is_graph_program(file):
             return None
         around: set[Node] = {file.tree.module}
@@ -267,7 +280,7 @@ class Runtime(Analysis):
             if not self._may_not_run(file, call, around):
                 name = self.initialises(file, call)
                 if name is not None:
-                    return name
+                    return Initialiser(file, call, name)
         return None
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:

@@ -8,18 +8,22 @@ import libcst as cst
 
 from tflint_gpu.bounds import LOCKED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.datasets import FLATTENING
 from tflint_gpu.model.library.files import SLOW_OF_NUMPY
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.containers import COMPUTING
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
 
 _FEW = 5
+_LOOPS = (cst.For, cst.While)
 _BUILTINS = COMPUTING | frozenset("int float str bool round filter divmod pow print chr ord slice iter next".split())
 # Methods of arrays, strings, lists and dictionaries. What else a method is called may be anybody's.
 _METHODS = frozenset(
@@ -66,8 +70,29 @@ class PythonLoops(Analysis):
                     return PythonLoop(file, call, *loop)
         return None
 
+    def of_generator(self, file: File, call: cst.Call, context: Context | None = None) -> PythonLoop | None:
+        """The loop that the generator of a `from_generator` certainly runs under Python's lock for each element."""
+        target = argument(call, 0, "generator")
+        callees = self.inference.callables(file, target, context) if target is not None else ()
+        loop = self._loop(callees[0]) if len(callees) == 1 else None
+        return PythonLoop(file, call, *loop) if loop is not None else None
+
+    def generators(self, chain: Chain) -> Iterator[tuple[File, cst.Call, Context | None]]:
+        """The calls of `from_generator` that give a chain its elements: its source, or within an `interleave`."""
+        made = chain.made
+        if made is not None and made.name == "from_generator":
+            yield made.file, made.call, made.context
+        for operation in chain.operations:
+            if operation.name in FLATTENING:
+                for name, file, call, context in self.mapped_functions.named_calls(operation):
+                    if name.endswith("data.Dataset.from_generator"):
+                        yield file, call, context
+
     def _loop(self, callee: Callee) -> tuple[File, LoopNode] | None:
-        """The first loop of a function and those that it calls, where nothing of them may leave the lock."""
+        """The first loop of a function and those that it calls, where nothing of them may leave the lock.
+
+        Of a generator, one that runs between two elements.
+        """
         seen: dict[Node, Function] = {}
         queue = [(callee.function, 0)]
         for function, depth in queue:  # grows meanwhile
@@ -89,7 +114,11 @@ class PythonLoops(Analysis):
     def _loops(self, function: Function) -> Iterator[tuple[File, LoopNode]]:
         file = function.file
         for loop in file.tree.all_loops:
-            if file.tree.function(loop) is function.node and not self._is_short(file, loop):
+            if file.tree.function(loop) is not function.node or self._is_short(file, loop):
+                continue
+            if not _yields(function.node) or (
+                not _yields(loop) and any(isinstance(a, _LOOPS) and _yields(a) for a in file.tree.ancestors(loop))
+            ):
                 yield file, loop
 
     def _is_short(self, file: File, loop: LoopNode) -> bool:
@@ -101,6 +130,11 @@ class PythonLoops(Analysis):
             count = self.constants.of(file, over.args[0].value)
             return isinstance(count, int) and count <= _FEW
         return False
+
+
+def _yields(node: Node) -> bool:
+    """Whether there is a `yield` in a function or a loop."""
+    return any(isinstance(part, cst.Yield) for part in walk(node))
 
 
 def _stays_locked(file: File, call: cst.Call) -> bool:
