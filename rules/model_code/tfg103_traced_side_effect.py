@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.model import (
     TRACING_SUBSTRINGS,
-    HostFunctions,
     SideEffects,
+    XlaCompilations,
     is_for_tensorflow_1,
 )
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
@@ -81,7 +81,7 @@ class TracedSideEffect(Rule):
         for first, *others in model.once(SideEffects).all:
             if model.once(is_for_tensorflow_1):
                 return
-            yield _finding(first, others, may_be_compiled=model.once(HostFunctions).may_be_compiled(first.traced))
+            yield _finding(first, others, may_be_compiled=model.once(XlaCompilations).may_be_compiled(first.traced))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A traced function with a list: that Python runs once does not depend on the user's code."""

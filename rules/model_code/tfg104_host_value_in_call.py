@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.model import (
     TRACING_SUBSTRINGS,
-    HostFunctions,
     HostValue,
     HostValues,
     TracedCode,
+    XlaCompilations,
 )
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, notes_on
 
@@ -69,7 +69,7 @@ class HostValueInCall(Rule):
         for value in model.once(HostValues).asked(converts=model.target.keras < 3):
             if model.once(TracedCode).may_run_eagerly:
                 return
-            yield _finding(value, may_be_compiled=model.once(HostFunctions).may_be_compiled(value.traced))
+            yield _finding(value, may_be_compiled=model.once(XlaCompilations).may_be_compiled(value.traced))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The same with a tensor of the rule's own: no tensor has a value while it is traced."""

@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
     from tflint_gpu.model.tensorflow.effects.kept_values import KeptValues
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
+    from tflint_gpu.model.tensorflow.effects.missing_kernels import MissingKernel, MissingKernels
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
     from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
@@ -155,6 +156,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
     from tflint_gpu.model.tensorflow.tracing.traces import FUNCTIONAL_API, TRACING_SUBSTRINGS, Trace, TracedFunctions
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+    from tflint_gpu.model.tensorflow.tracing.xla_roots import XlaCompilations
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
     from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
     from tflint_gpu.model.tensorflow.training.training import TAPES, Training
@@ -220,6 +222,7 @@ _NAMES = {
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
     "tensorflow.effects.kept_values": "KeptValues",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
+    "tensorflow.effects.missing_kernels": "MissingKernel MissingKernels",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",
     "tensorflow.execution.contexts": "ExecutionContexts",
@@ -257,6 +260,7 @@ _NAMES = {
     "tensorflow.tracing.traced_code": "Traced TracedCode",
     "tensorflow.tracing.traces": "FUNCTIONAL_API TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",
+    "tensorflow.tracing.xla_roots": "XlaCompilations",
     "tensorflow.training.compilations": "Compilations",
     "tensorflow.training.training": "TAPES Training",
     "tensorflow.training.try_outs": "TryOuts",

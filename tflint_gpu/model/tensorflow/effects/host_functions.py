@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS, TF_FUNCTIONS
+from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import OVERRIDDEN_METHODS
 from tflint_gpu.model.library.precision import FLOATS
 from tflint_gpu.model.library.tensor_functions import ASIDE
@@ -19,11 +19,9 @@ from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
-from tflint_gpu.model.tensorflow.tracing.traces import Reached
-from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.tracing.xla_roots import XlaCompilations
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
 
 GradientKind: TypeAlias = Literal["cut", "fails", "passes"]
 """What becomes of a gradient: NumPy ends it, `py_function` around NumPy fails, around operations passes it on."""
@@ -31,7 +29,6 @@ GradientKind: TypeAlias = Literal["cut", "fails", "passes"]
 _EAGER = frozenset(["tf.py_function"])
 _DTYPES = frozenset(["dtype", "compute_dtype", "variable_dtype", "_dtype"])
 _KEEPING_OFF = frozenset(["gradient_override_map", "stop_recording"])
-_COMPILING = ("jit_compile", "experimental_compile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +65,6 @@ class HostCall:
         return [given] if given is not None else []
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A host call in what XLA compiles, and the place that says so."""
-
-    host: HostCall
-    file: File
-    place: Node
-
-
 class OnGradient(NamedTuple):
     """A host call through which a gradient is asked for, and what becomes of the gradient."""
 
@@ -91,72 +79,21 @@ class HostFunctions(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
-        self.tracing = model.once(Tracing)
         self.traced_code = model.once(TracedCode)
-        self.model_classes = model.once(ModelClasses)
-
-    # What XLA compiles.
-
-    @cached_property
-    def compiled(self) -> list[Compiled]:
-        """The host calls that must run where XLA compiles, each once."""
-        compiled: dict[Node, Compiled] = {}
-        for wrapper, roots in self._roots:
-            for host in self._calls_in(self.traced_code.reached_from(roots)):
-                if not self.traced_code.may_be_left_out(host.traced, host.call):
-                    compiled.setdefault(host.call, Compiled(host, self.file, wrapper))
-        return list(compiled.values())
-
-    def may_be_compiled(self, traced: Reached) -> bool:
-        """Whether XLA may compile what is traced: it is asked to, or Keras 3 does so by itself where there is a GPU."""
-        root = entry(traced)[1]
-        if any(root in roots for _, roots in self._roots):
-            return True
-        calls = [call for call in self.file.method_calls("compile") if self._is_keras_compile(call)]
-        is_off = bool(calls) and all(self.constants.keyword(self.file, call, "jit_compile") is False for call in calls)
-        return traced.keras and self.target.keras >= 3 and not is_off
-
-    @cached_property
-    def _roots(self) -> tuple[tuple[Node, frozenset[Node]], ...]:
-        return tuple(self._compiled_roots())
-
-    def _compiled_roots(self) -> Iterator[tuple[Node, frozenset[Node]]]:
-        """The places that ask for XLA, each with the functions that it compiles."""
-        for function, wrapper in self.tracing.wrapped(self.file).items():
-            maker = wrapper.decorator if isinstance(wrapper, cst.Decorator) else None
-            if isinstance(maker, cst.Call) and self._asks_for_xla(maker):
-                yield maker.func, frozenset([function])
-        for call in self.file.calls(*TF_FUNCTIONS):
-            target = argument(call, 0, "func")
-            if target is not None and self._asks_for_xla(call):
-                yield (
-                    call.func,
-                    frozenset(callee.function.node for callee in self.inference.callables(self.file, target)),
-                )
-        calls = [call for call in self.file.method_calls("compile") if self._is_keras_compile(call)]
-        if calls and all(self._asks_for_xla(call) for call in calls):
-            yield calls[0].func, frozenset(self._keras_roots(self.model_classes.of_receivers(calls)))
-
-    def _asks_for_xla(self, call: cst.Call) -> bool:
-        return any(self.constants.keyword(self.file, call, name) is True for name in _COMPILING)
-
-    def _is_keras_compile(self, call: cst.Call) -> bool:
-        return isinstance(call.func, cst.Attribute) and self.file.name(call.func) is None and bool(call.args)
-
-    def _keras_roots(self, made: Container[Node]) -> Iterator[Node]:
-        """The methods of some layers and models, and the functions that this file gives to Keras."""
-        for traced in self.traced_code.functions:
-            if traced.keras and not traced.path:
-                owner = traced.function.owner
-                if owner is None or owner.node in made:
-                    yield traced.function.node
+        self.compilations = model.once(XlaCompilations)
 
     # What a gradient passes.
 
     @cached_property
     def on_gradients(self) -> list[OnGradient]:
         """The host calls through which a gradient must be asked for, apart from those that XLA cannot compile."""
-        refused = {compiled.host.call for compiled in self.compiled}
+        asked = [roots.functions for roots in self.compilations.roots if not roots.by_itself]
+        refused = {
+            host.call
+            for functions in asked
+            for host in self._calls_in(self.traced_code.reached_from(functions))
+            if not self.traced_code.may_be_left_out(host.traced, host.call)
+        }
         gradients = []
         for host in self._calls_in(self.traced_code.functions):
             if host.call not in refused and self._is_on_gradient(host):
@@ -276,11 +213,12 @@ class HostFunctions(Analysis):
     def _calls_in(self, functions: list[Traced]) -> Iterator[HostCall]:
         for traced in functions:
             for call in traced.function.calls:
-                host = self._host_call(traced, call)
+                host = self.host_call(traced, call)
                 if host is not None and not self.traced_code.runs_once(traced.file, call):
                     yield host
 
-    def _host_call(self, traced: Traced, call: cst.Call) -> HostCall | None:
+    def host_call(self, traced: Traced, call: cst.Call) -> HostCall | None:
+        """A call as one that runs a Python function on the host, if it is one."""
         file = traced.file
         name = file.name(call.func)
         if name in PYTHON_FUNCTIONS:
