@@ -130,7 +130,12 @@ LOOPS = {
     "registry by decorator": Way(
         "STEPS = {}\ndef register(f):\n    STEPS[f.__name__] = f\n    return f\n"
         '@register\nWORK\nfor item in ITEMS:\n    STEPS["work"](item)',
-        gaps=tuple(line.code for line in REPEATED),
+        gaps=("TFG203", "TFG204"),
+    ),
+    "registry by decorator with a name": Way(
+        "STEPS = {}\ndef register(name):\n    def add(f):\n        STEPS[name] = f\n        return f\n    return add\n"
+        '@register("w")\nWORK\ndef run(name):\n    for item in ITEMS:\n        STEPS[name](item)\nrun(input())',
+        gaps=("TFG203", "TFG204"),
     ),
     "decorator": Way(
         "def logged(f):\n    @functools.wraps(f)\n    def inner(*args, **kwargs):\n        return f(*args, **kwargs)\n"

@@ -54,6 +54,21 @@ class Decorators:
         decorators = (self._find(file, function_of(decorator)) for decorator in function.decorators)
         return any(pair is not None and _stores_results(*pair) for pair in decorators)
 
+    def getting(self, file: File, function: FunctionNode) -> list[tuple[File, cst.FunctionDef]]:
+        """The project's functions that get a function as its decorators, and give it back: `STEPS[name] = function`."""
+        found = []
+        for decorator in function.decorators if isinstance(function, cst.FunctionDef) else ():
+            pair = self._find(file, function_of(decorator))
+            if pair is not None and isinstance(decorator.decorator, cst.Call):  # `@register("name")`
+                inner = _inner_functions(pair[1])
+                names = [dotted_name(value) or "" for value in pair[0].returned(pair[1])]
+                pair = (pair[0], inner[names[0]]) if len(names) == 1 and names[0] in inner else None
+            if pair is not None:
+                given, returned = positional_parameters(pair[1])[-1:], pair[0].returned(pair[1])
+                if given and returned and all(dotted_name(value) == given[0].name.value for value in returned):
+                    found.append(pair)
+        return found
+
     def _leaves(self, file: File, decorator: cst.Decorator) -> bool:
         """Whether what a decorator gives runs the function as it is."""
         expr = function_of(decorator)

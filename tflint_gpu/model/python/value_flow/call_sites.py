@@ -10,7 +10,7 @@ from tflint_gpu.bounds import CALL_SITES, OUTSIDE_FUNCTIONS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.seen.answers import Answers
-from tflint_gpu.model.python.syntax.syntax import Node, method_name
+from tflint_gpu.model.python.syntax.syntax import Node, dotted_name, method_name, positional_parameters
 from tflint_gpu.model.python.value_flow import contents, runs
 from tflint_gpu.model.python.value_flow.calls import Bound, handed_on, hands_on, wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
@@ -62,6 +62,30 @@ def _by_name(resolver: Resolver, function: Function) -> Iterator[Site]:
                 yield file, call
         handed_on = (use for use in uses_of(file, name) if not isinstance(file.tree.parents[use.expr], cst.Call))
         yield from References(resolver, function).calls(*handed_on)
+    for where, decorator in resolver.definitions.decorators.getting(function.file, function.node):
+        given = positional_parameters(decorator)[-1].name.value
+        yield from References(resolver, function).calls(
+            *(use for use in uses_of(where, given) if where.tree.within(use.expr, decorator))
+        )
+
+
+def _decorated(resolver: Resolver, decorator: Function) -> Iterator[Origin]:
+    """The functions that a function gets as their decorator, and gives back."""
+    given = positional_parameters(decorator.node)[-1].name.value
+    if given not in map(dotted_name, decorator.file.returned(decorator.node)):
+        return
+    outer = decorator.file.tree.function(decorator.node)
+    named = outer if isinstance(outer, cst.FunctionDef) else decorator.node
+    name = named.name.value if isinstance(named, cst.FunctionDef) else ""
+    for file in resolver.seen.users(decorator.file, name) if name else ():
+        for use in uses_of(file, name):
+            above = next(file.tree.ancestors(use.expr))
+            above = next(file.tree.ancestors(above)) if isinstance(above, cst.Call) else above
+            function = file.tree.parents[above] if isinstance(above, cst.Decorator) else None
+            if isinstance(function, cst.FunctionDef):
+                getting = resolver.definitions.decorators.getting(file, function)
+                if any(node is decorator.node for _, node in getting):
+                    yield Origin(file, function)
 
 
 def _made(resolver: Resolver, owner: Class, constructor: Function | None) -> Iterator[Site]:
@@ -109,6 +133,10 @@ def parameter_origins(resolver: Resolver, file: File, parameter: Node, context: 
         for given in _arguments_at(resolver, site, call, function):
             known = True
             yield from _argument(resolver, file, parameter, given)
+    if [parameter] == positional_parameters(node)[-1:]:
+        for decorated in _decorated(resolver, function):
+            known = True
+            yield decorated
     if not known or len(sites) > CALL_SITES.limit:
         yield Origin(file, parameter)
 
