@@ -24,7 +24,7 @@ _NEWLINE = regex(r"\r\n|\r|\n")
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
-    "advice": types.DiagnosticSeverity.Information,
+    "advice": types.DiagnosticSeverity.Hint,
 }
 
 

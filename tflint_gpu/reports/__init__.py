@@ -23,7 +23,7 @@ class View:
         colour: whether colours can be seen.
         unsafe_fixes: whether unsafe fixes count as fixes.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
-        show_advice: whether equal advice is reported one by one.
+        show_advice: whether each place of a finding for a whole project is listed.
         width: columns that a table may have.
     """
 

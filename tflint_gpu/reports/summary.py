@@ -36,18 +36,27 @@ class Fixable:
         return cls(safe, len(fixes) - safe)
 
 
-def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: bool) -> Iterator[str]:
-    """How many problems there were and are, and how many more could be fixed.
+def summary(
+    remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: bool, advice: Sequence[Diagnostic] = ()
+) -> Iterator[str]:
+    """How many problems there were and are, how many more could be fixed, and how much advice there is besides.
 
     Arguments:
-        remaining: what is reported.
+        remaining: what is listed.
         fixed: how many were fixed.
         fixing: whether this run fixes.
         unsafe: whether unsafe fixes count.
+        advice: what is only counted.
     """
+    if advice:
+        codes = ", ".join(sorted({diagnostic.code for diagnostic in advice}))
+        besides = [f"{by_severity(advice)} ({codes}): --show-advice"]
+    else:
+        besides = []
     total = len(remaining) + fixed
     if not total:
         yield "All checks passed!"
+        yield from besides
         return
     # Without these a run that found something and did not fail would look like a mistake.
     kinds = f": {by_severity(remaining)}" if any(diagnostic.severity == "advice" for diagnostic in remaining) else ""
@@ -55,7 +64,8 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
     yield f"Found {plural(total, 'problem')}{counts}."
     if verdicts := Counter(diagnostic.verdict for diagnostic in remaining if diagnostic.verdict):
         yield f"Measured: {', '.join(f'{count} {verdict}' for verdict, count in sorted(verdicts.items()))}."
-    fixable = Fixable.among(remaining)
+    yield from besides
+    fixable = Fixable.among((*remaining, *advice))
     offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
     hidden = 0 if unsafe else fixable.unsafe
     more = f"{hidden} hidden {'fix' if hidden == 1 else 'fixes'} can be enabled with the --unsafe-fixes option"

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tflint_gpu.checking.workers import Elsewhere
     from tflint_gpu.cli.check.narrowing import Narrowing
     from tflint_gpu.cli.check.reporting import Outcome
+    from tflint_gpu.diagnostics import Diagnostic
     from tflint_gpu.text.source import SourceFile
 
 _GROUPS = {
@@ -60,7 +62,7 @@ _GROUPS = {
 @click.option("--fix-only", is_flag=True, help="Fix, but do not report what is left.")
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
 @click.option("-o", "--output-file", metavar="FILE", help="Where to write the report, instead of standard output.")
-@click.option("--show-advice/--no-show-advice", default=None, help="Show each piece of advice, not one line per rule.")
+@click.option("--show-advice/--no-show-advice", default=None, help="List advice, too, not only how much there is.")
 @click.option("--show-fixes/--no-show-fixes", default=None, help="List what was fixed, by file and rule.")
 @click.option("--progress/--no-progress", default=None, help="Show a bar on a terminal if it takes long (default).")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
@@ -226,6 +228,8 @@ class Check:
             from tflint_gpu.cli.check.estimating import in_order
 
             outcome = in_order(outcome, resolver, files, here, self.paths)
+        if settings.output_format in ("full", "concise", "markdown"):
+            outcome = outcome.for_people(partial(_is_asked_for, resolver, here))
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])
@@ -368,6 +372,14 @@ class Check:
             narrowing.gone(diagnostics, fixing.texts),
             make_engine().reasons_for_tensorflow_1(result.file for result in fixing.results),
         )
+
+
+def _is_asked_for(resolver: SettingsResolver, here: Path, diagnostic: Diagnostic) -> bool:
+    """Whether advice is to be listed: all of it, or its rule was selected by its full code, or it fails the run."""
+    path = here / diagnostic.filename
+    settings = resolver.for_file(path)
+    is_named = settings.selection.names_rules and diagnostic.code in settings.selection.codes_for(path).by_full_code
+    return settings.show_advice or is_named or diagnostic.is_at_least(settings.fail_on)
 
 
 def _on_ray() -> Elsewhere:

@@ -14,10 +14,18 @@ import click
 from tflint_gpu.cli.commands import FAILED, FOUND, coloured_patch, is_coloured, tell
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
-from tflint_gpu.reports.advice import once_a_project
+from tflint_gpu.reports.advice import apart, once_a_project
 from tflint_gpu.reports.display import printable, printable_lines
 from tflint_gpu.reports.formats import renderer
-from tflint_gpu.reports.summary import fix_summary, fixed_problems, of_tensorflow_1, plural, statistics, summary
+from tflint_gpu.reports.summary import (
+    by_severity,
+    fix_summary,
+    fixed_problems,
+    of_tensorflow_1,
+    plural,
+    statistics,
+    summary,
+)
 from tflint_gpu.settings.config import Settings
 
 if TYPE_CHECKING:
@@ -40,6 +48,7 @@ class Outcome:
         diffs: for each file that changed or would change.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
         gone: what the baseline knows and is no more.
+        advice: what a report for people only counts.
         old: what makes files code for TensorFlow 1, and how many of them.
     """
 
@@ -51,10 +60,16 @@ class Outcome:
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     gone: Sequence[Entry] = ()
     old: Mapping[str, int] = field(default_factory=dict)
+    advice: Sequence[Diagnostic] = ()
 
     def of_projects(self, files: Iterable[FileToCheck]) -> Outcome:
         """The outcome in which what holds for a project is found once in it."""
         return replace(self, diagnostics=once_a_project(self.diagnostics, {file.name: file.root for file in files}))
+
+    def for_people(self, is_asked_for: Callable[[Diagnostic], bool]) -> Outcome:
+        """The outcome in which advice is only counted that nobody asked for."""
+        listed, counted = apart(self.diagnostics, is_asked_for)
+        return replace(self, diagnostics=listed, advice=counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +122,13 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
         lines.append(fix_summary(len(fixed), dry=False))
     else:
         if options.statistics:
-            stream.write(statistics(diagnostics, view, options.output_format))
+            stream.write(statistics((*diagnostics, *outcome.advice), view, options.output_format))
         else:
             stream.write(renderer(options.output_format)(diagnostics, view))
+            if options.output_format == "markdown" and outcome.advice:
+                stream.write(f"\n{by_severity(outcome.advice)}: `--show-advice` lists what it is.\n")
         if is_for_people:
-            lines += summary(diagnostics, len(fixed), outcome.fixing, options.unsafe_fixes)
+            lines += summary(diagnostics, len(fixed), outcome.fixing, options.unsafe_fixes, outcome.advice)
             lines += of_tensorflow_1(outcome.old)
     if not options.quiet and not (outcome.errors and not diagnostics and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))

@@ -1,11 +1,10 @@
-"""`full`: each diagnostic with its source line, the places that explain it, and what to do; equal advice folded."""
+"""`full`: each diagnostic with its source line, the places that explain it, and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tflint_gpu.reports.advice import fold
 from tflint_gpu.reports.display import SEVERITY_STYLES, Marked, printable, styled
 from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.summary import plural
@@ -13,7 +12,6 @@ from tflint_gpu.reports.summary import plural
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
     from tflint_gpu.reports import View
-    from tflint_gpu.reports.advice import Fold
 
 _PLACES = 3
 _KINDS = {
@@ -27,29 +25,16 @@ _KINDS = {
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """A paragraph for each diagnostic, then one with a line for each rule whose advice is folded."""
-    single, folds = fold(diagnostics, view)
-    paragraphs = ["\n".join(_paragraph(diagnostic, view)) for diagnostic in single]
-    if folds:
-        paragraphs.append("\n".join(_folded(fold, view) for fold in folds))
-    return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)
-
-
-def _folded(fold: Fold, view: View) -> str:
-    often = f"({len(fold.members)} times: {fold.places()}; --show-advice lists all)"
-    return f"{_head(fold.first, fold.mark(view), fold.message, view)} {often}"
-
-
-def _head(diagnostic: Diagnostic, mark: str, message: str, view: View) -> str:
-    style = SEVERITY_STYLES[diagnostic.severity]
-    code = styled(diagnostic.code, style, view.colour)
-    severity = styled(diagnostic.severity, style, view.colour)
-    words = styled(mark, "cyan", view.colour) + styled(message, "bold", view.colour)
-    return f"{severity}[{code} {diagnostic.name}]: {words}"
+    """A paragraph for each diagnostic."""
+    return "".join("\n".join(_paragraph(diagnostic, view)) + "\n\n" for diagnostic in diagnostics)
 
 
 def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
-    yield _head(diagnostic, view.fix_mark(diagnostic), printable(diagnostic.message), view)
+    style = SEVERITY_STYLES[diagnostic.severity]
+    code, severity = (styled(word, style, view.colour) for word in (diagnostic.code, diagnostic.severity))
+    mark = styled(view.fix_mark(diagnostic), "cyan", view.colour)
+    words = styled(printable(diagnostic.message), "bold", view.colour)
+    yield f"{severity}[{code} {diagnostic.name}]: {mark}{words}"
     rows = [diagnostic.location.row, *(related.location.row for related in diagnostic.related)]
     margin = len(str(max(rows)))
     yield from _excerpt(diagnostic.filename, diagnostic.location, diagnostic.end_location, "", "-->", margin, view)
