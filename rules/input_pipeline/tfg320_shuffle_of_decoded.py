@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines
+from tflint_gpu.model import (
+    DATASET_SUBSTRINGS,
+    DatasetValue,
+    Pipelines,
+    StructureValue,
+    TensorValue,
+    Values,
+)
+from tflint_gpu.model.library.precision import BYTES
 from tflint_gpu.rule import (
     Experiment,
     Finding,
@@ -28,14 +37,15 @@ _ONLY_MOVES = frozenset(["map", "prefetch", "with_options"])
 
 
 class ShuffleOfDecoded(Rule):
-    """A `shuffle` keeps gigabytes of decoded images in host memory, where file names or records would do.
+    """A `shuffle` keeps gigabytes of decoded elements in host memory, where file names or records would do.
 
     Why: the buffer of `shuffle` holds whole elements. After a `map` that decodes and resizes images they are many
-    times larger than the file names or records before it: 1,000 float32 images of 1,024 x 1,024 take 12 GB. The
-    buffer is filled again at the beginning of every epoch, and the first batch waits for it. A shuffle before the map
-    gives the same order. Reported where the size of the images and of the buffer follow from the code and come to
-    4 GB or more; a dataset with fewer elements than the buffer takes less. Not reported: a shuffle after a `cache` in
-    memory, whose images it shares, short datasets, and batches (TFG307).
+    times larger than the file names or records before it: 1,000 float32 images of 1,024 x 1,024 take 12 GB. Rows of a
+    table that a map spreads to one-hot vectors grow in the same way. The buffer is filled again at the beginning of
+    every epoch, and the first batch waits for it. A shuffle before the map gives the same order. Reported where the
+    size of the elements and of the buffer follow from the code and come to 4 GB or more; a dataset with fewer elements
+    than the buffer takes less. Not reported: a shuffle after a `cache` in memory, whose elements it shares, short
+    datasets, and batches (TFG307).
 
     Measured: {evidence}
 
@@ -110,7 +120,31 @@ def _bytes_held(model: Model, chain: Chain) -> int:
         return 0
     most = chain.most()
     images = model.once(DecodedImages).element(chain, before)
-    return (rows if most is None else min(rows, most)) * sum(image.size for image in images)
+    size = sum(image.size for image in images) or _bytes_of_element(model, shuffle, before)
+    return (rows if most is None else min(rows, most)) * size
+
+
+def _bytes_of_element(model: Model, shuffle: Operation, before: Sequence[Operation]) -> int:
+    """What an element takes at least, as far as the shapes of its tensors follow from the code."""
+    if shuffle.receiver is None or not any(operation.name == "map" for operation in before):
+        return 0
+    data = model.once(Values).of(shuffle.file, shuffle.receiver, shuffle.context)
+    return sum(_bytes(part) for part in _tensors(data.element)) if isinstance(data, DatasetValue) else 0
+
+
+def _tensors(value: object) -> Iterator[TensorValue]:
+    if isinstance(value, StructureValue):
+        for item in value.items:
+            yield from _tensors(item)
+    elif isinstance(value, TensorValue):
+        yield value
+
+
+def _bytes(tensor: TensorValue) -> int:
+    """The bytes of a tensor of numbers whose shape is known; of another 0."""
+    size = BYTES.get(tensor.dtype, 0)
+    lengths = [length for length in tensor.shape or () if length is not None]
+    return size * math.prod(lengths) if tensor.shape is not None and len(lengths) == len(tensor.shape) else 0
 
 
 def _finding(chains: Sequence[Chain], held: int) -> Finding:
@@ -119,10 +153,10 @@ def _finding(chains: Sequence[Chain], held: int) -> Finding:
     return Finding(
         shuffle.file,
         shuffle.place,
-        f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds decoded images",
+        f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds what the maps made",
         Prediction("memory", ("host",), basis=_BASIS),
         help="shuffle the file names or records, before the `map` that decodes them: the order is the same",
-        notes=(Note(first.file, first.place, "the images are made here"),) if first is not None else (),
+        notes=(Note(first.file, first.place, "the elements are made here"),) if first is not None else (),
         fix=_fix(chains, shuffle, first),
     )
 

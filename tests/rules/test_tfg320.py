@@ -45,6 +45,10 @@ FOUND = {
     "whole numbers of four bytes": "def counted(name):\n    return tf.cast(load(name), tf.int32)\n"
     "data = names.map(counted).shuffle(2000)",
     "inputs and targets": "data = tf.data.Dataset.zip((names.map(load), names.map(small))).shuffle(2000)",
+    "rows of a table": "def spread(name):\n    words = tf.strings.to_hash_bucket_fast(tf.strings.split(name), 999)\n"
+    "    return tf.one_hot(tf.reshape(words, [90]), 9000)\ndata = names.map(spread).shuffle(2000)",
+    "random rows": "def drawn(name):\n    return {'wave': tf.random.normal([480000]), 'name': name}\n"
+    "data = names.map(drawn).shuffle(5000)",
     "a cache in a file": "data = names.map(load).cache('pictures').shuffle(2000)",
 }
 SILENT = {
@@ -61,6 +65,11 @@ SILENT = {
     "data = names.map(halved).shuffle(2000)",
     "a number of each element": "def counted(number, pair):\n    return number\n"
     "data = pairs.map(labelled).enumerate().map(counted).shuffle(2000)",
+    "rows of a length that nobody knows": "def spread(name):\n"
+    "    return tf.one_hot(tf.strings.to_hash_bucket_fast(tf.strings.split(name), 999), 90000)\n"
+    "data = names.map(spread).shuffle(2000)",
+    "small rows": "data = names.map(lambda name: tf.zeros([90])).shuffle(2000)",
+    "rows that are there anyhow": "data = tf.data.Dataset.from_tensor_slices(tf.zeros([9000, 480000])).shuffle(9000)",
     "batches": "data = names.map(load).batch(8).shuffle(2000)",
     "a size that nobody knows": "def wide(name):\n    return tf.io.decode_jpeg(tf.io.read_file(name), channels=3)\n"
     "data = names.map(wide).shuffle(2000)",
