@@ -54,8 +54,8 @@ def with_colours(folder: Path, *words: str, **variables: str) -> str:
 @pytest.mark.parametrize(
     "words",
     [
-        ("check", "--isolated", "."),
-        ("check", "--isolated", "--output-format", "concise", "."),
+        ("check", "--isolated", "--show-advice", "."),
+        ("check", "--isolated", "--show-advice", "--output-format", "concise", "."),
         ("check", "--isolated", "--target-tensorflow", "2.9", "--diff", "."),
         ("rule", "TFG302"),
         ("rule", "--search", "prefetch"),
@@ -89,7 +89,7 @@ def test_a_terminal_gets_colours(tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     for choice, is_coloured in ((), True), (("--color", "auto"), True), (("--color", "never"), False):
         ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-progress", *choice, "."]
+        command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--show-advice", "--no-progress", *choice, "."]
         subprocess.run(command, cwd=tmp_path, stdout=theirs, env={**environment, "TERM": "xterm"}, timeout=600)
         os.close(theirs)
         seen = b""
