@@ -89,7 +89,8 @@ def test_a_terminal_gets_colours(tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     for choice, is_coloured in ((), True), (("--color", "auto"), True), (("--color", "never"), False):
         ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--show-advice", "--no-progress", *choice, "."]
+        words = ["check", "--isolated", "--show-advice", "--no-progress", *choice, "."]
+        command = [sys.executable, "-m", "tflint_gpu", *words]
         subprocess.run(command, cwd=tmp_path, stdout=theirs, env={**environment, "TERM": "xterm"}, timeout=600)
         os.close(theirs)
         seen = b""
