@@ -25,7 +25,7 @@ from tflint_gpu.rule import (
 
 from .chains import called, rewritten
 from .statements import growth_of_all, in_scope
-from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, fixable, shown
+from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, fixable, is_met, shown
 from .workers import reading
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class Use:
         place: the expression or import.
         node: what of it is old.
         name: that, as users write it.
-        error: what is raised where the name is gone.
+        error: what is raised where the name is gone; empty where it says nothing and is ignored.
+        owner: what it is an argument or a part of.
+        help: what to do, where the rule's table does not say it.
     """
 
     rename: Rename
@@ -54,6 +56,8 @@ class Use:
     name: str
     error: str = ""
     fix: Fix | None = None
+    owner: str = ""
+    help: str = ""
 
 
 class Renamed(Rule):
@@ -73,12 +77,18 @@ class Renamed(Rule):
         """Yield the old names of the file; nothing in programs for TensorFlow 1, or that ask which version there is."""
         if model.once(is_for_tensorflow_1):
             return
-        for use in (*self._names(model), *self._methods(model), *self._attributes(model)):
+        for use in self.uses(model):
             state = use.rename.state(model)
             if state is None or model.once(Guards).depends_on_version(model.file, use.place):
                 continue
             if state == "removed" or not model.once(Runtime).is_graph_code(model.file, use.place):
                 yield self._finding(model, use, state)
+
+    def uses(self, model: Model) -> Iterator[Use]:
+        """The old names of the file, in whatever version."""
+        yield from self.names(model)
+        yield from self._methods(model)
+        yield from self._attributes(model)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The table's own program: whether a name is there depends on nothing else."""
@@ -88,14 +98,21 @@ class Renamed(Rule):
         text = f"import tensorflow as tf\n\n{program}\ntflint_measure.reached()"
         yield Experiment(model.file, finding.node, workload=Workload(text, ((old, new),)), only_workload=True)
 
-    def _names(self, model: Model) -> Iterator[Use]:
+    def names(self, model: Model) -> Iterator[Use]:
+        """The old names of the file that are imported, or written in full."""
         renames = {rename.old: rename for rename in self.renames if rename.old}
+        told = set[tuple[cst.CSTNode, str]]()
         for mention in model.mentions.of(*renames):
             if isinstance(model.file.tree.parents.get(mention.node), cst.AssignTarget):
                 continue  # put there by a test or a patch: a call by this name works
             rename = renames[mention.name]
-            error = "AttributeError" if mention.statement is None else "ImportError"
+            if not is_met(model, rename, mention):
+                continue
+            error = rename.raises or ("AttributeError" if mention.statement is None else "ImportError")
             place = mention.statement or mention.node
+            if (place, mention.name) in told:
+                continue  # an import of several things out of a module that is gone
+            told.add((place, mention.name))
             yield Use(rename, place, mention.node, shown(rename.old), error, _name_fix(model, mention, renames))
 
     def _methods(self, model: Model) -> Iterator[Use]:
@@ -103,7 +120,7 @@ class Renamed(Rule):
             if not rename.method or rename.state(model) is None:
                 continue
             for call in model.method_calls(rename.method):
-                gone = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in rename.keywords]
+                gone = rename.gone(call)
                 if (rename.keywords and not gone) or not isinstance(call.func, cst.Attribute):
                     continue
                 if model.inference.called(model.file, call) is not None:
@@ -132,17 +149,18 @@ class Renamed(Rule):
 
     def _finding(self, model: Model, use: Use, state: State) -> Finding:
         crash = state == "removed"
+        help_text = use.help or self.row.get("help") or f"write `{shown(use.rename.new)}`"
         return Finding(
             model.file,
             use.node,
             self._message(model, use, state),
             Prediction(
-                "crash" if crash else "no-effect",
+                "wrong-result" if crash and not use.error else "crash" if crash else "no-effect",
                 (f"tensorflow>={first_without(use.rename)}",) if crash else (),
                 basis="the names that the packages of TensorFlow and Keras define, by version",
             ),
-            help=self.row.get("help") or f"write `{shown(use.rename.new)}`",
-            severity="error" if crash else "warning" if state == "deprecated" else "advice",
+            help=help_text,
+            severity="error" if crash and use.error else "warning" if crash or state == "deprecated" else "advice",
             fix=use.fix,
         )
 
@@ -150,11 +168,7 @@ class Renamed(Rule):
         rename, name = use.rename, use.name
         version = ".".join(map(str, model.target.tensorflow))
         if state == "removed" and rename.removed == KERAS_3:
-            what = "is not"
-            if rename.keywords:
-                what = "are no arguments of" if "`, `" in name else "is no argument of"
-                what += f" `{rename.method}`"
-            return f"`{name}` {what} in Keras 3, which comes with TensorFlow {version}: this raises {use.error}"
+            return _gone_from_keras(use, version)
         if state == "removed" and rename.old.startswith("keras."):
             return f"`{name}` is not in the Keras that TensorFlow {version} comes with: this raises {use.error}"
         if state == "removed":
@@ -165,6 +179,29 @@ class Renamed(Rule):
             return f"`{name}` is deprecated since TensorFlow {rename.deprecated}"
         new = shown(rename.new)
         return f"`{name}` is called `{new}` since TensorFlow {rename.since}; the old name still works in {version}"
+
+
+def _gone_from_keras(use: Use, version: str) -> str:
+    rename = use.rename
+    owner = use.owner or rename.method
+    if rename.when == "called":
+        what = "is a name whose call is refused in Keras 3"
+    elif rename.when == "given" or rename.values:
+        what = "is no value in Keras 3"
+    elif rename.first == "text":
+        what = f"stands where `{owner}` takes the shape in Keras 3"
+    elif rename.missing:
+        what = f"must be given to `{owner}` in Keras 3"
+    elif rename.first or not (rename.keywords or rename.attribute):
+        what = "is not in Keras 3" if not rename.first else "takes no variable of Keras 3"
+    elif not use.error:
+        what = f"has no effect on {owner if rename.attribute else f'`{owner}`'} in Keras 3"
+    elif rename.attribute:
+        what = f"is no part of {owner} in Keras 3"
+    else:
+        what = f"{'are no arguments' if '`, `' in use.name else 'is no argument'} of `{owner}` in Keras 3"
+    does = f"this raises {use.error}" if use.error else "it is ignored without an error"
+    return f"`{use.name}` {what}, which comes with TensorFlow {version}: {does}"
 
 
 def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix | None:
@@ -187,6 +224,8 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
     elif isinstance(mention.node, cst.BaseExpression) and not any(
         name.startswith(f"{mention.name}.") for name in renames
     ):
+        if rename.new.startswith('"'):
+            return Fix(f"Write `{rename.new}`", rename.fix, (Edit(mention.node, rename.new),))
         match = TF_NAME.search(rename.new)
         dotted = match[0] if match else rename.new
         spelled = model.mentions.respelled(mention.node, dotted)
@@ -224,22 +263,30 @@ def _method_fix(model: Model, rename: Rename, call: cst.Call) -> Fix | None:
     return Fix(words, "unsafe" if read.edits else rename.fix, (*read.edits, *edits))
 
 
-def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
-    renames = tuple(map(Rename.of_row, row["renames"]))
+def rules_of(table: Path, base: type[Renamed], **usual: str) -> tuple[type[Rule], ...]:
+    """The rules of a table.
+
+    Arguments:
+        usual: what its rows have where they say nothing else.
+    """
+    return tuple(_rule(code, row, base, usual) for code, row in table_of(table).items())
+
+
+def _rule(code: str, row: dict[str, Any], base: type[Renamed], usual: dict[str, str]) -> type[Rule]:
+    renames = tuple(rename for fields in row["renames"] for rename in Rename.of_row({**usual, **fields}))
     removed = any(rename.removed for rename in renames)
     deprecated = any(rename.deprecated for rename in renames)
+    words = row.get("required_substrings") or [sorted({word for rename in renames for word in rename.words})]
     return type(
         "".join(word.capitalize() for word in row["name"].split("-")),
-        (Renamed,),
+        (base,),
         {
             "__doc__": documentation(row, renames),
-            "__module__": __name__,
+            "__module__": base.__module__,
             "code": code,
             "name": row["name"],
-            "severity": "error" if removed else "warning" if deprecated else "advice",
-            "required_substrings": tuple(
-                tuple(word.encode() for word in group) for group in row["required_substrings"]
-            ),
+            "severity": row.get("severity") or ("error" if removed else "warning" if deprecated else "advice"),
+            "required_substrings": tuple(tuple(word.encode() for word in group) for group in words),
             "fixable": fixable(renames),
             "row": row,
             "renames": renames,
@@ -247,4 +294,4 @@ def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
     )
 
 
-RULES = tuple(_rule(code, row) for code, row in table_of(Path(__file__).with_suffix(".toml")).items())
+RULES = rules_of(Path(__file__).with_suffix(".toml"), Renamed)

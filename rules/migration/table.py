@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.spellings import names_of
 from tflint_gpu.rule import Applicability, NameChange
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import Mention, Model
 
 KERAS_3 = "Keras 3"
 TF_NAME = regex(r"\btensorflow((?:\.\w+)+)")
 _LEGACY_KERAS = (b"tf_keras", b"TF_USE_LEGACY_KERAS")
+_MOST_NAMES = 40
+"""So many names are written out in a rule's documentation; the table of changes has all."""
 State = Literal["removed", "deprecated", "renamed"]
 
 
@@ -40,22 +45,42 @@ class Rename:
     methods: str = ""
     call: str = ""
     statements: Literal["scope", "growth", ""] = ""
+    calls: tuple[str, ...] = ()
+    no: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    missing: str = ""
+    value: str = ""
+    drops: tuple[str, ...] = ()
+    kind: Literal["layer", "metric", "optimizer", "scaler", ""] = ""
+    first: Literal["text", "rate", ""] = ""
+    raises: str = ""
+    ignored: bool = False
+    help: str = ""
+    when: Literal["called", "given", "attribute", ""] = ""
 
     @classmethod
-    def of_row(cls, row: dict[str, Any]) -> Rename:
-        """From the table, whose lists become tuples."""
+    def of_row(cls, row: dict[str, Any]) -> Iterator[Rename]:
+        """From the table, whose lists become tuples; one for each name that braces stand for."""
         fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-        return cls(**fields)
+        olds, news = (list(names_of(fields.pop(field, ""))) for field in ("old", "new"))
+        for place, old in enumerate(olds):
+            yield cls(old=old, new=news[place % len(news)], **fields)
 
     @property
     def change(self) -> NameChange:
         """The row as the documentation shows it."""
         old, new = shown(self.old), shown(self.new)
-        if self.method:
-            new = f"Model.{new}" if new else ""
-            old = f"Model.{self.method}({', '.join(f'{keyword}=' for keyword in self.keywords)})"
+        owner = self.kind.capitalize() or "Model"
+        if self.calls:
+            functions = ", ".join(map(shown, self.calls))
+            old = f"{functions}({f'without {self.missing}=' if self.missing else _as_arguments(self.keywords)})"
+            new = f"{self.missing or new}=" if new or self.missing else ""
+        elif self.method:
+            new = f"{owner}.{new}" if new and not self.keywords else f"{new}=" if new else ""
+            old = f"{owner}.{self.method}({_as_arguments(self.keywords)})"
         elif self.attribute:
-            old = f"{shown(self.of)}(...).{self.attribute}"
+            old = f"{shown(self.of)}(...).{self.attribute}" if self.of else f"{owner}.{self.attribute}"
+            new = f"{owner}.{new}" if new else ""
         return NameChange(old, new, self.since if new else "", self.deprecated, self.removed)
 
     def state(self, model: Model) -> State | None:
@@ -75,6 +100,18 @@ class Rename:
             return model.target.keras >= 3 and not legacy
         return bool(self.removed) and model.target.tensorflow >= _version(self.removed)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What a file must have one of that uses it."""
+        if self.missing:
+            return tuple(name.rpartition(".")[2] for name in self.calls)
+        single = self.old.rpartition(".")[2] or self.attribute
+        return (single,) if single else self.keywords or (self.method,)
+
+    def gone(self, call: cst.Call) -> list[cst.Arg]:
+        """Those of a call's arguments that are gone."""
+        return [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in self.keywords]
+
     def takes(self, call: cst.Call | None) -> bool:
         """Whether the new function may be given the arguments of a call."""
         if call is None or self.arguments is None:
@@ -90,6 +127,29 @@ class Rename:
         others = dict(word.split("=") for word in self.accepts or () if "=" in word)
         keywords = [arg.keyword for arg in call.args if arg.keyword is not None and arg.keyword.value in others]
         return {keyword: others[keyword.value] for keyword in keywords}
+
+
+def is_met(model: Model, rename: Rename, mention: Mention) -> bool:
+    """Whether a name fails in the way in which it is mentioned."""
+    if rename.when == "called":
+        return mention.statement is not None or model.file.call_at(mention.node) is not None
+    if rename.when != "attribute":
+        return True
+    root = mention.node
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    module = rename.old.rpartition(".")[0]
+    if mention.statement is not None or module.startswith(f"{model.file.names.written(root)}.") is False:
+        return False
+    last = module.rpartition(".")[2].encode()
+    imports = re.compile(rb"(?:from|import)[ \t][^\n]*\b" + last + rb"\b")
+    return imports.search(model.source.text.encode("utf-8", "replace")) is None and not any(
+        model.project.matches(path, imports) for path in model.project.reached(model.source)
+    )
+
+
+def _as_arguments(keywords: tuple[str, ...]) -> str:
+    return ", ".join(f"{keyword}=" for keyword in keywords)
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -111,7 +171,7 @@ def documentation(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
     """The docstring of a rule, as others have theirs written out."""
     paragraphs = [f"Why: {row['why'].strip()}"]
     known = [f"`{shown(r.old)}` is now `{shown(r.new)}`" for r in renames if r.old and r.new]
-    if len(known) > 1:
+    if 1 < len(known) <= _MOST_NAMES:
         paragraphs.append(f"Names: {'; '.join(known)}.")
     paragraphs.append(
         "A program for TensorFlow 1 as a whole is not reported, nor is a place in a `try` that handles missing names, "

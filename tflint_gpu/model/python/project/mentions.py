@@ -101,29 +101,41 @@ class Mentions:
         statement = mention.statement
         if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
             return ()
-        alias = next((alias for alias in statement.names if alias.name is mention.node), None)
-        if alias is None or statement.module is None or mention.name not in renamed:
+        if statement.module is None or all(alias.name is not mention.node for alias in statement.names):
             return ()
         module = self.file.code(statement.module)
-        old_module, _, old = mention.name.rpartition(".")
-        new_module, _, new = renamed[mention.name].rpartition(".")
-        if dotted_name(alias.name) != old or not new:
-            return ()
-        edits: list[Replacement] = [(alias.name, new)]
-        if new_module != old_module:
-            if len(statement.names) > 1 or module != old_module:
+        moved = [renamed.get(f"{module}.{dotted_name(alias.name)}", "").rpartition(".")[0] for alias in statement.names]
+        new_module = renamed.get(mention.name, "").rpartition(".")[0]
+        if new_module != module and set(moved) == {new_module}:
+            aliases = list(statement.names)  # all of them are there now
+        else:
+            aliases = [alias for alias in statement.names if alias.name is mention.node]
+            if new_module != module and len(statement.names) > 1:
                 return ()
-            edits.append((statement.module, new_module))
+        edits: list[Replacement] = [] if new_module == module else [(statement.module, new_module)]
+        for alias in aliases:
+            changed = self._alias_renamed(alias, f"{module}.{dotted_name(alias.name)}", renamed)
+            if changed is None:
+                return ()
+            edits += changed
+        return tuple(edits)
+
+    def _alias_renamed(self, alias: cst.ImportAlias, name: str, renamed: Mapping[str, str]) -> list[Replacement] | None:
+        """What an import brings and all its uses, as they are to be; None where that fails."""
+        old, new = name.rpartition(".")[2], renamed.get(name, "").rpartition(".")[2]
+        if dotted_name(alias.name) != old or not new:
+            return None
         bound = alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else old
         rebound = new if bound == old and alias.asname is None else bound
         if rebound != bound and rebound in self.file.names_given:
-            return ()
-        for use in self._uses(bound, mention.name):
-            edit = self._use_renamed(use, rebound, renamed, mention.name)
+            return None
+        edits: list[Replacement] = [(alias.name, new)]
+        for use in self._uses(bound, name):
+            edit = self._use_renamed(use, rebound, renamed, name)
             if edit is None:
-                return ()
+                return None
             edits.append(edit)
-        return tuple(edits)
+        return edits
 
     def _uses(self, name: str, written: str) -> Iterable[cst.Name]:
         for node in self.file.tree.uses.get(name, ()):

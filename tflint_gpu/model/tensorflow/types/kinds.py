@@ -165,6 +165,9 @@ class Kinds(Analysis):
             return "loaded" if origin.file.name(origin.node.func) in LOADED else None  # a traced function
         if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
             return "model"
+        if origin.access_path[-1:] == (Content("attribute", "optimizer"),):
+            owner = replace(origin, access_path=origin.access_path[:-1])
+            return "optimizer" if self.of(owner) == "model" else None
         if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self._of_parameter(origin.file, origin.node)
         return "dataset" if is_loaded(origin) else None
