@@ -23,7 +23,7 @@ def fit_batch(given, wanted):
         cost = error(wanted, network(given, training=True))
         larger = steps.get_scaled_loss(cost)
     scaled = tape.gradient(larger, network.trainable_variables)
-    steps.apply_gradients(zip(steps.get_unscaled_gradients(scaled), network.trainable_variables))
+    steps.apply_gradients(zip(steps.get_unscaled_gradients(scaled), network.trainable_variables, strict=True))
     return cost
 
 
