@@ -23,7 +23,9 @@ class TracedSideEffect(Rule):
     Why: Python runs while TensorFlow traces, and not again: `print` prints once for each trace, `history.append(loss)`
     adds one symbolic tensor that cannot be used outside, a counter counts to one. Writing to an argument of the
     `tf.function` itself raises: `ValueError: ... should not modify its Python input arguments`. In what Keras traces
-    (`call`, `train_step` and their kin) only `print` and `open` are reported. A print of a shape may be meant to be
+    (`call`, `train_step` and their kin) only `print` and `open` are reported, and tensors that the `update_state` of a
+    metric puts into attributes or lists for its `result`: Keras 3 asks for the result once more after each epoch, where
+    they raise. A print of a shape may be meant to be
     seen once, so it is advice. Not reported: prints whose text mentions tracing, or next to a `tf.print`; lists that
     are made in the traced code; code under a test for eager execution, `is None` or a flag that the code itself sets,
     before a `raise`, or behind a `.numpy()` that raises first. Another rule reports functions given to a dataset's
@@ -70,7 +72,7 @@ class TracedSideEffect(Rule):
     required_substrings = (TRACING_SUBSTRINGS,)
     nearby_substrings = (
         *(b"print(", b"open(", b"global ", b"nonlocal ", b"] = ", b"]=", b"] += ", b"del ", b".pop(", b".append("),
-        *(b".extend(", b".add(", b".update(", b".insert(", b".clear(", b".remove("),
+        *(b".extend(", b".add(", b".update(", b".insert(", b".clear(", b".remove(", b"def update_state("),
     )
     skips_tests = True
     skips_graphs = True
@@ -85,9 +87,13 @@ class TracedSideEffect(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A traced function with a list: that Python runs once does not depend on the user's code."""
-        raises = finding.prediction.kind == "crash"
-        workload = _WRITES if raises else _APPENDS
-        exceptions = ("ValueError",) if raises else ()
+        basis = finding.prediction.basis
+        workload, exceptions = _APPENDS, tuple[str, ...]()
+        if finding.prediction.kind == "crash":
+            is_kept = basis.startswith("out of scope")
+            workload, exceptions = (
+                (_KEEPS, ("InaccessibleTensorError", "TypeError")) if is_kept else (_WRITES, ("ValueError",))
+            )
         yield Experiment(finding.file, finding.node, exceptions=exceptions, workload=workload, only_workload=True)
 
 
@@ -123,6 +129,28 @@ _WRITES = Workload(
     """,
     changes=(('batch["x"] = ', 'batch = dict(batch); batch["x"] = '),),
 )
+_KEEPS = Workload(
+    before="""
+        import tensorflow as tf
+
+        class Last(tf.keras.metrics.Metric):
+            def __init__(self):
+                super().__init__()
+                self.last = self.add_weight(initializer="zeros")
+
+            def update_state(self, y_true, y_pred, sample_weight=None):
+                self.last = tf.reduce_max(y_pred)
+
+            def result(self):
+                return self.last + 0.0
+
+        model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+        model.compile(optimizer="sgd", loss="mse", metrics=[Last()])
+        model.fit(tf.zeros((4, 2)), tf.zeros((4, 1)), verbose=0)
+        tflint_measure.finish()
+    """,
+    changes=(("self.last = tf.reduce_max(y_pred)", "self.last.assign(tf.reduce_max(y_pred))"),),
+)
 _SAYS: dict[EffectKind, tuple[str, str]] = {
     "print": ("prints", "later calls print nothing"),
     "shape": ("prints a shape, a type or a name", "it is shown once for each trace, not for each call"),
@@ -137,6 +165,7 @@ _HELP: dict[EffectKind, str] = {
     "container": "return the value and keep it outside; in a loop over tensors use `tf.TensorArray`",
     "name": "use a `tf.Variable` and `assign`, or return the value",
     "argument": "change a copy: `{target} = dict({target})` or `list({target})` first",
+    "metric": "make it a weight (`self.add_weight(...)` in `__init__`) and `assign` or `assign_add` to it",
 }
 
 
@@ -159,6 +188,19 @@ def _finding(effect: SideEffect, others: list[SideEffect], *, may_be_compiled: b
             effect.node,
             f"this writes to `{effect.target}`, an argument of {traced.entry}: it raises when TensorFlow traces it",
             Prediction("crash", ("traced",), basis="ValueError, of a tensor TypeError; measured with 2.15 and 2.21"),
+            help=advice,
+            severity="error",
+            notes=tuple(notes),
+        )
+    if effect.kind == "metric":
+        return Finding(
+            traced.file,
+            effect.node,
+            f"`{effect.target}` keeps a tensor of the graph: {traced.entry} is traced, and after the epoch "
+            "`result` raises with it",
+            Prediction(
+                "crash", ("traced",), basis="out of scope: InaccessibleTensorError or TypeError; measured with 2.21"
+            ),
             help=advice,
             severity="error",
             notes=tuple(notes),

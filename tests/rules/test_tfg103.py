@@ -287,3 +287,58 @@ def test_the_truth_tf_print_under_xla(name: str) -> None:
         return
     with pytest.raises((tf.errors.InvalidArgumentError, tf.errors.UnimplementedError)):
         exec(compile(code, "program.py", "exec"), {})
+
+
+METRIC = """
+class Spread(keras.metrics.Metric):
+    def __init__(self):
+        super().__init__()
+        self.kept, self.largest = [], None
+        self.total = self.add_weight(initializer="zeros")
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        UPDATE
+    def result(self):
+        return RESULT
+    def reset_state(self):
+        self.kept = []
+"""
+IN_FIT = "net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])\nmine = Spread()\n"
+IN_FIT += "net.compile('sgd', 'mse', metrics=[mine])\nnet.fit(tf.ones((64, 4)), tf.ones((64, 1)), verbose=0)\n"
+KEPT_BY_METRIC = {
+    "in a list": ("self.kept.append(tf.reduce_max(y_pred))", "tf.add_n(self.kept) / 2.0"),
+    "in an attribute": ("self.largest = tf.reduce_max(y_pred)", "self.largest + 0.0"),
+    "instead of a weight": ("self.total = self.total + tf.reduce_max(y_pred)", "self.total + 0.0"),
+}
+NOT_KEPT = {
+    "assigned": ("self.total.assign_add(tf.reduce_max(y_pred))", "self.total + 0.0"),
+    "what assign gives": ("self.last = self.total.assign_add(tf.reduce_max(y_pred))", "self.total + 0.0"),
+    "not read by result": ("self.largest = tf.reduce_max(y_pred); self.total.assign(1.0)", "self.total + 0.0"),
+    "a number": ("self.largest = 3.0; self.total.assign(1.0)", "self.total * self.largest"),
+}
+
+
+def _metric(update: str, result: str) -> str:
+    return METRIC.replace("UPDATE", update).replace("RESULT", result)
+
+
+@pytest.mark.parametrize("name", KEPT_BY_METRIC)
+def test_tensors_that_a_metric_keeps(name: str, tmp_path: Path) -> None:
+    """Protects recall and the claim: the program raises with the installed Keras 3."""
+    code = HEAD + _metric(*KEPT_BY_METRIC[name])
+    assert codes(code + IN_FIT, tmp_path) == ["TFG103"]
+    assert codes(code + "mine = Spread()\nmine.update_state([1.0], [2.0])\nprint(mine.result())\n", tmp_path) == []
+    eager = IN_FIT.replace("metrics=", "run_eagerly=True, metrics=")
+    assert "TFG103" not in codes(code + eager, tmp_path)
+    keras = pytest.importorskip("keras")
+    if keras.__version__ >= "3":
+        with pytest.raises(TypeError, match="out of scope"):
+            exec(compile(code + IN_FIT, name, "exec"), {})
+
+
+@pytest.mark.parametrize("name", NOT_KEPT)
+def test_what_a_metric_may_keep(name: str, tmp_path: Path) -> None:
+    """Protects precision: these run."""
+    code = HEAD + _metric(*NOT_KEPT[name]) + IN_FIT
+    assert "TFG103" not in codes(code, tmp_path)
+    pytest.importorskip("keras")
+    exec(compile(code, name, "exec"), {})

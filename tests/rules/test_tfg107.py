@@ -14,6 +14,9 @@ from tensorflow import keras
 STEP = "@tf.function\ndef step(x: tf.Tensor):\n    out = []\n"
 
 LEAKS = {
+    "rows of a result": STEP + "    for row in tf.abs(x):\n        out.append(row * 2)\n    return tf.stack(out)",
+    "rows of what a caller passes": "@tf.function\ndef sums(rows):\n    out = []\n    for row in rows:\n"
+    "        out.append(tf.reduce_sum(row))\n    return tf.stack(out)\nsums(tf.ones((4, 3)))",
     "tf.range": STEP + "    for i in tf.range(3):\n        out.append(x * 2)\n    return tf.stack(out)",
     "tf.range of a shape": STEP
     + "    for i in tf.range(tf.shape(x)[0]):\n        out.append(x[i])\n    return tf.stack(out)",
@@ -54,6 +57,22 @@ WORKS = {
     "split": STEP + "    for r in tf.split(x, 3):\n        out.append(r * 2)\n    return tf.stack(out)",
     "gradients": STEP + "    for g, v in zip(grads, variables):\n        out.append(tf.norm(g))\n    return out",
     "enumerate": STEP + "    for i, r in enumerate(parts):\n        out.append(r * 2)\n    return out",
+    "a list that a caller passes": "@tf.function\ndef sums(rows):\n    out = []\n    for row in rows:\n"
+    "        out.append(tf.reduce_sum(row))\n    return tf.stack(out)\nsums([tf.ones(3), tf.ones(4)])",
+    "a tuple that a caller passes": "@tf.function\ndef sums(rows):\n    out = []\n    for row in rows:\n"
+    "        out.append(tf.reduce_sum(row))\n    return tf.stack(out)\nsums((tf.ones(3), tf.ones(4)))",
+    "a tensor and a list": "@tf.function\ndef sums(rows):\n    out = []\n    for row in rows:\n"
+    "        out.append(tf.reduce_sum(row))\n    return tf.stack(out)\nsums(tf.ones((4, 3)))\nsums([tf.ones(3)])",
+    "weights of a model": "net = keras.Sequential([keras.layers.Dense(2)])\n"
+    + STEP
+    + "    for w in net.trainable_variables:\n        out.append(tf.reduce_sum(w))\n    return tf.stack(out)",
+    "several results": STEP
+    + "    for part in tf.nn.moments(x, 0):\n        out.append(part * 2)\n    return tf.stack(out)",
+    "gradients of a list": STEP
+    + "    for part in tf.gradients(x, [x, x]):\n        out.append(part * 2)\n    return out",
+    "the known number of an array": "import numpy as np\n"
+    + STEP
+    + "    for number in np.arange(3):\n        out.append(x * number)\n    return tf.stack(out)",
     "unknown parameter": STEP + "    for r in x:\n        out.append(r * 2)\n    return tf.stack(out)",
     "TensorArray": "@tf.function\ndef step(x: tf.Tensor):\n    out = tf.TensorArray(tf.float32, 3)\n    for i in tf.range(3):\n"
     "        out = out.write(i, x * 2)\n    return out.stack()",

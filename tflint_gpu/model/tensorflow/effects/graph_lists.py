@@ -126,6 +126,8 @@ class GraphLists(Analysis):
                 return True
             if file.names.is_builtin(expr.func, "range"):
                 return traced.trace is not None and traced.trace.holds_tensor(*(arg.value for arg in expr.args))
+        if traced.trace is not None and traced.trace.is_one(expr):
+            return True
         return self._is_dataset(traced, expr)
 
     def _is_dataset(self, traced: Traced, expr: Expression) -> bool:

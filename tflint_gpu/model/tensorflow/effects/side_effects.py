@@ -22,9 +22,10 @@ from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
+from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 
-EffectKind = Literal["print", "shape", "open", "container", "name", "argument"]
+EffectKind = Literal["print", "shape", "open", "container", "name", "argument", "metric"]
 
 _CONTAINERS = frozenset("list dict set".split())
 _COLLECTIONS = frozenset(
@@ -60,6 +61,7 @@ class SideEffects(Analysis):
         super().__init__(model)
         self.code = model.once(TracedCode)
         self.values = model.once(HostValues)
+        self.keras_functions = model.once(KerasFunctions)
         self._written: dict[File, dict[Node | None, list[cst.Subscript]]] = {}
 
     @cached_property
@@ -90,6 +92,8 @@ class SideEffects(Analysis):
         if not traced.keras:
             yield from self._changed_items(traced)
             yield from self._written_names(traced)
+        elif traced.function.node in self._updates:
+            yield from self._kept_by_metric(traced)
 
     def _is_output(self, file: File, call: cst.Call, name: str) -> bool:
         return file.names.is_builtin(call.func, name) and not self._is_meant(file, call)
@@ -177,6 +181,50 @@ class SideEffects(Analysis):
         origins = self.inference.of(traced.file, expr)
         return all(self.inference.instance_class(origin) is None for origin in origins)
 
+    # What a metric keeps on itself.
+
+    @cached_property
+    def _updates(self) -> dict[Node, frozenset[str]]:
+        """The `update_state` of metrics that Keras 3 evaluates, each with the attributes that its `result` reads.
+
+        Keras 3 asks for the result once more at the end of an epoch, outside of what is traced.
+        """
+        evaluated = self.keras_functions.evaluated if self.target.keras >= 3 else frozenset[Node]()
+        updates: dict[Node, frozenset[str]] = {}
+        for traced in self.code.functions:
+            owner = traced.function.owner
+            is_update = traced.keras and traced.function.name == "update_state" and not traced.path
+            if is_update and owner is not None and owner.node in evaluated:
+                result = self.inference.definitions.method(owner, "result")
+                reads = (_own_attribute(node) for node in (walk(result.node) if result is not None else ()))
+                updates[traced.function.node] = frozenset(name for name in reads if name is not None)
+        return updates
+
+    def _kept_by_metric(self, traced: Traced) -> Iterator[SideEffect]:
+        """Tensors of `update_state` that its metric keeps in an attribute or a list for its `result`."""
+        file, read = traced.file, self._updates[traced.function.node]
+        for assigned in file.tree.attribute_assignments:
+            name, is_here = _own_attribute(assigned.target), file.tree.function(assigned.target) is traced.function.node
+            if name in read and is_here and not assigned.path and self._is_of_graph(traced, assigned.value):
+                yield SideEffect(traced, "metric", assigned.statement, f"self.{name}")
+        for call in traced.function.calls:
+            owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+            if owner is None or method_name(call) != "append" or len(call.args) != 1:
+                continue
+            name, value = _own_attribute(owner), call.args[0].value
+            if name in read and self._is_of_graph(traced, value) and self._is_outer_container(traced, owner):
+                yield SideEffect(traced, "metric", call, f"self.{name}")
+
+    def _is_of_graph(self, traced: Traced, value: Expression | None) -> bool:
+        """Whether a value is a tensor that tracing makes; what `assign` gives is a variable."""
+        if (
+            value is None
+            or self._is_meant(traced.file, value)
+            or (isinstance(value, cst.Call) and (method_name(value) or "").startswith("assign"))
+        ):
+            return False
+        return traced.trace is not None and traced.trace.holds_tensor(value)
+
     # Names of outer functions and of the module.
 
     def _written_names(self, traced: Traced) -> Iterator[SideEffect]:
@@ -217,6 +265,12 @@ def _taken_back(file: File, targets: Sequence[cst.Subscript]) -> set[str]:
 
 def _is_deleted(file: File, target: cst.Subscript) -> bool:
     return any(isinstance(parent, cst.Del) for parent in islice(file.tree.ancestors(target), 3))
+
+
+def _own_attribute(node: Node) -> str | None:
+    """`a` of `self.a`."""
+    is_own = isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
+    return node.attr.value if isinstance(node, cst.Attribute) and is_own else None
 
 
 def _innermost(expr: Expression) -> Expression:

@@ -51,6 +51,7 @@ _EFFECTS: dict[EffectKind, str] = {
     "container": "it changes `{target}`, which would happen only while it is traced",
     "name": "it writes `{target}`, which would happen only while it is traced",
     "argument": "it changes `{target}`, an argument, which raises while it is traced",
+    "metric": "it keeps a tensor in `{target}`, which cannot be used outside",
 }
 
 Sites: TypeAlias = Sequence[tuple[File, cst.Call]]
