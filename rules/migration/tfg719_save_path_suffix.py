@@ -27,8 +27,8 @@ class SavePathSuffix(Rule):
 
     Why: Keras 2 saved a folder where a path had no ending, and weights under any name. Keras 3, which comes with
     TensorFlow 2.16, raises ValueError: where a `ModelCheckpoint` is made, and at `save` and `save_weights`, which is
-    after the training, so that what was trained is lost. Models want `.keras` (or `.h5`), weights `.weights.h5`. Only endings
-    that the code shows are reported.
+    after the training, so that what was trained is lost. Models want `.keras` (or `.h5`), weights `.weights.h5`. Only
+    endings that the code shows are reported.
 
     Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` takes
     `.h5` for a model since Keras 3.8.
