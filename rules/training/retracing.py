@@ -1,13 +1,14 @@
-"""Calls of `tf.function` objects with Python numbers that a loop changes: each new value is traced again."""
+"""Calls of `tf.function` objects with numbers or shapes that a loop changes: each new one is traced again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
+    FEW,
     MAPPING_METHODS,
     TF_FUNCTIONS,
     Analysis,
@@ -18,19 +19,51 @@ from tflint_gpu.model import (
     FunctionNode,
     FunctionObjects,
     Kinds,
+    LoopData,
+    LoopNode,
     LoopNumbers,
     Model,
     Node,
     Origin,
+    ShapeChanges,
     Tracing,
     argument,
     displayed,
     is_occasional,
+    loops_around,
     walk,
 )
 
+_RELAXING = ("reduce_retracing", "experimental_relax_shapes")
+_COMPILING = ("jit_compile", "experimental_compile")
 _DECLARING = ("input_signature", "experimental_follow_type_hints")
 _STATE = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "strategy", "loaded", "variable"])
+
+
+@dataclass(frozen=True, slots=True)
+class CallOfFunction:
+    """A call of a `tf.function`: of the function that it traces, and the decorator or call that makes it."""
+
+    file: File
+    call: cst.Call
+    function: Function
+    made_file: File
+    made: Node
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingShape:
+    """An array or tensor of another shape in each iteration, and the `tf.function` that a call hands it to.
+
+    Arguments:
+        is_compiled: by XLA, which compiles for each shape also where a trace serves several.
+    """
+
+    site: CallOfFunction
+    value: Expression
+    loop: LoopNode
+    name: str
+    is_compiled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +101,8 @@ class Retracing(Analysis):
         self.tracing = model.once(Tracing)
         self.objects = model.once(FunctionObjects)
         self.numbers = model.once(LoopNumbers)
+        self.shapes = model.once(ShapeChanges)
+        self.data = model.once(LoopData)
 
     def changing_arguments(self) -> Iterator[ChangingArgument]:
         """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes.
@@ -76,31 +111,62 @@ class Retracing(Analysis):
         """
         seen: set[Node] = set()
         hands_on = self._hands_on_numbers()
+        for site in self._sites(is_open_to_numbers, all_files=hands_on):
+            file, call = site.file, site.call
+            if call in seen or not (hands_on or file is self.file):
+                continue  # neither the call nor the loop is in the file that is checked
+            seen.add(call)
+            for value, parameter, changing_loop, stays_python in self._numbers(file, call, site.function):
+                if (
+                    self.file in (file, changing_loop.file)
+                    and not self._is_traced(file, file.tree.function(call))
+                    and self._retraces(file, call, changing_loop, site.made_file, site.made)
+                ):
+                    yield ChangingArgument(
+                        *(file, call, value, changing_loop, site.function, parameter, _name(file, call)),
+                        *(site.made_file, site.made, stays_python),
+                    )
+
+    def changing_shapes(self) -> Iterator[ChangingShape]:
+        """The calls in loops of this file that hand arrays or tensors of another shape to a `tf.function` each time."""
+        seen: set[Node] = set()
+        for site in self._sites(is_open_to_shapes, all_files=False) if self.file.tree.all_loops else ():
+            file, call = site.file, site.call
+            loop = next(loops_around(file, call), None)
+            if call in seen or file is not self.file or loop is None or self.data.is_at_most(file, loop, FEW):
+                continue
+            seen.add(call)
+            if self._is_traced(file, file.tree.function(call)) or is_occasional(file, call, loop):
+                continue
+            changing = ChangingLoop(file, loop)
+            if not self._retraces(file, call, changing, site.made_file, site.made):
+                continue
+            value = next(
+                (arg.value for arg in call.args if not arg.star and self.shapes.changes(file, arg.value)), None
+            )
+            if value is not None:
+                yield ChangingShape(site, value, loop, _name(file, call), is_compiled(site.made_file, site.made))
+
+    def _is_of_iteration(self, file: File, loop: LoopNode, value: Expression) -> bool:
+        """Whether a value is a loop's own element as it is, or a slice that its number cuts, of changing shape.
+
+        What is computed from these by other code may be of one shape again.
+        """
+        is_slice = isinstance(value, cst.Subscript) and isinstance(value.slice[0].slice, cst.Slice)
+        return (is_slice or self.data.is_direct(file, loop, value)) and self.shapes.changes(file, value)
+
+    def _sites(self, is_open: Callable[[File, Node], bool], *, all_files: bool) -> Iterator[CallOfFunction]:
+        """The calls of `tf.function` objects that nothing in their options keeps from tracing again."""
         for made_file in self.inference.seen.using("tf.function", self.file):
             for node, made in self.tracing.wrapped(made_file).items():
                 function = self.inference.definitions.function(made_file, node)
-                if not (hands_on or made_file is self.file or self._names(function, made)):
+                if not (all_files or made_file is self.file or self._names(function, made)):
                     continue
-                if self.inference.definitions.decorators.may_replace(made_file, node) or not _is_open_to_numbers(
-                    made_file, made
-                ):
+                if self.inference.definitions.decorators.may_replace(made_file, node) or not is_open(made_file, made):
                     continue
                 for file, call in self._calls(function, made):
-                    if call in seen or not (hands_on or file is self.file):
-                        continue  # neither the call nor the loop is in the file that is checked
-                    if not self._means(file, call, made):
-                        continue
-                    seen.add(call)
-                    for value, parameter, changing_loop, stays_python in self._numbers(file, call, function):
-                        if (
-                            self.file in (file, changing_loop.file)
-                            and not self._is_traced(file, file.tree.function(call))
-                            and self._retraces(file, call, changing_loop, made_file, made)
-                        ):
-                            yield ChangingArgument(
-                                *(file, call, value, changing_loop, function, parameter, _name(file, call)),
-                                *(made_file, made, stays_python),
-                            )
+                    if self._means(file, call, made):
+                        yield CallOfFunction(file, call, function, made_file, made)
 
     def _hands_on_numbers(self) -> bool:
         """Whether a loop of the file that is checked gives a call a number that it changes."""
@@ -126,10 +192,20 @@ class Retracing(Analysis):
         """The calls that may be of the object: by the function's name, or by the name that the object gets."""
         name = function.file.bound_to(made) if isinstance(made, cst.Call) else None
         sites = list(self.inference.call_sites(function))
+        sites += self._calls_of_made(function)
         if name is not None:
             last = name.rpartition(".")[2]
             sites += [(f, c) for f in self.inference.seen.users(function.file, last) for c in f.calls_ending_with(last)]
         yield from ((file, call) for file, call in sites if call.args)
+
+    def _calls_of_made(self, function: Function) -> Iterator[tuple[File, cst.Call]]:
+        """The calls by the name that a caller gives to what a factory returns: `step = make_step()`, `step(x)`."""
+        outer = function.file.tree.function(function.node)
+        if not isinstance(outer, cst.FunctionDef) or not any(function.file.returned(outer)):
+            return
+        for file, made in self.inference.call_sites(self.inference.definitions.function(function.file, outer)):
+            name = (file.bound_to(made) or "").rpartition(".")[2]
+            yield from ((file, call) for call in (file.calls_ending_with(name) if name else ()))
 
     def _is_traced(self, file: File, caller: FunctionNode | None) -> bool:
         """Whether the code of a call is traced: under `tf.function`, in a layer, or mapped by a dataset."""
@@ -191,20 +267,44 @@ class Retracing(Analysis):
         )
 
 
-def _is_open_to_numbers(file: File, made: Node) -> bool:
+def is_open_to_numbers(file: File, made: Node) -> bool:
     """Whether Python numbers stay what they are: no signature makes tensors of them, nor is that unknown."""
+    calls = _options(file, made)
+    return calls is not None and not _has_signature(calls)
+
+
+def is_open_to_shapes(file: File, made: Node) -> bool:
+    """Whether each new shape is traced, or at least compiled: no signature has open lengths, nor is that unknown."""
+    calls = _options(file, made)
+    if calls is None or _has_signature(calls):
+        return False
+    is_relaxed = any(argument(call, -1, option) is not None for call in calls for option in _RELAXING)
+    return not is_relaxed or is_compiled(file, made)
+
+
+def is_compiled(file: File, made: Node) -> bool:
+    """Whether XLA compiles it."""
+    compiled = (argument(call, -1, option) for call in _options(file, made) or () for option in _COMPILING)
+    return any(isinstance(value, cst.Name) and value.value == "True" for value in compiled)
+
+
+def _options(file: File, made: Node) -> list[cst.Call] | None:
+    """The calls that give a `tf.function` its options; None where it may be something else."""
     expr = made.decorator if isinstance(made, cst.Decorator) else made
     calls = []
     while isinstance(expr, cst.Call):
         calls.append(expr)
         expr = expr.func
-    if file.name(expr) not in TF_FUNCTIONS and not any(
+    is_it = file.name(expr) in TF_FUNCTIONS or any(
         file.name(call.func) == "functools.partial" and file.name(call.args[0].value) in TF_FUNCTIONS for call in calls
-    ):
-        return False
-    return not any(
+    )
+    return calls if is_it else None
+
+
+def _has_signature(calls: list[cst.Call]) -> bool:
+    return any(
         arg.star or (arg.keyword is not None and arg.keyword.value in _DECLARING) for call in calls for arg in call.args
-    ) and not any(argument(call, 1, "input_signature") is not None for call in calls)
+    ) or any(argument(call, 1, "input_signature") is not None for call in calls)
 
 
 def _has_to_be_python(function: Function, parameter: cst.Param) -> bool:

@@ -81,6 +81,11 @@ class ShapeChanges(Analysis):
         change = self._of(file, value)
         return change is Change.CHANGES or (change is Change.OPEN and self._is_yielded(file, value))
 
+    def changes(self, file: File, value: Expression) -> bool:
+        """Whether something says that a value has another shape in many iterations; what is only open does not."""
+        self._visits = 0
+        return self._of(file, value) is Change.CHANGES
+
     def _is_yielded(self, file: File, value: Expression) -> bool:
         """Whether a value is part of what a generator, or an iterable object, of the project yields."""
         for loop in loops_around(file, value):

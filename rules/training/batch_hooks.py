@@ -1,0 +1,114 @@
+"""What callbacks of Keras run at every batch of `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model import (
+    Analysis,
+    Class,
+    File,
+    Frame,
+    Function,
+    Guards,
+    Kinds,
+    Model,
+    Node,
+    argument,
+    method_name,
+)
+
+_HOOKS = frozenset(["on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"])
+_WORKS = {
+    "predict": "`predict` runs",
+    "evaluate": "`evaluate` runs",
+    "save": "the model is saved",
+    "save_weights": "the weights are saved",
+}
+_DEPTH = 2
+"""Calls from a hook to the work."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWork:
+    """Something costly that runs at every batch.
+
+    Arguments:
+        hook: the method that `fit` calls; None for a setting. path: the calls from there.
+    """
+
+    file: File
+    node: Node
+    text: str
+    hook: Node | None
+    path: tuple[Frame, ...] = ()
+
+
+class BatchHooks(Analysis):
+    """The callbacks in the file that is checked."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.guards = model.once(Guards)
+
+    def works(self) -> Iterator[BatchWork]:
+        """The first work of each hook, and checkpoints of every batch."""
+        for node in self.file.tree.nodes(cst.FunctionDef):
+            owner = self.file.tree.class_of(node) if node.name.value in _HOOKS else None
+            if owner is None or not self._is_callback(Class(self.file, owner)):
+                continue
+            hook = self.inference.definitions.function(self.file, node)
+            yield from (w for w in (next(self._in(hook, node, (), frozenset()), None),) if w is not None)
+        for call in self.file.calls("keras.callbacks.ModelCheckpoint"):
+            often = argument(call, -1, "save_freq")
+            value = self.constants.of(self.file, often) if often is not None else None
+            if often is not None and type(value) is int and value == 1:
+                yield BatchWork(self.file, often, "the model is saved", None)
+
+    def _is_callback(self, cls: Class) -> bool:
+        bases = self.inference.definitions.external_bases(cls)
+        return any(base.startswith("keras.callbacks.") for base in bases)
+
+    def _in(
+        self, function: Function, hook: Node, path: tuple[Frame, ...], seen: frozenset[Node]
+    ) -> Iterator[BatchWork]:
+        """The work that a hook does itself, or by functions that it calls."""
+        file = function.file
+        for call in function.calls:
+            if file.tree.function(call) is not function.node or self._is_chosen(file, call, function):
+                continue
+            method = method_name(call) or ""
+            if method in _WORKS and self._is_of_model(file, call):
+                yield BatchWork(file, call.func, _WORKS[method], hook, path)
+                continue
+            for callee in self.inference.callees(file, call) if len(path) < _DEPTH else ():
+                if callee.function.node not in seen:
+                    step = Frame(file, call, f"calls `{callee.function.name}`")
+                    yield from self._in(callee.function, hook, (*path, step), seen | {callee.function.node})
+
+    def _is_of_model(self, file: File, call: cst.Call) -> bool:
+        is_own = bool(self.inference.callees(file, call))
+        return isinstance(call.func, cst.Attribute) and not is_own and self.kinds.has_method(file, call.func)
+
+    def _is_chosen(self, file: File, call: cst.Call, function: Function) -> bool:
+        """Whether a test decides in each batch if a call runs, or it is left before."""
+        if self.guards.is_for_debugging(file, call):
+            return True
+        for parent in file.tree.ancestors(call):
+            if parent is function.node:
+                break
+            if isinstance(parent, cst.If | cst.IfExp | cst.BooleanOperation | cst.Try):
+                return True
+        return any(True for _ in self._returns_before(file, call, function))
+
+    def _returns_before(self, file: File, call: cst.Call, function: Function) -> Iterator[Node]:
+        """`if batch % 100: return` above a call."""
+        for node in file.tree.nodes(cst.Return):
+            if file.tree.function(node) is function.node and any(
+                isinstance(parent, cst.If) for parent in file.tree.ancestors(node)
+            ):
+                yield node

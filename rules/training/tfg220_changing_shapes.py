@@ -1,0 +1,135 @@
+"""TFG220 changing-shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.model import Guards, TracedCode
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+
+
+class ChangingShapes(Rule):
+    """A loop calls a `tf.function` with arrays or tensors of another shape each time.
+
+    Why: a `tf.function` is traced again for each new shape, which takes seconds for a model, and each trace stays in
+    memory. So it is with texts and other rows of many lengths one by one, with what `padded_batch` and ragged data
+    give, with windows that grow, and with what a mask chooses. With `reduce_retracing=True` (before TensorFlow 2.9
+    `experimental_relax_shapes=True`), or an `input_signature` with `None` for the length, one or two traces serve all.
+    Under `jit_compile=True` they do not help: XLA compiles for each shape. There, and wherever the lengths may be made
+    equal, pad to one length or to a few. Reported where the code says that the shapes differ: what is only unknown is
+    not, nor are a smaller last batch, loops of a few iterations, and functions with a signature.
+
+    Measured: with TensorFlow 2.21 on two CPU cores: 80 arrays of 80 lengths had 80 traces, and took 72 times as long as
+    with an `input_signature`; `reduce_retracing=True` had 2 traces. Batches of `padded_batch` had 19 traces, 7 times as
+    long in the first epoch. Under `jit_compile=True` fixed lengths were 16 times as fast, and `reduce_retracing=True`
+    gained nothing.
+
+    Fix: none, because a function that asks for `x.shape` while it is traced may not get a length that is open, and
+    padding changes what the model gets.
+
+    Example:
+        import tensorflow as tf
+
+        model = tf.keras.models.load_model("words.keras")
+        texts = tf.data.TextLineDataset("texts.txt").map(tf.strings.unicode_decode).padded_batch(16)
+
+
+        @tf.function
+        def answer(letters):
+            return model(letters)
+
+
+        for letters in texts:
+            print(answer(letters))
+
+    Use instead:
+        import tensorflow as tf
+
+        model = tf.keras.models.load_model("words.keras")
+        texts = tf.data.TextLineDataset("texts.txt").map(tf.strings.unicode_decode).padded_batch(16)
+
+
+        @tf.function(reduce_retracing=True)
+        def answer(letters):
+            return model(letters)
+
+
+        for letters in texts:
+            print(answer(letters))
+    """
+
+    code = "TFG220"
+    name = "changing-shapes"
+    least_tensorflow = (2, 0)
+    required_substrings = ((b"for ", b"while "),)
+    nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the arguments whose shapes a loop changes."""
+        from .retracing import Retracing
+
+        if model.once(TracedCode).functions_run_eagerly:
+            return
+        for changing in model.once(Retracing).changing_shapes():
+            site = changing.site
+            if model.once(Guards).is_for_debugging(site.file, site.call):
+                continue
+            text = " ".join(site.file.code(changing.value).split())
+            again = "traced and compiled" if changing.is_compiled else "traced"
+            yield Finding(
+                site.file,
+                changing.value,
+                f"the shape of `{text}` changes in this loop: `{changing.name}` is {again} again for each new one",
+                _PREDICTION,
+                help=_HELP_COMPILED if changing.is_compiled else _HELP.format(_option(model)),
+                notes=(
+                    Note(site.file, changing.loop, "the loop"),
+                    Note(site.made_file, site.made, "this makes the `tf.function`"),
+                ),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: in the user's loop shapes that were seen are not traced again."""
+        yield Experiment(finding.file or model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _option(model: Model) -> str:
+    return "reduce_retracing" if model.target.tensorflow >= _RENAMED_IN else "experimental_relax_shapes"
+
+
+_RENAMED_IN = (2, 9)
+_HELP = "make it `@tf.function({}=True)`, give it an `input_signature` with `None` for the length, or pad to one length"
+_HELP_COMPILED = (
+    "pad to one length, or to a few: XLA compiles for each shape, also where a trace serves several; without "
+    "`jit_compile=True`, `reduce_retracing=True` needs two traces"
+)
+_PREDICTION = Prediction(
+    "slowdown",
+    ("first epoch",),
+    low=1.5,
+    high=100.0,
+    basis="small networks on rows of 20 to 120 lengths, on a CPU with TensorFlow 2.21",
+)
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(32, activation="relu"), tf.keras.layers.Dense(1)])
+        rows = [np.random.rand(length, 20).astype("float32") for length in range(3, 35)]
+
+        @tf.function
+        def forward(x):
+            return model(x)
+
+        for x in tflint_measure.steps(rows):
+            forward(x)
+    """,
+    changes=(("@tf.function", "@tf.function(reduce_retracing=True)"),),
+)
