@@ -141,9 +141,8 @@ class Retracing(Analysis):
             changing = ChangingLoop(file, loop)
             if not self._retraces(file, call, changing, site.made_file, site.made):
                 continue
-            value = next(
-                (arg.value for arg in call.args if not arg.star and self.shapes.changes(file, arg.value)), None
-            )
+            given = (arg.value for arg in call.args if not arg.star)
+            value = next((value for value in given if self._is_of_iteration(file, loop, value)), None)
             if value is not None:
                 yield ChangingShape(site, value, loop, _name(file, call), is_compiled(site.made_file, site.made))
 

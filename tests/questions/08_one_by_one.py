@@ -16,9 +16,9 @@ gap = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 def fit_one(sound, text):
     with tf.GradientTape() as tape:
         loss = gap(text, net(sound, training=True))
-    sgd.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+    sgd.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables, strict=True))
 
 
-for epoch in range(15):
-    for sound, text in zip(sounds, texts):
+for _epoch in range(15):
+    for sound, text in zip(sounds, texts, strict=True):
         fit_one(sound[None], text[None])

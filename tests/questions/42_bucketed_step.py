@@ -1,13 +1,14 @@
 # Asked: TensorFlow warns of retracing in a training loop over padded batches; what is wrong with it?
 # expected: TFG220 | descend(melody, mood)
+from pathlib import Path
+
 import tensorflow as tf
 
 
 def songs():
-    with open("songs.txt") as file:
-        for line in file:
-            notes, mood = line.split("\t")
-            yield [int(note) for note in notes.split()], [float(mood)]
+    for line in Path("songs.txt").read_text().splitlines():
+        notes, mood = line.split("\t")
+        yield [int(note) for note in notes.split()], [float(mood)]
 
 
 kinds = (tf.TensorSpec([None], tf.int32), tf.TensorSpec([1], tf.float32))
@@ -20,7 +21,7 @@ adam = tf.keras.optimizers.Adam()
 def descend(melody, mood):
     with tf.GradientTape() as tape:
         gap = tf.reduce_mean(tf.abs(net(melody, training=True) - mood))
-    adam.apply_gradients(zip(tape.gradient(gap, net.trainable_variables), net.trainable_variables))
+    adam.apply_gradients(zip(tape.gradient(gap, net.trainable_variables), net.trainable_variables, strict=True))
 
 
 for _ in range(12):
