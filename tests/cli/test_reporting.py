@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -153,37 +154,35 @@ def test_a_wrong_level_is_named_with_the_right_ones(tmp_path: Path, tflint: Any)
     assert "'error', 'warning', 'advice'" in done.stderr
 
 
-def test_equal_advice_is_one_line_at_the_end(tmp_path: Path, check: Any) -> None:
+def test_advice_is_one_line_under_the_findings(tmp_path: Path, check: Any) -> None:
     """Protects what a user of a large project sees: what matters, undisturbed, and then that there is advice."""
     write_projects(tmp_path)
     (tmp_path / "f.py").write_text(WARNING)
-    done = check("--output-format", "concise")
-    first, second, last, _ = done.stdout.splitlines()
+    first, *closing = check("--output-format", "concise").stdout.splitlines()
     assert first.startswith("f.py:5:13: warning: TFG308 the dataset ")
-    assert second.startswith("a/fit.py:5:7: advice: TFG401 this program reserves ")
-    assert second.endswith(" (5 times, also b/fit.py:5:7, c/fit.py:5:7, ...; --show-advice lists all)")
-    assert last == "Found 6 problems: 1 warning, 5 pieces of advice."
+    assert closing[:2] == ["Found 1 problem.", "5 pieces of advice (TFG401): --show-advice"]
     full = check().stdout.split("\n\n")
-    assert [part.partition(" ")[0] for part in full[:2]] == ["warning[TFG308", "advice[TFG401"]
-    assert full[1].endswith(" (5 times: a/fit.py:5:7, b/fit.py:5:7, c/fit.py:5:7, ...; --show-advice lists all)")
-    assert full[2].startswith(f"{last}\n")
+    assert [part.partition(" ")[0] for part in full] == ["warning[TFG308", "Found"]
+    table = check("--output-format", "markdown").stdout
+    assert table.count("TFG401") == 0 and "\n5 pieces of advice: `--show-advice` lists " in table
 
 
-def test_all_advice_can_be_listed(tmp_path: Path, check: Any) -> None:
-    """Protects the way that the folded line names: as an option, as a setting, and the option against the setting."""
+def test_advice_is_listed_where_it_is_asked_for(tmp_path: Path, check: Any) -> None:
+    """Protects the ways to ask: an option, a setting, the option against the setting, the rule's code, what fails."""
     write_projects(tmp_path)
-    for output_format in ("concise", "full"):
+    for output_format in ("concise", "full", "markdown"):
         chosen = ("--output-format", output_format)
-        assert check(*chosen).stdout.count("TFG401") == 1
-        assert check(*chosen, "--show-advice").stdout.count("TFG401") == 5
+        assert not re.findall(r"fit\.py", check(*chosen).stdout)
+        for asked in (("--show-advice",), ("--select", "TFG401"), ("--fail-on", "advice")):
+            assert len(re.findall(r"fit\.py", check(*chosen, *asked).stdout)) == 5, asked
     (tmp_path / "tflint-gpu.toml").write_text("show-advice = true\n")
     assert check().stdout.count(" --> ") == 5
-    assert check("--no-show-advice").stdout.count("TFG401") == 1
+    assert check("--no-show-advice").stdout.count(" --> ") == 0
 
 
-@pytest.mark.parametrize("output_format", sorted(set(OUTPUT_FORMATS) - {"full", "concise"}))
+@pytest.mark.parametrize("output_format", sorted(set(OUTPUT_FORMATS) - {"full", "concise", "markdown"}))
 def test_what_programs_read_has_each_piece_of_advice(output_format: str, tmp_path: Path, check: Any) -> None:
-    """Protects dashboards and editors, which do their own folding."""
+    """Protects dashboards and editors, which choose what they show."""
     write_projects(tmp_path)
     done = check("--output-format", output_format)
     assert done.returncode == 0
@@ -203,13 +202,14 @@ def test_what_holds_for_a_project_is_said_once(tmp_path: Path, check: Any) -> No
         (Path(one["filename"]).relative_to(tmp_path).as_posix(), one["location"]["row"]) for one in found["related"]
     }
     assert places == {(name, 5) for name in names[1:]}
-    text = check().stdout
+    text = check("--select", "TFG401").stdout
     assert (text.count("::: "), "lab/c.py:5" in text) == (4, False)
     assert "::: and 1 more place; --show-advice lists all" in text
     assert check("--show-advice").stdout.count("::: ") == 4
-    assert "another program" in check("--output-format", "concise", "lab").stdout
+    assert "another program" in check("--select", "TFG401", "--output-format", "concise", "lab").stdout
     for name in names:
-        assert check(name, "--output-format", "concise").stdout.startswith(f"{name}:5:7: advice: TFG401 this program")
+        alone = check(name, "--show-advice", "--output-format", "concise").stdout
+        assert alone.startswith(f"{name}:5:7: advice: TFG401 this program")
     assert check("--diff", "--unsafe-fixes").stdout.count("+++ ") == 5
     assert "5 known problems" in check("--write-baseline", "known.json").stderr
     assert check("--baseline", "known.json").stdout == "All checks passed!\n"

@@ -65,7 +65,7 @@ async def test_what_is_told_of_a_finding(editor: Editor) -> None:
     found = await editor.open("train.py", LAYER + TRAINING)
     assert [(one.code, one.severity, one.source) for one in found] == [
         ("TFG101", types.DiagnosticSeverity.Error, "tflint-gpu"),
-        ("TFG401", types.DiagnosticSeverity.Information, "tflint-gpu"),
+        ("TFG401", types.DiagnosticSeverity.Hint, "tflint-gpu"),
     ]
     assert found[0].range == types.Range(types.Position(6, 15), types.Position(6, 21))
     assert found[0].message.startswith("`np.sin` gets a tensor") and "\nhelp: use `tf.sin`" in found[0].message

@@ -31,7 +31,7 @@ def test_severities() -> None:
         MESSAGES.diagnostic(finding(severity=one), SOURCE, CHECKED).severity for one in ("error", "warning", "advice")
     ]
     severity = types.DiagnosticSeverity
-    assert names == [severity.Error, severity.Warning, severity.Information]
+    assert names == [severity.Error, severity.Warning, severity.Hint]
 
 
 def test_places_that_are_related_but_cannot_be_read_are_left_out() -> None:

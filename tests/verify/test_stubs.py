@@ -299,8 +299,8 @@ def test_a_tpu_that_the_program_insists_on(tmp_path: Path) -> None:
     found = "    t = tf.distribute.cluster_resolver.TPUClusterResolver()\n    tf.config.experimental_connect_to_cluster(t)\n"
     taken = "    s = tf.distribute.TPUStrategy(t)\n"
     insists = model_of(f"import tensorflow as tf\nif 1:\n{found}{taken}", tmp_path)
-    texts = [text.partition(".")[2] for _, text in replaced_functions(insists.file)]
-    assert texts == ["no_cluster", "no_cluster", "default_strategy"]
+    texts = sorted(text.partition(".")[2] for _, text in replaced_functions(insists.file))
+    assert texts == ["default_strategy", "no_cluster", "no_cluster"]
     looks = f"import tensorflow as tf\ntry:\n{found}except ValueError:\n    t = None\n"
     assert list(replaced_functions(model_of(looks, tmp_path).file)) == []
 
@@ -591,9 +591,9 @@ def test_what_keras_3_has_too_is_no_sign(code: str, tmp_path: Path) -> None:
 
 
 def planned(code: str, folder: Path) -> tuple[str, tuple[str, ...]]:
-    """The flagged program of the first finding, and how it differs from the user's."""
+    """The flagged program of the first finding that is no renamed name, and how it differs from the user's."""
     (folder / "train.py").write_text(textwrap.dedent(code))
-    case = cases_of(folder / "train.py")[0]
+    case = next(one for one in cases_of(folder / "train.py") if not one.diagnostic.code.startswith("TFG7"))
     assert case.pair is not None, case.reason
     return case.pair.before.files["train.py"], case.pair.remarks
 

@@ -56,7 +56,7 @@ class Decorators:
 
     def getting(self, file: File, function: FunctionNode) -> list[tuple[File, cst.FunctionDef]]:
         """The project's functions that get a function as its decorators, and give it back: `STEPS[name] = function`."""
-        found = []
+        decorators = []
         for decorator in function.decorators if isinstance(function, cst.FunctionDef) else ():
             pair = self._find(file, function_of(decorator))
             if pair is not None and isinstance(decorator.decorator, cst.Call):  # `@register("name")`
@@ -66,8 +66,8 @@ class Decorators:
             if pair is not None:
                 given, returned = positional_parameters(pair[1])[-1:], pair[0].returned(pair[1])
                 if given and returned and all(dotted_name(value) == given[0].name.value for value in returned):
-                    found.append(pair)
-        return found
+                    decorators.append(pair)
+        return decorators
 
     def _leaves(self, file: File, decorator: cst.Decorator) -> bool:
         """Whether what a decorator gives runs the function as it is."""
