@@ -57,6 +57,8 @@ class DividedBatch(Rule):
 
     code = "TFG510"
     name = "divided-batch"
+    severity = "advice"
+    opt_in = True
     required_substrings = ((b".fit(",), (b"MirroredStrategy", b"CentralStorageStrategy"))
     skips_tests = True
     skips_graphs = True
