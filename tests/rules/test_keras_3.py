@@ -93,6 +93,11 @@ FIXED = {
         HEAD + "norm = tf.keras.layers.BatchNormalization(\n    axis=-1,\n    fused=False,\n)\n",
         HEAD + "norm = tf.keras.layers.BatchNormalization(\n    axis=-1,\n)\n",
     ),
+    "nothing dynamic": (
+        "TFG717",
+        "from tensorflow.keras.layers import Dense as Full\npart = Full(4, dynamic=False, use_bias=False)\n",
+        "from tensorflow.keras.layers import Dense as Full\npart = Full(4, use_bias=False)\n",
+    ),
     "time is not first": (
         "TFG717",
         HEAD + "reads = tf.keras.layers.GRU(4, time_major=False, return_sequences=True)\n",
@@ -193,6 +198,8 @@ FOUND = {
     "every third epoch": (
         "TFG717", HEAD + "tf.keras.callbacks.ModelCheckpoint('m.keras', period=3)\n", "period",
     ),
+    "rows of a first layer": ("TFG717", HEAD + "tf.keras.layers.GRU(3, batch_size=2, input_shape=(4, 3))\n", "batch_size"),
+    "dynamic": ("TFG717", HEAD + "tf.keras.layers.Flatten(dynamic=True)\n", "dynamic"),
     "time first": ("TFG717", HEAD + "tf.keras.layers.LSTM(3, time_major=True)\n", "time_major"),
     "an automatic reduction in words": (
         "TFG717", HEAD + "KIND = 'auto'\ntf.keras.losses.MeanSquaredError(reduction=KIND)\n", "reduction",
@@ -231,6 +238,7 @@ SILENT = {
     "a class with a rate": HEAD
     + "class Steps:\n    def __init__(self):\n        self.lr = 0.1\n\n\nsteps = Steps()\nsteps.lr = 0.2\nprint(steps.lr)\n",
     "an unknown optimizer": HEAD + "def tell(steps):\n    print(steps.lr)\n    steps.minimize(1, 2)\n",
+    "rows of an input": HEAD + "tf.keras.Input((3,), batch_size=2)\ntf.keras.layers.InputLayer((3,), batch_size=2)\n",
     "states of a layer": HEAD + "reads = tf.keras.layers.LSTM(3, stateful=True)\nreads.reset_states()\n",
     "Keras 2 as a package": "import tf_keras as keras\nkeras.optimizers.Adam(lr=0.1)\nkeras.layers.experimental\n",
     "the private copy": "from tensorflow.python.keras.optimizers import adam_v2\nadam_v2.Adam(lr=0.1)\n",
