@@ -25,6 +25,11 @@ _MOST_NAMES = 40
 State = Literal["removed", "deprecated", "renamed"]
 
 
+def is_keras_3(model: Model) -> bool:
+    """Whether the program runs with Keras 3: it comes with the target version, and nothing asks for the old one."""
+    return model.target.keras >= 3 and not model.project.program_mentions(model.source, _LEGACY_KERAS)
+
+
 @dataclass(frozen=True, slots=True)
 class Rename:
     """One old name and what became of it; `renames.toml` says what each field means."""
@@ -96,8 +101,7 @@ class Rename:
 
     def _is_removed(self, model: Model) -> bool:
         if self.removed == KERAS_3:
-            legacy = model.project.program_mentions(model.source, _LEGACY_KERAS)
-            return model.target.keras >= 3 and not legacy
+            return is_keras_3(model)
         return bool(self.removed) and model.target.tensorflow >= _version(self.removed)
 
     @property
