@@ -54,7 +54,7 @@ class TensorflowOnKerasTensor(Rule):
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the first operation of TensorFlow in each function that gets a symbolic Keras tensor, with the others."""
+        """Yield the first operation in each function that gets a symbolic Keras tensor, with the others."""
         if not is_keras_3(model) or not any(True for _ in model.calls(*INPUTS)):
             return
         calls: dict[FunctionNode | None, list[cst.Call]] = {}
