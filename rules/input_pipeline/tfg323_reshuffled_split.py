@@ -62,7 +62,7 @@ class ReshuffledSplit(Rule):
         import tensorflow as tf
 
         rows = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000, reshuffle_each_iteration=False)
-        valid, train = rows.take(200).batch(32), rows.skip(200).shuffle(800).batch(32)
+        valid, train = rows.take(200).batch(32), rows.skip(200).batch(32)
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         model.fit(train, validation_data=valid)
     """

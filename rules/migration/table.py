@@ -107,7 +107,7 @@ class Rename:
     @property
     def words(self) -> tuple[str, ...]:
         """What a file must have one of that uses it."""
-        if self.missing:
+        if self.missing or any(len(keyword) == 1 for keyword in self.keywords):  # a letter is in every file
             return tuple(name.rpartition(".")[2] for name in self.calls)
         single = self.old.rpartition(".")[2] or self.attribute
         return (single,) if single else self.keywords or (self.method,)

@@ -33,7 +33,7 @@ class SavePathSuffix(Rule):
     Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` takes
     `.h5` for a model since Keras 3.8.
 
-    Fix: none: what reads the file must get the new name, too, and another program may.
+    Fix: none, because what reads the file must get the new name, too, and another program may.
 
     Example:
         import tensorflow as tf

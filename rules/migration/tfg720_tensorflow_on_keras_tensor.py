@@ -26,8 +26,8 @@ class TensorflowOnKerasTensor(Rule):
 
     Measured: each operation raises with TensorFlow 2.21 and Keras 3.15, and the programs run with 2.15.
 
-    Fix: none: operations of Keras take some arguments under other names, and a model with a layer around it is saved in
-    another way.
+    Fix: none, because operations of Keras take some arguments under other names, and a model with a layer around it
+    is saved in another way.
 
     Example:
         import tensorflow as tf

@@ -32,7 +32,7 @@ class DividedBatch(Rule):
     steps as without a strategy, TensorFlow 2.21; a test shows it. What that costs was not measured, for there were not
     several GPUs.
 
-    Fix: none: a larger batch trains in another way.
+    Fix: none, because a larger batch trains in another way.
 
     Example:
         import tensorflow as tf

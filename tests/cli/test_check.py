@@ -481,7 +481,7 @@ def test_a_team_chooses_the_severity_of_a_rule(tmp_path: Path, tflint: Any) -> N
         (tmp_path / "pyproject.toml").write_text(f'[tool.tflint-gpu.severity]\n{word} = "{severity}"\n')
         done = tflint("check", "--show-advice", "--output-format", "concise", "a.py")
         assert (done.returncode, f"a.py:2:16: {severity}: {NAMED} " in done.stdout) == (code, True), word
-        coloured = tflint("check", "--output-format", "concise", "--color", "always", "a.py").stdout
+        coloured = tflint("check", "--show-advice", "--output-format", "concise", "--color", "always", "a.py").stdout
         colours[severity] = re.findall(rf"\x1b\[([\d;]+)m{NAMED}", coloured)
     assert len({*map(str, colours.values())}) == 3 and all(colours.values()), "severities have colours of their own"
 

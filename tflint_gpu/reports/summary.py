@@ -48,23 +48,20 @@ def summary(
         unsafe: whether unsafe fixes count.
         advice: what is only counted.
     """
-    if advice:
-        codes = ", ".join(sorted({diagnostic.code for diagnostic in advice}))
-        besides = [f"{by_severity(advice)} ({codes}): --show-advice"]
-    else:
-        besides = []
     total = len(remaining) + fixed
     if not total:
         yield "All checks passed!"
-        yield from besides
-        return
-    # Without these a run that found something and did not fail would look like a mistake.
-    kinds = f": {by_severity(remaining)}" if any(diagnostic.severity == "advice" for diagnostic in remaining) else ""
-    counts = f" ({fixed} fixed, {len(remaining)} remaining{kinds})" if fixed else kinds
-    yield f"Found {plural(total, 'problem')}{counts}."
+    else:
+        # Without these a run that found something and did not fail would look like a mistake.
+        is_advised = any(diagnostic.severity == "advice" for diagnostic in remaining)
+        kinds = f": {by_severity(remaining)}" if is_advised else ""
+        counts = f" ({fixed} fixed, {len(remaining)} remaining{kinds})" if fixed else kinds
+        yield f"Found {plural(total, 'problem')}{counts}."
     if verdicts := Counter(diagnostic.verdict for diagnostic in remaining if diagnostic.verdict):
         yield f"Measured: {', '.join(f'{count} {verdict}' for verdict, count in sorted(verdicts.items()))}."
-    yield from besides
+    if advice:
+        codes = ", ".join(sorted({diagnostic.code for diagnostic in advice}))
+        yield f"{by_severity(advice)} ({codes}): --show-advice"
     fixable = Fixable.among((*remaining, *advice))
     offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
     hidden = 0 if unsafe else fixable.unsafe
