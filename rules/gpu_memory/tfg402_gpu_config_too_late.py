@@ -18,10 +18,8 @@ from tflint_gpu.model import (
     Runtime,
     argument,
     dotted_name,
-    in_one_block,
     iterable,
     names_of,
-    needed_before,
 )
 from tflint_gpu.rule import (
     Change,
@@ -33,7 +31,7 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
-    moved_statements,
+    moved_above_initialiser,
     next_statement,
     notes_before,
     wrap,
@@ -189,14 +187,8 @@ def _too_late(model: Model, file: File, call: cst.Call, before: Initialiser, mac
 
 def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
     """The statement that configures them, above the one that initialises the runtime."""
-    statements = in_one_block(file, before.node, call) if before.file is file else None
-    if statements is None:
-        return None
-    first, late = statements
-    needed = needed_before(file, late, first)
-    edits = moved_statements(file, needed, first) if needed else ()
     what = "threads" if file.name(call.func) in (INTRA_THREADS, INTER_THREADS) else "GPUs"
-    return Fix(f"Configure the {what} first", "unsafe", edits) if edits else None
+    return moved_above_initialiser(file, call, before, f"Configure the {what} first")
 
 
 def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:

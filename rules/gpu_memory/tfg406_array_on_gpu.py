@@ -33,7 +33,7 @@ class ArrayOnGpu(Rule):
     casts it.
 
     Measured: nothing, for no GPU was at hand: `tf.data.Dataset.from_tensors` in Keras's adapter of arrays
-    (keras/src/trainers/data_adapters/array_data_adapter.py) converts the array with no device of its own, and many
+    (keras/src/trainers/data_adapters/array_data_adapter.py) converts the array without naming a device, and many
     reports name it.
 
     Fix: none, because what brings the batches is other code.

@@ -13,7 +13,6 @@ from .row_counts import RowCounts
 if TYPE_CHECKING:
     from tflint_gpu.model import KerasInput, Model
 
-_KERAS_3_SINCE = (2, 16)
 _BASIS = "10 batches, 9 steps an epoch: 9, 1, 9, 1 ... steps with Keras 3; Keras 2 ends in the second epoch"
 
 
@@ -104,8 +103,7 @@ def _finding(model: Model, inputs: KerasInput) -> Iterator[Finding]:
     if isinstance(epochs, int) and epochs * steps <= batches:
         return
     left, full = batches % steps, batches // steps
-    keras_2 = model.target.tensorflow < _KERAS_3_SINCE
-    then = f"the training ends {left} steps into it" if keras_2 else f"it has {_steps(left)}"
+    then = f"the training ends {left} steps into it" if model.target.keras < 3 else f"it has {_steps(left)}"
     yield Finding(
         file,
         given,

@@ -10,12 +10,11 @@ import libcst as cst
 from tflint_gpu.model import Guards, Kinds, argument, is_for_tensorflow_1
 from tflint_gpu.rule import Finding, Prediction, Rule
 
-from .table import KERAS_3, Rename
+from .table import is_keras_3
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, Model
 
-_GONE = Rename(removed=KERAS_3)
 _WHOLE = (".keras", ".h5", ".hdf5")
 _KEPT = (".keras", ".h5")
 _WEIGHTS = (".weights.h5",)
@@ -57,7 +56,7 @@ class SavePathSuffix(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the paths with endings that are refused."""
-        if model.once(is_for_tensorflow_1) or _GONE.state(model) != "removed" or model.reaches(b"rbax"):
+        if model.once(is_for_tensorflow_1) or not is_keras_3(model) or model.reaches(b"rbax"):
             return
         for call, path, endings, who in _paths(model):
             if model.once(Guards).depends_on_version(model.file, call) or not _is_refused(model, path, endings):

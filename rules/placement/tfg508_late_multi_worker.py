@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Runtime, in_one_block, needed_before
+from tflint_gpu.model import Runtime
 from tflint_gpu.model.library.devices import MULTI_WORKER
-from tflint_gpu.rule import Experiment, Finding, Fix, Prediction, Rule, Workload, moved_statements, notes_before
+from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload, moved_above_initialiser, notes_before
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tflint_gpu.model import File, Initialiser, Model
+    from tflint_gpu.model import Initialiser, Model
 
 _BASIS = "RuntimeError with one worker in `TF_CONFIG`, TensorFlow 2.21, on a machine without a GPU"
 
@@ -98,15 +98,5 @@ def _finding(model: Model, call: cst.Call, before: Initialiser) -> Finding:
         Prediction("crash", ("TF_CONFIG",), basis=_BASIS),
         help="make the strategy right after the imports, before tensors, datasets, models and optimizers",
         notes=notes_before(before, "the runtime is initialised here"),
-        fix=model.costly_fix(partial(_moved_up, model.file, call, before)),
+        fix=model.costly_fix(partial(moved_above_initialiser, model.file, call, before, "Make the strategy first")),
     )
-
-
-def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
-    statements = in_one_block(file, before.node, call) if before.file is file else None
-    if statements is None:
-        return None
-    first, late = statements
-    needed = needed_before(file, late, first)
-    edits = moved_statements(file, needed, first) if needed else ()
-    return Fix("Make the strategy first", "unsafe", edits) if edits else None

@@ -21,7 +21,7 @@ class LateTfConfig(Rule):
     """`TF_CONFIG` is set after `MultiWorkerMirroredStrategy` has read it.
 
     Why: the strategy reads the variable once, when it is made. Without it the strategy has one worker, this one, and
-    raises nothing: each machine trains a model of its own on all data. Set by whoever starts the program, or before
+    raises nothing: each machine trains its own model on all data. Set by whoever starts the program, or before
     the strategy, it counts. Not reported: a variable that is set before the strategy, too.
 
     Measured: a strategy that is made before `TF_CONFIG` names two workers has one worker and one replica, TensorFlow

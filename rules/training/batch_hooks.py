@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import libcst as cst
 
@@ -62,7 +63,7 @@ class BatchHooks(Analysis):
             if owner is None or not self._is_callback(Class(self.file, owner)):
                 continue
             hook = self.inference.definitions.function(self.file, node)
-            yield from (w for w in (next(self._in(hook, node, (), frozenset()), None),) if w is not None)
+            yield from islice(self._in(hook, node, (), frozenset()), 1)
         for call in self.file.calls("keras.callbacks.ModelCheckpoint"):
             often = argument(call, -1, "save_freq")
             value = self.constants.of(self.file, often) if often is not None else None
@@ -95,7 +96,7 @@ class BatchHooks(Analysis):
         return isinstance(call.func, cst.Attribute) and not is_own and self.kinds.has_method(file, call.func)
 
     def _is_chosen(self, file: File, call: cst.Call, function: Function) -> bool:
-        """Whether a test decides in each batch if a call runs, or it is left before."""
+        """Whether a test decides in each batch if a call runs, or if the function is left early."""
         if self.guards.is_for_debugging(file, call):
             return True
         for parent in file.tree.ancestors(call):
@@ -103,12 +104,8 @@ class BatchHooks(Analysis):
                 break
             if isinstance(parent, cst.If | cst.IfExp | cst.BooleanOperation | cst.Try):
                 return True
-        return any(True for _ in self._returns_before(file, call, function))
-
-    def _returns_before(self, file: File, call: cst.Call, function: Function) -> Iterator[Node]:
-        """`if batch % 100: return` above a call."""
-        for node in file.tree.nodes(cst.Return):
-            if file.tree.function(node) is function.node and any(
-                isinstance(parent, cst.If) for parent in file.tree.ancestors(node)
-            ):
-                yield node
+        return any(
+            file.tree.function(node) is function.node
+            and any(isinstance(parent, cst.If) for parent in file.tree.ancestors(node))
+            for node in file.tree.nodes(cst.Return)  # `if batch % 100: return`
+        )

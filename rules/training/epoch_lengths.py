@@ -68,10 +68,9 @@ class EpochLengths(Analysis):
 
     def _reason(self, call: cst.Call, data: Expression) -> Node | None:
         """What says that an epoch is one step."""
-        if self._number(call, "steps_per_epoch", -1) == 1:
-            return argument(call, -1, "steps_per_epoch")
-        if argument(call, -1, "steps_per_epoch") is not None:
-            return None
+        steps = argument(call, -1, "steps_per_epoch")
+        if steps is not None:
+            return steps if self._number(call, "steps_per_epoch", -1) == 1 else None
         if self.pipelines.is_dataset(self.file, data):
             return self._reason_of_chain(self.pipelines.iterated(self.file, data))
         size = argument(call, 2, "batch_size")

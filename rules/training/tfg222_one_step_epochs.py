@@ -15,7 +15,7 @@ class OneStepEpochs(Rule):
     """Each epoch of `fit` is one training step, and there are many epochs.
 
     Why: an epoch has a fixed cost next to its steps: an iterator over the data, the callbacks, metrics that are started
-    again, and with validation an `evaluate` of its own. A step of a small network takes a millisecond, an epoch of one
+    again, and with validation a whole `evaluate`. A step of a small network takes a millisecond, an epoch of one
     such step twenty to thirty, in which a GPU waits. It is so where the batch has all rows (`batch_size=len(x)`), or
     with `steps_per_epoch=1`. The same steps in few epochs cost the steps alone: a dataset that is repeated
     (`tf.data.Dataset.from_tensors((x, y)).repeat(100)`) has a hundred of them in an epoch. Reported where the code says
@@ -63,7 +63,7 @@ class OneStepEpochs(Rule):
             text = f"each of these {fit.epochs:,} epochs is one step{also}: a GPU waits while an epoch is set up"
             notes = [Note(model.file, fit.reason, "so an epoch has one step")]
             if fit.validation is not None:
-                notes.append(Note(model.file, fit.validation, "an `evaluate` of its own after each step"))
+                notes.append(Note(model.file, fit.validation, "a whole `evaluate` after each step"))
             often = "; `validation_freq=100` validates after each hundredth" if fit.validation is not None else ""
             yield Finding(
                 model.file,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class WorkInBatchHook(Rule):
     """A callback predicts, evaluates or saves the model after every batch.
 
-    Why: `fit` calls `on_train_batch_end` after each training step. A `predict` or `evaluate` there sets up an epoch of
-    its own each time, saving writes all weights to a file, and the next step waits for both. So does
+    Why: `fit` calls `on_train_batch_end` after each training step. A `predict` or `evaluate` there sets up a whole
+    epoch each time, saving writes all weights to a file, and the next step waits for both. So does
     `ModelCheckpoint(save_freq=1)`. Keras warns of it ("Method on_train_batch_end is slow compared to the batch
     update"), where it does. After an epoch, or in each hundredth batch, it costs little. Not reported: what a test
     decides in the hook, and objects of which nothing tells that they are models.

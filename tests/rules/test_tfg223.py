@@ -42,7 +42,7 @@ SILENT = {
     "a batch of validation": HOOK.format("on_test_batch_end", "self.model.predict(probes)"),
     "a checkpoint of each epoch": HEAD + "keep = keras.callbacks.ModelCheckpoint('now.keras', save_freq='epoch')\n",
     "a checkpoint now and then": HEAD + "keep = keras.callbacks.ModelCheckpoint('now.keras', save_freq=5000)\n",
-    "a method of its own": HEAD
+    "another method": HEAD
     + "class Net(keras.Model):\n    def save(self, path):\n        self.kept = path\nnet = Net()\n"
     + "class Diary(keras.callbacks.Callback):\n    def on_train_batch_end(self, batch, logs=None):\n"
     + "        net.save('x')\n",

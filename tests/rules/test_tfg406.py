@@ -50,7 +50,7 @@ def test_the_message_tells_how_much(tmp_path: Path) -> None:
 
 
 def test_keras_makes_one_tensor_of_an_array() -> None:
-    """Protects the claim, by Keras's source: the whole array, on no device of its own."""
+    """Protects the claim, by Keras's source: the whole array, without naming a device."""
     from keras.src.trainers.data_adapters import array_data_adapter
 
     source = inspect.getsource(array_data_adapter)

@@ -11,7 +11,7 @@ from tflint_gpu.rule.finding import Edit, Fix, importing
 if TYPE_CHECKING:
     from libcst import Arg, Call, CSTNode
 
-    from tflint_gpu.model import Blocker, CallOutline, Model
+    from tflint_gpu.model import Blocker, CallOutline, Initialiser, Model
     from tflint_gpu.model.python.project.file import File
 
 
@@ -112,6 +112,22 @@ def draw_in_graph(model: Model, file: File, call: Call, name: str) -> Fix | None
     if draw is None:
         return None
     return Fix(f"Draw with `{draw.spelling.text}`", "unsafe", (*importing(draw.spelling), Edit(call, draw.text)))
+
+
+def moved_above_initialiser(file: File, call: Call, before: Initialiser, title: str) -> Fix | None:
+    """Move the statement of a call, with what it needs, above the one that initialises the runtime.
+
+    None where they are in two files or two blocks.
+    """
+    from tflint_gpu.model import in_one_block, needed_before
+
+    statements = in_one_block(file, before.node, call) if before.file is file else None
+    if statements is None:
+        return None
+    first, late = statements
+    needed = needed_before(file, late, first)
+    edits = moved_statements(file, needed, first) if needed else ()
+    return Fix(title, "unsafe", edits) if edits else None
 
 
 def moved_statements(

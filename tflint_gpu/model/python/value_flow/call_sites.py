@@ -79,8 +79,8 @@ def _decorated(resolver: Resolver, decorator: Function) -> Iterator[Origin]:
     name = named.name.value if isinstance(named, cst.FunctionDef) else ""
     for file in resolver.seen.users(decorator.file, name) if name else ():
         for use in uses_of(file, name):
-            above = next(file.tree.ancestors(use.expr))
-            above = next(file.tree.ancestors(above)) if isinstance(above, cst.Call) else above
+            above = file.tree.parents[use.expr]
+            above = file.tree.parents[above] if isinstance(above, cst.Call) else above
             function = file.tree.parents[above] if isinstance(above, cst.Decorator) else None
             if isinstance(function, cst.FunctionDef):
                 getting = resolver.definitions.decorators.getting(file, function)
