@@ -12,8 +12,6 @@ from tflint_gpu.rule import Finding, Note, Prediction, Rule
 
 from .table import is_keras_3
 
-_NO_TENSORS = ("axis", "axes", "dtype", "keepdims", "name", "perm")
-
 
 class TensorflowOnKerasTensor(Rule):
     """A functional model is built with operations of TensorFlow, which Keras 3 refuses.
@@ -88,6 +86,6 @@ def _gets_keras_tensor(model: Model, call: cst.Call) -> bool:
         function = model.file.tree.function(function)
     if model.once(Guards).keeps_tensors_out(model.file, call):
         return False
-    given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value not in _NO_TENSORS]
+    given = [arg.value for arg in call.args]
     listed = [e.value for value in given if isinstance(value, cst.List | cst.Tuple) for e in value.elements]
     return model.once(TracedFunctions).symbolic.holds_tensor(model.file, [*given, *listed], None)
