@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.bounds import READING_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Kinds, argument, method_name
 from tflint_gpu.model.library.datasets import FLOWS
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Class, File, Function, Model, Origin
 
 _BASIS = "JPEG files against tf.data 5.4 times, ImageDataGenerator 1.3 to 1.8 times; two CPU cores"
-_DEEP = 2
 _OF_FILES = FLOWS - {"flow"}
 
 
@@ -141,10 +141,14 @@ def _reading_in(model: Model, cls: Class) -> _Reading | None:
             name = function.file.name(call.func)
             if name is not None and name.startswith(UNLOCKED):
                 return _Reading(function.file, call.func, f"`{cls.node.name.value}` reads or decodes")
-            for callee in model.inference.callees(function.file, call) if depth < _DEEP else ():
-                if callee.function.node not in seen:
+            for callee in model.inference.callees(function.file, call):
+                if callee.function.node in seen:
+                    continue
+                if depth < READING_CALLS.limit:
                     seen.add(callee.function.node)
                     queue.append((callee.function, depth + 1))
+                elif callee.function.calls:
+                    model.inference.meet(READING_CALLS)
     return None
 
 

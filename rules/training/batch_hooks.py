@@ -7,6 +7,7 @@ from itertools import islice
 
 import libcst as cst
 
+from tflint_gpu.bounds import HOOK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Analysis,
@@ -29,8 +30,6 @@ _WORKS = {
     "save": "the model is saved",
     "save_weights": "the weights are saved",
 }
-_DEPTH = 2
-"""Calls from a hook to the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,13 @@ class BatchHooks(Analysis):
             if method in _WORKS and self._is_of_model(file, call):
                 yield BatchWork(file, call.func, _WORKS[method], hook, path)
                 continue
-            for callee in self.inference.callees(file, call) if len(path) < _DEPTH else ():
-                if callee.function.node not in seen:
+            for callee in self.inference.callees(file, call):
+                if callee.function.node in seen:
+                    continue
+                if len(path) >= HOOK_CALLS.limit:
+                    if callee.function.calls:
+                        self.inference.meet(HOOK_CALLS)
+                else:
                     step = Frame(file, call, f"calls `{callee.function.name}`")
                     yield from self._in(callee.function, hook, (*path, step), seen | {callee.function.node})
 
