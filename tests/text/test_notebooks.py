@@ -465,7 +465,7 @@ def test_a_fixed_notebook_runs_and_is_otherwise_the_same(tmp_path: Path, tflint:
     with pytest.raises(nbclient.exceptions.CellExecutionError):
         nbclient.NotebookClient(nbformat.read(path, 4), timeout=600, kernel_name="python3").execute()
     done = tflint("check", "--isolated", "--no-cache", "--fix", "a.ipynb")
-    assert "Found 2 problems (1 fixed, 1 remaining: 1 piece of advice)." in done.stdout
+    assert "Found 1 problem (1 fixed, 0 remaining).\n1 piece of advice (TFG401): --show-advice\n" in done.stdout
     assert path.read_bytes() == before.replace(b"return np.sin", b"return tf.sin")
     executed = nbclient.NotebookClient(nbformat.read(path, 4), timeout=600, kernel_name="python3").execute()
     assert float(executed.cells[-1].outputs[0].data["text/plain"]) >= 0
