@@ -149,7 +149,12 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
     from tflint_gpu.model.tensorflow.tf_data.mapped_functions import SEQUENTIAL_UP_TO, MappedFunctions, State
     from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
-    from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
+    from tflint_gpu.model.tensorflow.tf_data.plain_code import (
+        asks_outside,
+        expression_tests,
+        is_plain,
+        statement_tests,
+    )
     from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop, PythonLoops
     from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
     from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
@@ -253,7 +258,7 @@ _NAMES = {
     "tensorflow.tf_data.lengths": "Lengths",
     "tensorflow.tf_data.mapped_functions": "MappedFunctions SEQUENTIAL_UP_TO State",
     "tensorflow.tf_data.pipelines": "Pipelines",
-    "tensorflow.tf_data.plain_code": "is_plain",
+    "tensorflow.tf_data.plain_code": "asks_outside expression_tests is_plain statement_tests",
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
     "tensorflow.tracing.keras_functions": "KerasFunctions",

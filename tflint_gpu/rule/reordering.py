@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 
 
-def moved_after(operation: Operation, target: Operation) -> tuple[Edit, ...]:
-    """Move an operation after a later one of its chain; no edits where something else may read what is between them."""
+def moved_after(operation: Operation, target: Operation, argument: Edit | None = None) -> tuple[Edit, ...]:
+    """Move an operation after a later one of its chain; no edits where something else may read what is between them.
+
+    Arguments:
+        argument: what a part of one of its arguments is replaced by.
+    """
     file = operation.file
     if file is not target.file or not (gone := removed(operation)):
         return ()
     if file.tree.within(operation.link, target.link):
         line_break = _line_break(_gap(operation)) or _line_break(_gap(target))
-        return (*gone, Edit(target.link, f"{line_break}.{_method(operation).rstrip()}", "after"))
+        return (*gone, Edit(target.link, f"{line_break}.{_method(operation, argument).rstrip()}", "after"))
     if not _are_successive(file, operation.link, target.link, operation.link):
         return ()
-    return (*gone, Edit(target.link, f".{_method(operation)}", "after"))
+    return (*gone, Edit(target.link, f".{_method(operation, argument)}", "after"))
 
 
 def moved_before(operation: Operation, target: Operation, argument: Edit | None = None) -> tuple[Edit, ...]:

@@ -9,7 +9,9 @@ OF_ONE = IMAGE_DECODERS | spelled("tf.io.{read_file,parse_single_example}")
 """They take one name, or the bytes of one image or record, and refuse an array of several."""
 RECORD_PARSERS = spelled("tf.{,io.,compat.v1.}parse_example")
 """They take one serialized record, or a batch of them."""
+ONE_RECORD_PARSERS = spelled("tf.{,io.,compat.v1.}parse_single_example")
 FIXED_FIELDS = spelled("tf.{,io.,compat.v1.}FixedLenFeature")
+FIELDS = FIXED_FIELDS | spelled("tf.{,io.,compat.v1.}VarLenFeature")
 RECORD_WRITERS = spelled("tf.{io,python_io,compat.v1.python_io}.TFRecordWriter")
 ROW_WRITERS = spelled("tf.io.write_file numpy.save{,z,z_compressed}")
 TEXT_SPLITS = spelled("tf.strings.split tf.{,compat.v1.}string_split")

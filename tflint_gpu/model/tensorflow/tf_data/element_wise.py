@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.datasets import Parameter
-from tflint_gpu.model.library.files import FIXED_FIELDS, RECORD_PARSERS
+from tflint_gpu.model.library.files import FIXED_FIELDS, ONE_RECORD_PARSERS, RECORD_PARSERS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
@@ -59,14 +59,24 @@ class ElementWise:
     Arguments:
         callee: the function.
         caller: the call in which it is handed over, where that is known.
+        may_parse_one: a parser of single records counts as that of a batch.
     """
 
-    def __init__(self, inference: Inference, constants: Constants, callee: Callee, caller: Context | None) -> None:
+    def __init__(
+        self,
+        inference: Inference,
+        constants: Constants,
+        callee: Callee,
+        caller: Context | None,
+        *,
+        may_parse_one: bool = False,
+    ) -> None:
         self.inference = inference
         self.constants = constants
         self.function = callee.function
         self.given = filled(callee)
         self.context = Context(self.function.node, caller=callee.context or caller)
+        self.parsers = RECORD_PARSERS | ONE_RECORD_PARSERS if may_parse_one else RECORD_PARSERS
         self._known: dict[tuple[Node, Context | None], _Value | None] = {}
         self._understood: set[Node] = set()
 
@@ -250,18 +260,18 @@ class ElementWise:
     def _record(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
         """The features that `tf.io.parse_example` reads, where each has a shape that is the same for all elements."""
         features = argument(call, 1, "features")
-        if file.name(call.func) not in RECORD_PARSERS or features is None or not call.args:
+        if file.name(call.func) not in self.parsers or features is None or not call.args:
             return None
         first = self._expression(file, call.args[0].value, context)
         tables = [origin.node for origin in self.inference.of(file, features, context)]
-        made = [e.value for table in tables if isinstance(table, cst.Dict) for e in table.elements]
+        made = [value for table in tables for value in _values(table)]
         fixed = (
             self.inference.must_be(file, made_value, lambda o: o.made_by in FIXED_FIELDS, context)
             for made_value in made
         )
         if first is None or first.shape is None or not made or not all(fixed):
             return None
-        if not all(isinstance(table, cst.Dict) for table in tables):
+        if not all(isinstance(table, cst.Dict | cst.DictComp) for table in tables):
             return None
         self._understood.update([call, *(made_value for made_value in made if isinstance(made_value, cst.Call))])
         return _Value(first.parts, is_structure=True)
@@ -322,6 +332,13 @@ class ElementWise:
             )
 
         return len(call.args) == 1 and self.inference.must_be(file, call.func, is_rescaling, context)
+
+
+def _values(table: Node) -> list[Expression]:
+    """`a` and `b` of `{"x": a, "y": b}`, `a` of `{name: a for name in names}`."""
+    if isinstance(table, cst.DictComp):
+        return [table.value]
+    return [element.value for element in table.elements] if isinstance(table, cst.Dict) else []
 
 
 def _combined(values: Iterable[_Value | None]) -> _Value | None:

@@ -75,6 +75,12 @@ class MappedFunctions(Analysis):
             self._element_wise[operation.call] = holds, holds and seen[0].keeps_rank()
         return self._element_wise[operation.call][keeps_rank]
 
+    def works_on_records(self, operation: Operation) -> bool:
+        """Whether an operation's function does to a batch what it does to each record, once it parses a batch."""
+        callees = self.of(operation)
+        given = [ElementWise(self.inference, self.constants, c, operation.context, may_parse_one=True) for c in callees]
+        return len(given) == 1 and given[0].holds()
+
     def only_flips(self, operation: Operation) -> bool:
         """Whether an operation's function flips images, and does nothing else."""
         given = argument(operation.call, 0, "map_func")

@@ -56,9 +56,9 @@ def is_plain(
             return False
         if any(isinstance(inner, _FORBIDDEN) for inner in walk(node.body)):
             return False
-        if not all(_asks_outside(reached, test) for test in _statement_tests(node)):
+        if not all(asks_outside(reached, test) for test in statement_tests(node)):
             return False
-        if not all(_asks_outside(reached, test) or may_ask(test) for test in _expression_tests(node)):
+        if not all(asks_outside(reached, test) or may_ask(test) for test in expression_tests(node)):
             return False
         for call in reached.calls:
             callees = inference.callees(file, call)
@@ -68,7 +68,7 @@ def is_plain(
     return True
 
 
-def _asks_outside(function: Function, test: Expression) -> bool:
+def asks_outside(function: Function, test: Expression) -> bool:
     """Whether a condition is about something that is known before the function is called, such as `self.mode`."""
     node = function.node
     own = set(function.file.tree.scopes[node].bindings)
@@ -93,12 +93,12 @@ def _targets(node: Node) -> list[Node]:
     return [node.target] if isinstance(node, cst.AnnAssign | cst.AugAssign) else []
 
 
-def _statement_tests(function: FunctionNode) -> list[Expression]:
+def statement_tests(function: FunctionNode) -> list[Expression]:
     """What decides which way a function goes."""
     return [node.test for node in walk(function.body) if isinstance(node, cst.If)]
 
 
-def _expression_tests(function: FunctionNode) -> list[Expression]:
+def expression_tests(function: FunctionNode) -> list[Expression]:
     """What decides which of its expressions count."""
     nodes = list(walk(function.body))
     tests = [node.test for node in nodes if isinstance(node, cst.IfExp)]
