@@ -16,6 +16,7 @@ from tflint_gpu.model import (
     Context,
     Expression,
     File,
+    Function,
     Inference,
     Node,
     Origin,
@@ -26,12 +27,15 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
-from tflint_gpu.model.library.higher_order import ROW_MAPS
+from tflint_gpu.model.library.higher_order import CONDITIONALS, ROW_MAPS
+from tflint_gpu.model.library.keras_methods import LOOKUP_LAYERS
 from tflint_gpu.model.library.operations import JOINING_ROWS
 from tflint_gpu.model.library.tensor_functions import RAGGED
 
-Need: TypeAlias = Literal["axis", "axes", "where"]
-"""What must be written differently for all rows: an axis, operands whose shapes differ, a conditional expression."""
+Need: TypeAlias = Literal["axis", "axes", "where", "map", "rank"]
+"""What must be written differently for all rows: an axis, operands whose shapes differ, a conditional expression, an
+inner `map_fn`. "rank" is no change by itself: a row of a table is longer than its index, which other operands must fit.
+"""
 
 _ALONG_AXIS = frozenset(
     (
@@ -40,6 +44,7 @@ _ALONG_AXIS = frozenset(
     ).split()
 )
 """What reduces nothing and works along one axis all the same."""
+_BRANCHES = (cst.If, cst.IfExp, cst.BooleanOperation)
 _HOST_NUMBERS = frozenset(["keras.backend.floatx", "keras.backend.epsilon"])
 _SAVES_MEMORY = ("parallel_iterations", "swap_memory")
 _FEW_ROWS = 5
@@ -155,13 +160,17 @@ class _RowFunction:
             or file.yields_of.get(node)
         ):
             return None
-        joined = _joined(self._expression(file, value, self.context) for value in file.returned(node))
+        joined = self._returned(self.function, self.context)
         if joined is None or not joined.of_row or not self._indexes_by_constants():
             return None
         asked: list[Expression] = []
         if not is_plain(self.inference, self.function, self._understood, lambda test: self._asks(test, asked)):
             return None
-        return joined.needs | (frozenset(["where"]) if asked else frozenset())
+        return joined.needs - {"rank"} | (frozenset(["where"]) if asked else frozenset())
+
+    def _returned(self, function: Function, context: Context | None) -> _Value | None:
+        file = function.file
+        return _joined(self._expression(file, value, context) for value in file.returned(function.node))
 
     def _asks(self, test: Expression, asked: list[Expression]) -> bool:
         """Whether the test of a conditional expression is one that `tf.where` can take."""
@@ -239,6 +248,10 @@ class _RowFunction:
     def _call(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
         name = file.name(call.func) or ""
         short = _short(name)
+        if name in CONDITIONALS:
+            return self._conditional(file, call, context)
+        if name in ROW_MAPS:
+            return self._inner_map(file, call, context)
         values = [self._expression(file, arg.value, context) for arg in call.args]
         if any(arg.star for arg in call.args) or any(value is None for value in values):
             return None
@@ -246,6 +259,8 @@ class _RowFunction:
         of_row = [value for value in values if value is not None and value.of_row]
         if operation_named(name).combines(len(values)):
             value_so_far = _combined(values)
+        elif self._looks_up(file, call, context, name, values):
+            value_so_far = _needing(values[-1], "rank")
         elif short in JOINING_ROWS:
             value_so_far = _needing(_joined(values), "axis" if short == "stack" else "axes")
         elif not of_row and (_makes_number(name) or _is_plain_number(file, call)):
@@ -257,6 +272,62 @@ class _RowFunction:
         if value_so_far is not None:
             self._understood.add(call)
         return value_so_far
+
+    def _looks_up(
+        self, file: File, call: cst.Call, context: Context | None, name: str, values: list[_Value | None]
+    ) -> bool:
+        """`tf.gather(table, index)`, an `Embedding` of an index, `super().call(index)` in a class below it."""
+        of_row = [value is not None and value.of_row for value in values]
+        if name.startswith("tf.") and operation_named(name).shape == "gathered":
+            return of_row == [False, True] and call.args[1].keyword is None
+        return of_row == [True] and (
+            self.inference.must_be(file, call.func, lambda origin: origin.made_by in LOOKUP_LAYERS, context)
+            or self._is_of_base(file, call)
+        )
+
+    def _is_of_base(self, file: File, call: cst.Call) -> bool:
+        """Whether a call is `super().call(...)` of a layer of Keras that looks up rows."""
+        func, owner = call.func, self.function.owner
+        if not isinstance(func, cst.Attribute) or func.attr.value != "call" or owner is None:
+            return False
+        if file.tree.function(call) is not self.function.node:
+            return False
+        is_super = isinstance(func.value, cst.Call) and file.names.is_builtin(func.value.func, "super")
+        if not is_super or len(self.inference.definitions.lineage(owner)) > 1:
+            return False
+        self._understood.add(func.value)
+        return self.inference.definitions.external_bases(owner) <= LOOKUP_LAYERS
+
+    def _conditional(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
+        """`tf.cond(test, one, other)`, where both functions only compute."""
+        test, runs = argument(call, 0, "pred"), list(self.inference.handed(file, call, context))
+        asked = self._expression(file, test, context) if test is not None else None
+        if asked is None or len(runs) != 2:
+            return None
+        ways = [self._returned(run.function, self.inference.enter(file, call, context, run)) for run in runs]
+        bodies = [run.function.node for run in runs]
+        parts = [part for body in bodies for part in walk(body.body)]
+        if any(isinstance(p, _BRANCHES) or (isinstance(p, cst.Call) and p not in self._understood) for p in parts):
+            return None
+        self._understood.update([call, *bodies])
+        joined = _joined([asked, *ways])
+        return _needing(joined, "where") if asked.of_row else joined
+
+    def _inner_map(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
+        """A `map_fn` over the row, of a function that is not needed either and knows nothing of the row."""
+        given, rows = argument(call, 0, "fn"), argument(call, 1, "elems")
+        callees = self.inference.callables(file, given, context) if given is not None else ()
+        value = self._expression(file, rows, context) if rows is not None else None
+        if len(callees) != 1 or value is None or not value.of_row:
+            return None
+        function = callees[0].function
+        if self.function.node in function.file.enclosing_functions(function.node):
+            return None
+        needs = _RowFunction(self.inference, self.constants, callees[0]).needs()
+        if needs is None:
+            return None
+        self._understood.add(call)
+        return _Value(of_row=True, needs=value.needs | needs | {"map"})
 
 
 def _short(name: str | None) -> str:

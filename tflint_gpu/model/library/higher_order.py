@@ -38,8 +38,8 @@ class Handing:
 PYTHON_FUNCTIONS = spelled("tf.{py_function,numpy_function,py_func,compat.v1.py_func}")
 """They run the function they are given on the host, with real values."""
 
-_CONDITIONS = spelled("tf.{,compat.v1.}cond keras.ops.cond")
-BRANCHES = _CONDITIONS | {"tf.case", "tf.switch_case"}
+CONDITIONALS = spelled("tf.{,compat.v1.}cond keras.ops.cond")
+BRANCHES = CONDITIONALS | {"tf.case", "tf.switch_case"}
 """They run one of the functions that they are given."""
 ROW_MAPS = spelled("tf.{,compat.v1.}map_fn keras.backend.map_fn")
 """They run a function for each row of a tensor, one after the other or a few at once."""
@@ -59,7 +59,7 @@ _FUNCTIONS: tuple[tuple[str, Handing], ...] = (
     ("threading.Timer", Handing(((1, "function"),), "args", (2, "args"), mode="host")),
     ("asyncio.to_thread", _LATER),
     (" ".join(sorted(PYTHON_FUNCTIONS)), Handing(((0, "func"),), "args", (1, "inp"), mode="host")),
-    (" ".join(_CONDITIONS), Handing(((1, "true_fn"), (2, "false_fn")), "unknown")),
+    (" ".join(CONDITIONALS), Handing(((1, "true_fn"), (2, "false_fn")), "unknown")),
     ("tf.case", Handing(((0, "pred_fn_pairs"), (-1, "default")), "unknown")),
     ("tf.switch_case", Handing(((1, "branch_fns"), (-1, "default")), "unknown")),
     (

@@ -134,6 +134,8 @@ CELLS = {"LSTMCell": "LSTM", "GRUCell": "GRU", "SimpleRNNCell": "SimpleRNN"}
 """What an `RNN` repeats, and the layers that do the same by themselves."""
 WRAPPERS = frozenset("TimeDistributed Bidirectional RNN".split())
 """Layers whose first argument is a layer."""
+LOOKUP_LAYERS = frozenset(["keras.layers.Embedding"])
+"""Layers that give a row of their weights for each index, whatever the shape of the indices."""
 NOISE = spelled("{Alpha,Gaussian,}Dropout SpatialDropout{1,2,3}D GaussianNoise")
 """Layers that draw in training. With Keras 3 they hold the state of their random numbers as soon as they are made."""
 LAYER_FOLDERS = tuple(spelled("keras.layers.{,experimental.,experimental.preprocessing.}"))

@@ -40,7 +40,7 @@ def is_plain(
     """Whether a function, with those it calls, only computes what it returns, and asks its own values nothing.
 
     Arguments:
-        understood: the calls of other functions that it may make.
+        understood: the calls of other functions that it may make, and functions in it that only compute.
         may_ask: whether a conditional expression may depend on a value.
         stores: whether the function itself may put items into its parameters.
     """
@@ -52,9 +52,9 @@ def is_plain(
         seen.add(reached.node)
         node, file = reached.node, reached.file
         targets = (*_NAMES, cst.Subscript) if stores and reached is function else _NAMES
-        if isinstance(node, cst.FunctionDef) and not _is_straight(file, node, targets):
+        if isinstance(node, cst.FunctionDef) and not _is_straight(file, node, targets, understood):
             return False
-        if any(isinstance(inner, _FORBIDDEN) for inner in walk(node.body)):
+        if any(isinstance(inner, _FORBIDDEN) and inner not in understood for inner in walk(node.body)):
             return False
         if not all(asks_outside(reached, test) for test in statement_tests(node)):
             return False
@@ -77,11 +77,14 @@ def asks_outside(function: Function, test: Expression) -> bool:
     return not any(isinstance(n, cst.Name) and n.value in own for n in walk(test))
 
 
-def _is_straight(file: File, function: cst.FunctionDef, targets: tuple[type[Node], ...]) -> bool:
+def _is_straight(
+    file: File, function: cst.FunctionDef, targets: tuple[type[Node], ...], understood: Collection[Node]
+) -> bool:
     """Whether a function's body has assignments to some targets, returns and conditions only, and its docstring."""
     return all(
         (isinstance(node, _STATEMENTS) and all(isinstance(target, targets) for target in _targets(node)))
         or (isinstance(node, cst.Expr) and isinstance(node.value, cst.BaseString))
+        or node in understood
         for node in walk(function.body)
         if isinstance(node, cst.BaseStatement | cst.BaseSmallStatement | cst.BaseSuite | cst.Else)
     )
