@@ -156,6 +156,11 @@ WALK_CALLS = Bound(
     "calls inside each other that a loop or program runs",
     "Steps of training six calls deep were seen in applications.",
 )
+PROGRAM_CALLS = Bound(
+    4_000,
+    "calls of a program whose models are followed from their compilation to their training",
+    "Each call of a function is followed by itself, so that functions which call each other multiply them.",
+)
 CALLERS = Bound(8, "calls from some code outwards", "As many as inwards, so that both give one answer.")
 TRACED_ARGUMENT_SITES = Bound(
     20,

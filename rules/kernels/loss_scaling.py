@@ -27,6 +27,7 @@ from tflint_gpu.model import (
     method_name,
     taken,
 )
+from tflint_gpu.model.library.keras_methods import TRAINED_ATTRIBUTES
 
 # Any of these in a program's files means that somebody has thought of it.
 _SCALING = regex(
@@ -35,7 +36,6 @@ _SCALING = regex(
 )
 _SCALES = regex(r"(?<!re)scal(?:e|ing)", re.IGNORECASE)
 _SCALING_OPTIMIZER = "LossScaleOptimizer"
-_WEIGHTS = frozenset(["trainable_variables", "trainable_weights"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class LossScaling(Analysis):
         if isinstance(sources, cst.Name):
             bindings = file.flow.lookup(sources.value, sources)
             sources = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
-        if isinstance(sources, cst.Attribute) and sources.attr.value in _WEIGHTS:
+        if isinstance(sources, cst.Attribute) and sources.attr.value in TRAINED_ATTRIBUTES:
             return sources.value
         return None
 

@@ -28,6 +28,7 @@ from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
 from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
 from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
+from tflint_gpu.model.tensorflow.execution.histories import Histories
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.iterations import Iterations
@@ -331,6 +332,11 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         410,
         lambda n: many(n, "h()") + "def h():\n    pass\nfor x in data:\n" + calls_of(n, "    g{}()"),
         regions,
+    ),
+    "PROGRAM_CALLS": (
+        4_001,
+        lambda n: "def noted():\n    pass\n\n" + "noted()\n" * n,
+        lambda model: model.once(Histories).events,
     ),
     "WALK_CALLS": (
         9,

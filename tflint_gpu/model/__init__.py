@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects, ShortLived
+    from tflint_gpu.model.tensorflow.execution.histories import Event, Histories
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
@@ -234,6 +235,7 @@ _NAMES = {
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
     "tensorflow.execution.function_objects": "FunctionObjects ShortLived",
+    "tensorflow.execution.histories": "Event Histories",
     "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
     "tensorflow.execution.program": "FirstTraining Program",

@@ -37,6 +37,8 @@ GRADIENT_METHODS = frozenset(["gradient", "jacobian", "batch_jacobian"])
 """Methods of a tape that take gradients from it."""
 WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables weights".split())
 """Attributes of a model or a layer that hold all its weights, or those that are trained."""
+TRAINED_ATTRIBUTES = frozenset(["trainable_variables", "trainable_weights"])
+"""Those that hold the weights that are trained."""
 LOADING_FUNCTIONS = frozenset(["load_model", "load"])
 RESTORING_METHODS = LOADING_FUNCTIONS | frozenset(
     "load_weights restore restore_or_initialize from_pretrained from_preset set_weights".split()

@@ -143,9 +143,9 @@ class Tree:
         here, start = self.order.get(node), self.order.get(outer)
         if here is None or start is None:
             return here is not None and outer is self.module
-        return start < here <= self._end(outer)
+        return start < here <= self.end(outer)
 
-    def _end(self, outer: Node) -> int:
+    def end(self, outer: Node) -> int:
         """The place in the order of the code of the last node in another one."""
         if outer not in self._ends:
             last = outer

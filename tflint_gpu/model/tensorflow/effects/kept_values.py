@@ -11,7 +11,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.keras_methods import RUNNING_METHODS
+from tflint_gpu.model.library.keras_methods import RUNNING_METHODS, TRAINED_ATTRIBUTES
 from tflint_gpu.model.library.tensor_functions import ARRAY_CHANGES, CHANGING_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
@@ -29,7 +29,7 @@ from tflint_gpu.model.tensorflow.tracing.dynamic_writes import ANY_NAME, DYNAMIC
 from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_OF_TRAINABLE = frozenset(["trainable_variables", "trainable_weights", "trainable"])
+_OF_TRAINABLE = TRAINED_ATTRIBUTES | {"trainable"}
 # Of Keras's own objects: variables, which a graph reads, and what only training loops of Keras's read.
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
 _MODAL = ("BatchNorm", "applications", "load_model")

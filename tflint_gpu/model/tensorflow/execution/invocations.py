@@ -90,20 +90,24 @@ class Invocations(Analysis):
         """
 
         def entered(invocation: Invocation) -> Iterator[Entered]:
-            file, call, context = invocation.file, invocation.call, invocation.context
-            for run in self.inference.runs(file, call, context):
-                yield self._entered(invocation, run)
-            for arg in call.args:  # `app.run(main)`
-                if isinstance(arg.value, cst.Name) and file.name(call.func) not in keeping:
-                    for callee in self.inference.callables(file, arg.value, context):
-                        yield Entered(callee, None)
-            cls = self.inference.class_called(file, call, context)
-            method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
-            if method is not None:
-                yield Entered(Callee(method), None)
+            return self.entered_by_program(invocation, keeping)
 
         own = [Invocation(self.file, call, None, self.file, None) for call in self.file.calls_in.get(None, ())]
         return walk(self.inference, own, Route(entered, in_order=True))
+
+    def entered_by_program(self, invocation: Invocation, keeping: frozenset[str] = frozenset()) -> Iterator[Entered]:
+        """The functions that a call runs, those that it is given and the constructor of an object among them."""
+        file, call, context = invocation.file, invocation.call, invocation.context
+        for run in self.inference.runs(file, call, context):
+            yield self._entered(invocation, run)
+        for arg in call.args:  # `app.run(main)`
+            if isinstance(arg.value, cst.Name) and file.name(call.func) not in keeping:
+                for callee in self.inference.callables(file, arg.value, context):
+                    yield Entered(callee, None)
+        cls = self.inference.class_called(file, call, context)
+        method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
+        if method is not None:
+            yield Entered(Callee(method), None)
 
     def _own(self, file: File, loop: LoopNode, names: frozenset[str] = frozenset()) -> list[Invocation]:
         """The calls in the loop itself, and run in its iterations."""

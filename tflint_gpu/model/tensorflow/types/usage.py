@@ -10,11 +10,11 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.classes import MODEL_CLASSES
 from tflint_gpu.model.library.datasets import TRANSFORMATIONS
+from tflint_gpu.model.library.keras_methods import TRAINED_ATTRIBUTES
 from tflint_gpu.model.python.names.branches import always_raises
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
 
-_WEIGHTS = frozenset(["trainable_variables", "trainable_weights"])
 _FIT_KEYWORDS = frozenset("epochs validation_data validation_split steps_per_epoch callbacks initial_epoch".split())
 # All that Keras's own ever took: 1.2's `nb_epoch` and the like, and 2.15's.
 _GENERATOR_KEYWORDS = _FIT_KEYWORDS - {"validation_split"} | frozenset(
@@ -117,7 +117,7 @@ def _found(file: File) -> Iterator[tuple[str, Usage]]:
         ):
             yield receiver, Usage("dataset", call)
     for node in file.tree.nodes(cst.Attribute):
-        if node.attr.value in _WEIGHTS:
+        if node.attr.value in TRAINED_ATTRIBUTES:
             holder = dotted_name(node.value)
             if holder is not None and not _is_target(file, holder, node):
                 yield holder, Usage("model", node)

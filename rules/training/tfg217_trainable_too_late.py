@@ -1,0 +1,173 @@
+"""TFG217 trainable-too-late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+
+    from .late_trainable import LateSetting
+
+
+class TrainableTooLate(Rule):
+    """`trainable` is set where it has no effect, or so that a model is never trained.
+
+    Why: Keras reads which weights are trained once: Keras 2 in `compile`, Keras 3 in the first training step after
+    `compile`, which it traces; a custom `tf.function` step when it is traced. What is frozen later is trained as
+    before, and what is thawed later is not trained. Nothing raises, and `trainable_weights` shows the new state. In
+    Keras 3 the order of GANs that were written for Keras 2 is wrong, too: `discriminator.compile`,
+    `discriminator.trainable = False`, `gan.compile` freezes the discriminator before its own first step, so that its
+    steps train nothing. Keras 3 only warns that the model has no trainable weights. Reported where the program itself
+    shows the order: what reads the weights comes first on every way, no `compile` follows before the next step, and
+    nothing else is trained. Not reported: models that run eagerly, values that are not known, and parts that may have
+    been so before.
+
+    Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), by the weights before and after a step. After one
+    `fit`, a layer that was thawed did not change in the next one, and one that was frozen did; likewise in a traced
+    custom step. Between `compile` and the first `fit` the setting counted with Keras 3, and not with Keras 2. The
+    discriminator of a GAN was trained with Keras 2, and not with Keras 3. A test repeats it with the installed
+    TensorFlow.
+
+    Fix: none, because compiling again starts the optimizer and the metrics again, and where a GAN's model is to be
+    thawed and frozen is not written anywhere.
+
+    Example:
+        from tensorflow import keras
+
+        base = keras.applications.MobileNetV2(include_top=False, pooling="avg")
+        base.trainable = False
+        model = keras.Sequential([base, keras.layers.Dense(5)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(data, epochs=5)
+        base.trainable = True
+        model.fit(data, epochs=5)
+
+    Use instead:
+        from tensorflow import keras
+
+        base = keras.applications.MobileNetV2(include_top=False, pooling="avg")
+        base.trainable = False
+        model = keras.Sequential([base, keras.layers.Dense(5)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(data, epochs=5)
+        base.trainable = True
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(data, epochs=5)
+    """
+
+    code = "TFG217"
+    name = "trainable-too-late"
+    severity = "error"
+    least_tensorflow = (2, 0)
+    required_substrings = ((b".trainable",), (b".fit", b"train_on_batch", b"trainable_variables", b"trainable_weights"))
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the settings that come too late, or before a step that they stop."""
+        from .late_trainable import LateSettings
+
+        for late in model.once(LateSettings).all():
+            yield _without_effect(late) if late.effect == "none" else _never_trained(late)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A network of which a part is thawed, and a GAN: when Keras looks does not depend on the user's code."""
+        workload = _GAN if finding.prediction.basis.startswith("the weights of a GAN") else _THAWED
+        yield Experiment(finding.file, finding.node, workload=workload, only_workload=True)
+
+
+_THAWED = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.random.rand(64, 4).astype("float32"), np.random.rand(64, 1).astype("float32")
+        base = tf.keras.layers.Dense(3)
+        model = tf.keras.Sequential([tf.keras.layers.Input((4,)), base, tf.keras.layers.Dense(1)])
+        base.trainable = False
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, verbose=0)
+        base.trainable = True
+        pass
+        first = base.get_weights()[0]
+        model.fit(x, y, verbose=0)
+        if np.array_equal(first, base.get_weights()[0]):
+            tflint_measure.finish(wrong="the layer that is thawed is not trained")
+        tflint_measure.finish()
+    """,
+    changes=(("\npass\n", '\nmodel.compile(optimizer="adam", loss="mse")\n'),),
+)
+_GAN = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.random.rand(64, 4).astype("float32"), np.random.rand(64, 1).astype("float32")
+        critic = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+        critic.compile(optimizer="adam", loss="mse")
+        critic.trainable = False
+        maker = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(4)])
+        both = tf.keras.Sequential([tf.keras.layers.Input((4,)), maker, critic])
+        both.compile(optimizer="adam", loss="mse")
+        first = critic.get_weights()[0]
+        pass
+        critic.train_on_batch(x, y)
+        critic.trainable = False
+        both.train_on_batch(x, y)
+        if np.array_equal(first, critic.get_weights()[0]):
+            tflint_measure.finish(wrong="the model that is frozen before its first step is not trained")
+        tflint_measure.finish()
+    """,
+    changes=(("\npass\n", "\ncritic.trainable = True\n"),),
+)
+
+
+def _code(late: LateSetting) -> str:
+    event = late.setting
+    return f"{event.file.code(event.node)} = {event.value}"
+
+
+def _without_effect(late: LateSetting) -> Finding:
+    fixing, training = late.fixing, late.training
+    is_custom = training.kind == "step"
+    if fixing.kind == "compile":
+        reason, note = "Keras 2 reads it in `compile`, and none follows", "here Keras reads which weights are trained"
+    else:
+        reason = "the step is traced already" if is_custom else "`fit` has traced its step, and no `compile` follows"
+        note = "the first of these steps reads which weights are trained"
+    goes_on = "not trained" if late.setting.value else "trained as before"
+    is_new = "trace another step" if is_custom else "compile the model again"
+    return Finding(
+        late.setting.file,
+        late.setting.node,
+        f"`{_code(late)}` has no effect: {reason}; the weights are {goes_on}",
+        Prediction("wrong-result", ("traced",), basis="the weights before and after; measured with 2.15 and 2.21"),
+        help=f"{is_new} after this, with a new optimizer",
+        notes=(
+            Note(fixing.file, fixing.node, note),
+            Note(training.file, training.node, "this trains the same weights as before"),
+        ),
+    )
+
+
+def _never_trained(late: LateSetting) -> Finding:
+    training = late.training
+    name = training.file.code(training.subject_node)
+    return Finding(
+        late.setting.file,
+        late.setting.node,
+        f"`{_code(late)}` comes before the first step of `{name}`, where Keras 3 reads it (Keras 2 read it in "
+        "`compile`): the steps do not train what is frozen here",
+        Prediction("wrong-result", ("traced",), basis="the weights of a GAN before and after; measured with 2.21"),
+        help=f"set `{name}.trainable = True` right before each step of `{name}`, and `False` before each step of the "
+        "model that contains it",
+        notes=(
+            Note(late.fixing.file, late.fixing.node, "Keras 3 does not read here which weights are trained"),
+            Note(training.file, training.node, "it reads it here, in the first step"),
+        ),
+    )

@@ -1,0 +1,205 @@
+"""What a program does to its models, in the order in which it does it: compiles, trains, freezes and thaws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.bounds import PROGRAM_CALLS, WALK_CALLS
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import FITTING_METHODS, TRAINED_ATTRIBUTES, UPDATING_METHODS
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around, runs_once
+from tflint_gpu.model.python.execution.walks import Invocation
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import (
+    Expression,
+    FunctionNode,
+    LoopNode,
+    Node,
+    asks_for_main,
+    method_name,
+)
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.execution.invocations import Invocations
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+EventKind: TypeAlias = Literal["compile", "train", "step", "update", "trainable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a program does to a model.
+
+    Arguments:
+        kind: "step" is a call of a `tf.function` that reads which weights are trained, "update" an eager one of an
+            optimizer, "trainable" sets whether weights are trained.
+        subject: the model, or what a setting is of; the function of a step. subject_node: where it is named.
+        value: what a setting gives, where that is known.
+        branches: the arms of tests in which it is, also on the way to it, outermost first.
+        loops: the loops in whose iterations it is, in the same order.
+    """
+
+    kind: EventKind
+    file: File
+    node: Node
+    subject_node: Node
+    subject: tuple[Origin, ...]
+    value: bool | None
+    branches: tuple[Node, ...]
+    loops: tuple[LoopNode, ...]
+
+    @property
+    def is_training(self) -> bool:
+        """Whether it trains."""
+        return self.kind in ("train", "step", "update")
+
+    def is_certain_where(self, other: Event) -> bool:
+        """Whether it runs wherever another one does: it is under no test under which the other one is not."""
+        return self.branches == other.branches[: len(self.branches)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The code of a module or a function, as it is run on one way.
+
+    Arguments:
+        path: the calls that lead to it.
+    """
+
+    file: File
+    function: FunctionNode | None
+    context: Context | None = None
+    path: tuple[tuple[File, cst.Call], ...] = ()
+    functions: tuple[FunctionNode, ...] = ()
+
+
+class Histories(Analysis):
+    """The history of the models of the program that is checked."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.invocations = model.once(Invocations)
+        self.tracing = model.once(Tracing)
+        self._visited = 0
+
+    @cached_property
+    def events(self) -> Sequence[Event]:
+        """All that happens, in order; nothing where a program is too large to be followed."""
+        events = list(self._of(_Code(self.file, None)))
+        return () if self._visited > PROGRAM_CALLS.limit else events
+
+    def is_same(self, origin: Origin, other: Origin) -> bool:
+        """Whether two values are certainly one object."""
+        if origin.node is not other.node or origin.access_path != other.access_path:
+            return False
+        calls = [_calls(origin.context), _calls(other.context)]
+        return calls[0] == calls[1] or runs_once(self.inference, RunSite(origin.file, origin.node))
+
+    def whole(self, origin: Origin) -> Origin:
+        """The object whose part a value is: `base` of `base.layers[3]` and of `base.get_layer("x")`."""
+        origin = Origin(origin.file, origin.node, origin.context)
+        call = origin.call
+        if call is not None and isinstance(call.func, cst.Attribute) and call.func.attr.value == "get_layer":
+            owners = self.inference.of(origin.file, call.func.value, origin.context)
+            return self.whole(owners[0]) if len(owners) == 1 else origin
+        return origin
+
+    def _of(self, code: _Code) -> Iterator[Event]:
+        file, tree = code.file, code.file.tree
+        settings = {
+            a.target: a.value
+            for a in tree.attribute_assignments
+            if a.target.attr.value == "trainable" and tree.function(a.target) is code.function
+        }
+        calls = file.calls_in.get(code.function, ())
+        for node in sorted((*calls, *settings), key=lambda node: (tree.end(node), -tree.order[node])):
+            if isinstance(node, cst.Call):
+                yield from self._of_call(code, node)
+            else:
+                value = settings[node]
+                known = self.constants.of(file, value, code.context)
+                yield self._event(code, "trainable", node, node.value, known if isinstance(known, bool) else None)
+
+    def _of_call(self, code: _Code, call: cst.Call) -> Iterator[Event]:
+        self._visited += 1
+        if self._visited > PROGRAM_CALLS.limit:
+            self.inference.meet(PROGRAM_CALLS)
+            return
+        func, kind = call.func, self._kind(code, call)
+        if kind is not None and isinstance(func, cst.Attribute):
+            yield self._event(code, kind, call, func.value)
+        else:
+            yield from self._of_functions(code, call)
+
+    def _kind(self, code: _Code, call: cst.Call) -> EventKind | None:
+        """What a call of a method of Keras's own does to a model; of `train_on_batch` the name says it."""
+        file, func, method = code.file, call.func, method_name(call)
+        if not isinstance(func, cst.Attribute) or self.inference.callees(file, call, code.context):
+            return None
+        if method in UPDATING_METHODS:
+            return "update" if self.kinds.must_be(file, func.value, "optimizer", context=code.context) else None
+        if method != "compile" and method not in FITTING_METHODS:
+            return None
+        is_of_model = method == "train_on_batch" or self.kinds.is_model(file, func.value, code.context)
+        kind: EventKind = "compile" if method == "compile" else "train"
+        return kind if is_of_model else None
+
+    def _of_functions(self, code: _Code, call: cst.Call) -> Iterator[Event]:
+        """What the functions do that a call runs."""
+        file = code.file
+        run = [run.function for run in self.inference.runs(file, call, code.context)]
+        if any(self.tracing.is_wrapped(f.file, f.node) and _reads_trainable(f) for f in run):
+            yield self._event(code, "step", call, call.func)
+            return
+        if len(code.path) >= WALK_CALLS.limit:
+            self.inference.meet(WALK_CALLS)
+            return
+        functions = self.invocations.entered_by_program(Invocation(file, call, code.context, file, None))
+        for entered in functions:
+            function = entered.callee.function
+            if function.node not in code.functions:
+                path, above = (*code.path, (file, call)), (*code.functions, function.node)
+                yield from self._of(_Code(function.file, function.node, entered.context, path, above))
+
+    def _event(self, code: _Code, kind: EventKind, node: Node, owner: Expression, value: bool | None = None) -> Event:
+        subject = self.inference.of(code.file, owner, code.context)
+        places = [*code.path, (code.file, node)]
+        branches = [arm for file, place in places for arm in reversed(list(_arms(file, place)))]
+        loops = [loop for file, place in places for loop in reversed(list(loops_around(file, place)))]
+        return Event(kind, code.file, node, owner, tuple(subject), value, tuple(branches), tuple(loops))
+
+
+def _calls(context: Context | None) -> list[cst.Call]:
+    """The calls that lead to a value, outermost last."""
+    calls = []
+    while context is not None:
+        calls += [context.call] if context.call is not None else []
+        context = context.caller
+    return calls
+
+
+def _arms(file: File, node: Node) -> Iterator[Node]:
+    """The arms of tests, of the same function, in which a place is, innermost first."""
+    function, child = file.tree.function(node), node
+    for parent in file.tree.ancestors(node):
+        if parent is function:
+            return
+        is_test = isinstance(parent, cst.If) and not asks_for_main(parent.test) and child is not parent.test
+        is_choice = isinstance(parent, cst.IfExp | cst.BooleanOperation) or isinstance(
+            child, cst.ExceptHandler | cst.MatchCase
+        )
+        if is_test or is_choice:
+            yield child
+        child = parent
+
+
+def _reads_trainable(function: Function) -> bool:
+    return any(isinstance(n, cst.Attribute) and n.attr.value in TRAINED_ATTRIBUTES for n in walk(function.node.body))
