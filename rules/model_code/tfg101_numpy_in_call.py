@@ -160,8 +160,7 @@ def _symbolic_calls(model: Model) -> Iterator[tuple[cst.Call, str]]:
         return
     for name in sorted(RAISES):
         for call in model.calls(name):
-            function = model.file.tree.function(call)
-            if function is not None and model.once(Tracing).is_traced(model.file, function):
+            if model.once(Tracing).is_traced(model.file, model.file.tree.function(call)):
                 continue
             if model.once(Guards).keeps_tensors_out(model.file, call):
                 continue

@@ -5,12 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model import File, IterationFlow, LoopNode, changed_in, method_name, names_in, names_of
+from tflint_gpu.model import Expression, File, IterationFlow, LoopNode, changed_in, method_name, names_in, names_of
 
 _SCALING = regex(r"resiz|resampl|rescale")
 
 
-def has_size_of_iteration(file: File, loop: LoopNode, entry: cst.Call) -> bool:
+def has_size_of_iteration(file: File, loop: LoopNode, given: list[Expression]) -> bool:
     """Whether a call gets what each iteration resizes to another size: scales of an image, each traced for itself."""
     calls = [call for call in file.calls_below.get(loop, ()) if _SCALING.search(_last_name(call).lower())]
     if not calls:
@@ -25,7 +25,7 @@ def has_size_of_iteration(file: File, loop: LoopNode, entry: cst.Call) -> bool:
         if isinstance(arg.value, cst.Tuple | cst.List)
         if sizes.holds(arg.value)
     )
-    return any(IterationFlow(file, loop, resized).holds(arg.value) for arg in entry.args)
+    return any(map(IterationFlow(file, loop, resized).holds, given))
 
 
 def _last_name(call: cst.Call) -> str:

@@ -173,7 +173,7 @@ class InferenceSteps(Analysis):
             return False
         if self._is_in_step(file, loop, run) or not self._is_one_model(file, loop, run):
             return False
-        if has_size_of_iteration(file, loop, run.entry):
+        if has_size_of_iteration(file, loop, run.given):
             return False
         if not self._has_values(file, loop, run) or self._is_meant(file, loop, run):
             return False
@@ -224,7 +224,7 @@ class InferenceSteps(Analysis):
     def _is_one_model(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether all iterations call the same model: not one for each fold, nor each of several."""
         targets = names_of(loop)
-        called = [run.call.func] if not run.path else [arg.value for arg in run.entry.args]
+        called = [run.call.func] if not run.path else run.given
         roots = {(dotted_name(expr) or "").partition(".")[0] for expr in called}
         if targets & roots and (not run.path or any(self._is_iterations_model(file, expr, targets) for expr in called)):
             return False
@@ -277,7 +277,7 @@ class InferenceSteps(Analysis):
 
     def _changes(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether an iteration calls with other arguments than the one before."""
-        if self.repetitions.varies(run, [arg.value for arg in run.entry.args]):
+        if self.repetitions.varies(run, run.given):
             return True
         return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, run.entry))
 

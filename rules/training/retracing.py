@@ -9,14 +9,12 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     FEW,
-    MAPPING_METHODS,
     TF_FUNCTIONS,
     Analysis,
     ChangingLoop,
     Expression,
     File,
     Function,
-    FunctionNode,
     FunctionObjects,
     Kinds,
     LoopData,
@@ -119,7 +117,7 @@ class Retracing(Analysis):
             for value, parameter, changing_loop, stays_python in self._numbers(file, call, site.function):
                 if (
                     self.file in (file, changing_loop.file)
-                    and not self._is_traced(file, file.tree.function(call))
+                    and not self.tracing.is_traced(file, file.tree.function(call))
                     and self._retraces(file, call, changing_loop, site.made_file, site.made)
                 ):
                     yield ChangingArgument(
@@ -136,7 +134,7 @@ class Retracing(Analysis):
             if call in seen or file is not self.file or loop is None or self.data.is_at_most(file, loop, FEW):
                 continue
             seen.add(call)
-            if self._is_traced(file, file.tree.function(call)) or is_occasional(file, call, loop):
+            if self.tracing.is_traced(file, file.tree.function(call)) or is_occasional(file, call, loop):
                 continue
             changing = ChangingLoop(file, loop)
             if not self._retraces(file, call, changing, site.made_file, site.made):
@@ -205,13 +203,6 @@ class Retracing(Analysis):
         for file, made in self.inference.call_sites(self.inference.definitions.function(function.file, outer)):
             name = (file.bound_to(made) or "").rpartition(".")[2]
             yield from ((file, call) for call in (file.calls_ending_with(name) if name else ()))
-
-    def _is_traced(self, file: File, caller: FunctionNode | None) -> bool:
-        """Whether the code of a call is traced: under `tf.function`, in a layer, or mapped by a dataset."""
-        if caller is None or self.tracing.is_traced(file, caller):
-            return caller is not None
-        given = (call.args[0].value for call in file.method_calls(*MAPPING_METHODS) if call.args)
-        return any(c.function.node is caller for expr in given for c in self.inference.callables(file, expr))
 
     def _means(self, file: File, call: cst.Call, made: Node) -> bool:
         """Whether what is called is always the object, and not the function that it traces."""

@@ -164,7 +164,7 @@ def _of_one_model(model: Model, invocation: Invocation) -> Invocation | None:
     """
     file, called = invocation.root_file, invocation.call.func
     assert isinstance(called, cst.Attribute)
-    places = [called.value] if not invocation.path else [arg.value for arg in invocation.entry.args]
+    places = [called.value] if not invocation.path else invocation.given
     models = [place for place in places if model.once(Kinds).is_model(file, place)]
     made = [origin.node for origin in model.inference.of(invocation.file, called.value, invocation.context)]
     for loop in loops_around(file, invocation.entry):
@@ -196,7 +196,7 @@ def _is_meant(model: Model, invocation: Invocation) -> bool:
         invocation.file, invocation.call
     ):
         return True
-    if not model.once(Repetitions).varies(invocation, [arg.value for arg in invocation.entry.args]):
+    if not model.once(Repetitions).varies(invocation, invocation.given):
         return model.once(Training).runs_training(file, loop) or model.once(Repetitions).is_timed(file, loop)
     if any("epoch" in name for name in names_of(loop)):
         return model.once(Training).runs_training(file, loop)
@@ -208,9 +208,9 @@ def _is_meant(model: Model, invocation: Invocation) -> bool:
 
 
 def _help(model: Model, invocation: Invocation) -> str:
-    repetitions, entry = model.once(Repetitions), invocation.entry
+    repetitions = model.once(Repetitions)
     if repetitions.has_loop_carried_input(invocation) or (
-        invocation.path and not repetitions.varies(invocation, [entry.func, *(arg.value for arg in entry.args)])
+        invocation.path and not repetitions.varies(invocation, [invocation.entry.func, *invocation.given])
     ):
         return "each row needs the result before it: call the model in a function under `@tf.function` instead"
     if repetitions.stays(invocation):

@@ -148,7 +148,7 @@ def _in_training_steps(model: Model, repeated: Sequence[Invocation]) -> Iterator
         file, loop, data = call.root_file, call.loop, argument(call.call, 0, "x")
         if data is None or not training.runs_step(file, loop):
             continue
-        given = [data] if not call.path else [arg.value for arg in call.entry.args]
+        given = [data] if not call.path else call.given
         if repetitions.varies(call, given) or (call.path and _is_made_here(call, data)):
             yield call
 

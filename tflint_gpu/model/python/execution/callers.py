@@ -92,8 +92,7 @@ def repeats(inference: Inference, site: RunSite, each: Collection[FunctionNode] 
         function = place.function
         if function in each or (isinstance(function, cst.FunctionDef) and function.name.value in _RUN_BY_LOOPS):
             return True
-        around = place.file.tree.ancestors(place.node)
-        if any(place.loops()) or any(isinstance(parent, cst.BaseComp) for parent in around):
+        if any(place.loops()):
             return True
     return False
 
@@ -103,8 +102,7 @@ def runs_once(inference: Inference, site: RunSite) -> bool:
     seen = set[Node]()
     while site.node not in seen:
         seen.add(site.node)
-        in_comprehension = any(isinstance(node, cst.BaseComp) for node in site.file.tree.ancestors(site.node))
-        if in_comprehension or any(site.loops()):
+        if any(site.loops()):
             return False
         function, sites = site.function, list(callers(inference, site))
         if len(sites) > 1:
@@ -172,12 +170,21 @@ class EveryWay:
 
 
 def loops_around(file: File, node: Node) -> Iterator[LoopNode]:
-    """The loops in whose iterations a place of the same function is, innermost first."""
+    """The loops and comprehensions in whose iterations a place of the same function is, innermost first."""
     function = file.tree.function(node)
-    child = node
     for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.For | cst.While) and child in (parent.body, getattr(parent, "test", None)):
+        if isinstance(parent, cst.For | cst.While | cst.BaseComp) and is_in_iteration(file, parent, node):
             if file.tree.function(parent) is not function:
                 return
             yield parent
-        child = parent
+
+
+def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
+    """Whether a node below a loop runs in its iterations: not what is evaluated once, nor `else`."""
+    if isinstance(loop, cst.Call):
+        return node is loop
+    if isinstance(loop, cst.BaseComp):
+        return not file.tree.within(node, loop.for_in.iter)
+    if isinstance(loop, cst.While):
+        return file.tree.within(node, loop.body) or file.tree.within(node, loop.test)
+    return file.tree.within(node, loop.body)

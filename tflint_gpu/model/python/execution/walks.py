@@ -11,7 +11,7 @@ from tflint_gpu.bounds import WALK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
@@ -58,6 +58,16 @@ class Invocation:
         first = self.path[0].node if self.path else self.call
         assert isinstance(first, cst.Call)
         return first
+
+    @property
+    def given(self) -> list[Expression]:
+        """What the entry gives to what it runs: `x` in `step(x)` and in `functools.partial(step, x)()`."""
+        expr: Expression = self.entry
+        given: list[Expression] = []
+        while isinstance(expr, cst.Call):
+            given += [arg.value for arg in expr.args]
+            expr = expr.func
+        return given
 
     @property
     def loop(self) -> LoopNode:

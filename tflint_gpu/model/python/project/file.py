@@ -20,7 +20,7 @@ from tflint_gpu.model.python.project.declarations import KEEPERS
 from tflint_gpu.model.python.syntax.quoting import within_text
 from tflint_gpu.model.python.syntax.scopes import Scope
 from tflint_gpu.model.python.syntax.spans import ReadStatements, Spans
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, dotted_name, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, dotted_name, method_name, text_of
 from tflint_gpu.model.python.syntax.tree import Tree
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -320,6 +320,16 @@ class File:
         result: dict[str, list[cst.Attribute]] = {}
         for node in self.tree.nodes(cst.Attribute):
             result.setdefault(node.attr.value, []).append(node)
+        return result
+
+    @cached_property
+    def attributes_asked_for(self) -> dict[str, list[cst.Call]]:
+        """The calls `getattr(anything, "name")`, by the name."""
+        result: dict[str, list[cst.Call]] = {}
+        for call in self._plain_calls.get("getattr", ()):
+            name = call.args[1].value if len(call.args) > 1 else None
+            if isinstance(name, cst.SimpleString):
+                result.setdefault(text_of(name) or "", []).append(call)
         return result
 
     @cached_property

@@ -60,8 +60,8 @@ def _by_name(resolver: Resolver, function: Function) -> Iterator[Site]:
         for call in file.calls_ending_with(name):
             if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
                 yield file, call
-        handed_on = (use for use in uses_of(file, name) if not isinstance(file.tree.parents[use.expr], cst.Call))
-        yield from References(resolver, function).calls(*handed_on)
+        called = {call.func for call in file.calls_ending_with(name)}
+        yield from References(resolver, function).calls(*(use for use in uses_of(file, name) if use.expr not in called))
     for where, decorator in resolver.definitions.decorators.getting(function.file, function.node):
         given = positional_parameters(decorator)[-1].name.value
         yield from References(resolver, function).calls(

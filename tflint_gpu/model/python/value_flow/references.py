@@ -11,7 +11,7 @@ from tflint_gpu.bounds import HANDED_ON
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, displayed
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, displayed, dotted_name
 from tflint_gpu.model.python.value_flow import runs
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments, hands_on, wraps
 from tflint_gpu.model.python.value_flow.resolver import Resolver
@@ -122,6 +122,10 @@ class References:
         elif isinstance(target, cst.Attribute):
             for user in self._resolver.seen.users(file, target.attr.value):
                 yield from uses_of(user, target.attr.value, steps, attributes=True)
+        elif isinstance(target, cst.Subscript):
+            name = (dotted_name(target.value) or "").rpartition(".")[2]
+            for user in self._resolver.seen.users(file, name) if name else ():
+                yield from (Reference(user, call.func, steps) for call in user.calls_of_items)
 
     def _uses(self, file: File, name: str, within: FunctionNode | None, steps: int) -> Iterator[Reference]:
         for use in uses_of(file, name, steps):
@@ -137,12 +141,12 @@ class References:
 
 
 def uses_of(file: File, name: str, steps: int = 0, *, attributes: bool = False) -> Iterator[Reference]:
-    """The places where a file reads a name, or an attribute of it.
+    """The places where a file reads a name, or an attribute of it: `getattr(x, "name")`, too.
 
     Arguments:
         attributes: only attributes.
     """
-    for attribute in file.attributes_named.get(name, ()):
+    for attribute in (*file.attributes_named.get(name, ()), *file.attributes_asked_for.get(name, ())):
         yield Reference(file, attribute, steps)
     for use in file.tree.uses.get(name, ()) if not attributes else ():
         if not isinstance(file.tree.parents[use], cst.Attribute | cst.Param | cst.FunctionDef | cst.AssignTarget):

@@ -108,18 +108,19 @@ class HostValues(Analysis):
             return True
         home, first = entry(traced)
         owner = home.tree.class_of(first) if isinstance(first, cst.FunctionDef) else None
-        if first in self.keras_functions.evaluated or owner in self.keras_functions.evaluated:
+        nodes = {node for node in (first, owner) if node is not None}
+        if not nodes.isdisjoint(self.keras_functions.evaluated):
             return True
-        return owner is not None and (owner in self._fitted or owner in self._called)
+        return not (nodes.isdisjoint(self._fitted) and nodes.isdisjoint(self._called))
 
     @cached_property
     def _fitted(self) -> frozenset[Node]:
-        """The classes of the layers and models that this file fits, or runs by Keras's own loops."""
+        """The layers and models that this file fits, or runs by Keras's own loops."""
         return self.model_classes.of_receivers(self.file.method_calls(*sorted(RUNNING_METHODS)))
 
     @cached_property
     def _called(self) -> frozenset[Node]:
-        """The classes of the layers and models that functions under `tf.function` must call."""
+        """The layers and models that functions under `tf.function` must call."""
         calls = [
             (traced.file, call)
             for traced in self.traced_code.functions

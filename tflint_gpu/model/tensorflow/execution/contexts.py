@@ -21,7 +21,7 @@ from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.iterations import CountedIterations, Iterations
-from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration, names_of
+from tflint_gpu.model.tensorflow.loops.loop_flow import names_of
 from tflint_gpu.model.tensorflow.loops.yielded_numbers import counts
 from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -131,7 +131,7 @@ class ExecutionContexts(Analysis):
         runs = 0
         for way in self.of(file, node):
             places = [*((frame.file, frame.node) for frame in way.path), (file, node)]
-            loops = [(where, loop) for where, place in places for loop in _loops_around(where, place)]
+            loops = [(where, loop) for where, place in places for loop in loops_around(where, place)]
             counts = [iterations.most(where, loop) for where, loop in loops]
             if None in counts or places[0][0].tree.function(places[0][1]) is not None:
                 return None
@@ -218,10 +218,3 @@ class ExecutionContexts(Analysis):
         return any(
             self.inference.is_method_of(file, call, _READS_FRAME, _FRAMES) for call in file.calls_below.get(loop, ())
         )
-
-
-def _loops_around(file: File, node: Node) -> list[LoopNode]:
-    """The loops of the same function around a place, with comprehensions."""
-    function = file.tree.function(node)
-    around = [p for p in file.tree.ancestors(node) if isinstance(p, cst.BaseComp) and is_in_iteration(file, p, node)]
-    return [*(comp for comp in around if file.tree.function(comp) is function), *loops_around(file, node)]

@@ -58,7 +58,7 @@ class EagerLoops(Analysis):
 
     def _is_no_place(self, file: File, loop: LoopNode) -> bool:
         function = file.tree.function(loop)
-        if function is not None and self.tracing.is_traced(file, function):
+        if self.tracing.is_traced(file, function):
             return True
         return (
             self.data.is_short(file, loop)

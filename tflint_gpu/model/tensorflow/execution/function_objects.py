@@ -97,7 +97,7 @@ class FunctionObjects(Analysis):
 
     def _fate(self, file: File, place: Node, node: Node, name: str | None) -> Fate:
         """Whether only calls in the iteration use the object, or its function hands it to its callers as well."""
-        is_function = not isinstance(place, cst.For | cst.While)
+        is_function = isinstance(place, cst.FunctionDef | cst.Lambda)
         if name is None:
             is_returned = isinstance(file.tree.parents[node], cst.Return)
             return "dies" if not is_returned else "returned" if is_function else "kept"
@@ -151,8 +151,8 @@ class FunctionObjects(Analysis):
 
     def _is_meant(self, file: File, place: Node, node: Node) -> bool:
         """Whether it is made in some iterations only, in few, for each device, or in code that is traced itself."""
-        function = file.tree.function(place) if isinstance(place, cst.For | cst.While) else place
-        if isinstance(function, cst.FunctionDef | cst.Lambda) and self.tracing.is_traced(file, function):
+        function = place if isinstance(place, cst.FunctionDef | cst.Lambda) else file.tree.function(place)
+        if self.tracing.is_traced(file, function):
             return True
         made = next((p for p in file.tree.ancestors(node) if isinstance(p, cst.FunctionDef)), None)
         start = made if isinstance(node, cst.Decorator) and made is not None else node

@@ -97,7 +97,7 @@ class HostReads(Analysis):
         """
         training = self.training
         function = _function_of(file, loop)
-        if not training.takes_gradients(file, loop) or (function and self.tracing.is_traced(file, function)):
+        if not training.takes_gradients(file, loop) or self.tracing.is_traced(file, function):
             return frozenset()
         inner = [inner_loop for inner_loop in file.tree.all_loops if inner_loop is not loop]
         if any(file.tree.within(other, loop) and training.takes_gradients(file, other) for other in inner):

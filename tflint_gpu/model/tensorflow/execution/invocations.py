@@ -11,6 +11,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import is_in_iteration
 from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -19,7 +20,6 @@ from tflint_gpu.model.python.value_flow.calls import Callee, arguments
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.python.value_flow.runs import Run
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
-from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
 Handed: TypeAlias = Callable[[Invocation, Callee], frozenset[str]]

@@ -169,7 +169,7 @@ class Repetitions(Analysis):
         """Whether what the call gives in one iteration decides what it gets in the next: an agent that acts, text."""
         file, loop = invocation.root_file, invocation.loop
         flow = IterationFlow(file, loop, frozenset([invocation.entry]))
-        return any(flow.comes_back(arg.value) for arg in invocation.entry.args)
+        return any(map(flow.comes_back, invocation.given))
 
     def is_timed(self, file: File, loop: LoopNode) -> bool:
         """Whether a program reads a clock in a loop, or right before and right after it."""

@@ -129,7 +129,7 @@ class TrainingSteps(Analysis):
         if len(run.path) > 1 or not any(names_in(source) & given for source in sources):
             return False
         flow = IterationFlow(file, loop, frozenset([run.entry]))
-        return any(flow.comes_back(arg.value) for arg in run.entry.args)
+        return any(map(flow.comes_back, run.given))
 
     def _only_traced(self, run: Invocation) -> bool:
         """Whether all that the tape records is done by functions under `tf.function`: little runs eagerly."""

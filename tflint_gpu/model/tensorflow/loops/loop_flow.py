@@ -178,17 +178,6 @@ def counter_of(file: File, loop: LoopNode) -> str | None:
     return first.value if isinstance(first, cst.Name) and first.value != "_" else None
 
 
-def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
-    """Whether a node below a loop runs in its iterations: not what is evaluated once, nor `else`."""
-    if isinstance(loop, cst.Call):
-        return node is loop
-    if isinstance(loop, cst.BaseComp):
-        return not file.tree.within(node, loop.for_in.iter)
-    if isinstance(loop, cst.While):
-        return file.tree.within(node, loop.body) or file.tree.within(node, loop.test)
-    return file.tree.within(node, loop.body)
-
-
 def leaves_at_once(loop: LoopNode) -> bool:
     """Whether every iteration ends with `break` or `return`."""
     body = body_of(loop)

@@ -147,10 +147,7 @@ class LoopNumbers(Analysis):
 
     def _is_in_iteration(self, file: File, node: Node, changing_loop: ChangingLoop) -> bool:
         """Whether the iterations of a loop run a place: not one after it, nor in a function that is called later."""
-        loop = changing_loop.loop
-        if isinstance(loop, cst.BaseComp):
-            return changing_loop.file is file and file.tree.within(node, loop)
-        return any(around is loop for around in loops_around(file, node))
+        return any(around is changing_loop.loop for around in loops_around(file, node))
 
     def _bound(self, file: File, binding: Binding) -> Number | None:
         """What a binding gives its name."""
@@ -225,7 +222,7 @@ class LoopNumbers(Analysis):
         for site in sites:
             assert isinstance(site.node, cst.Call)
             given = (self.inference.passed_to(site.file, site.node, function) or {}).get(parameter)
-            number = self._given_by(site, given) if given is not None and given.key is None else None
+            number = self._given_by(site, given) if given is not None else None
             if number is None:
                 continue
             is_number = True
@@ -243,8 +240,9 @@ class LoopNumbers(Analysis):
     def _given_by(self, site: RunSite, given: Bound) -> Number | None:
         """What a call gives; of `map(step, range(n))` another number for each element."""
         if not given.is_element:
-            return self.of(given.file, given.value)
-        if not site.is_loop or not yields_numbers(self.inference, given.file, given.value, ()):
+            return self.of(given.file, given.value) if given.key is None else None
+        path = (given.key,) if isinstance(given.key, int) else ()
+        if not site.is_loop or not yields_numbers(self.inference, given.file, given.value, path):
             return None
         return Number((ChangingLoop(site.file, site.loop),)) if self.is_long(site.file, site.loop) else _FIXED
 

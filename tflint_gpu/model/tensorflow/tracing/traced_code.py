@@ -11,7 +11,6 @@ import libcst as cst
 from tflint_gpu.bounds import TRACED_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.datasets import MAPPING_METHODS
 from tflint_gpu.model.library.higher_order import BRANCHES, PYTHON_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import TRACED_METHODS
 from tflint_gpu.model.model import Analysis, Model
@@ -70,17 +69,17 @@ class TracedCode(Analysis):
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
         self.execution = model.once(TracedFunctions)
-        self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
+        self._given: dict[tuple[File, bool], frozenset[Node]] = {}
         self._resolver: dict[File, bool] = {}
 
     @cached_property
     def functions(self) -> list[Traced]:
         """What TensorFlow traces from this file, and all that it calls, each function once."""
-        return self._reached(self._traces, MAPPING_METHODS)
+        return self._reached(self._traces)
 
     def reached_from(self, entries: Container[Node]) -> list[Traced]:
         """The same for some of the functions that TensorFlow traces from this file."""
-        return self._reached([trace for trace in self._traces if entry(trace)[1] in entries], MAPPING_METHODS)
+        return self._reached(trace for trace in self._traces if entry(trace)[1] in entries)
 
     @cached_property
     def _traces(self) -> list[Traced]:
@@ -97,23 +96,21 @@ class TracedCode(Analysis):
 
     def mapped(self, traces: Iterable[Trace]) -> list[Traced]:
         """Functions that a dataset is given, and all that they call, each function once."""
-        return self._reached(map(_started, traces), frozenset())
+        return self._reached(map(_started, traces), of_datasets=True)
 
-    def _reached(self, traces: Iterable[Traced], ends: frozenset[str]) -> list[Traced]:
-        """What some traces reach, up to the functions that go to methods of these names, or to the host."""
+    def _reached(self, traces: Iterable[Traced], *, of_datasets: bool = False) -> list[Traced]:
+        """What some traces reach, up to the functions that go to datasets, unless it is of these, or to the host."""
         reached: dict[Node, Traced] = {}
         queue, cut = list(traces), list[Traced]()
         for traced in queue:  # grows meanwhile
-            if traced.function.node in reached or traced.function.node in self._given_away(traced.file, ends):
+            if traced.function.node in reached or traced.function.node in self._given_away(traced.file, of_datasets):
                 continue
             reached[traced.function.node] = traced
             if len(traced.path) < TRACED_CALLS.limit:
                 queue.extend(self._called_from(traced))
             else:
                 cut.extend(self._called_from(traced))
-        cut = [
-            invocation for invocation in cut if invocation.function.node not in self._given_away(invocation.file, ends)
-        ]
+        cut = [traced for traced in cut if traced.function.node not in self._given_away(traced.file, of_datasets)]
         if any(invocation.function.node not in reached for invocation in cut):
             self.inference.meet(TRACED_CALLS)
         return list(reached.values())
@@ -250,12 +247,13 @@ class TracedCode(Analysis):
                 return False
         return True
 
-    def _given_away(self, file: File, methods: frozenset[str]) -> frozenset[Node]:
-        """The functions of a file that go to some methods, or to the host, there."""
-        known = self._given.get((file, methods))
+    def _given_away(self, file: File, of_datasets: bool) -> frozenset[Node]:
+        """The functions of a file that go to the host there, or to datasets."""
+        known = self._given.get((file, of_datasets))
         if known is None:
-            calls = [*file.method_calls(*methods), *file.calls(*PYTHON_FUNCTIONS)]
-            known = self._given[file, methods] = frozenset(
+            mapping = () if of_datasets else self.execution.tracing.mapping(file)
+            calls = [*mapping, *file.calls(*PYTHON_FUNCTIONS)]
+            known = self._given[file, of_datasets] = frozenset(
                 callee.function.node
                 for call in calls
                 if call.args

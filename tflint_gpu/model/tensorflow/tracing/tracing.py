@@ -44,11 +44,11 @@ class Tracing(Analysis):
         self._wraps: dict[File, list[tuple[Function, Node]]] = {}
         self._given: dict[File, list[tuple[cst.Call, Expression]]] = {}
 
-    def is_traced(self, file: File, function: FunctionNode) -> bool:
-        """Whether a function is, or may be, traced: itself, or by what calls it."""
+    def is_traced(self, file: File, function: FunctionNode | None) -> bool:
+        """Whether a function is, or may be, traced: itself, or by what calls it; None: the module, which is not."""
         return self.is_under_tf_function(file, function) or function in self._under_keras
 
-    def is_under_tf_function(self, file: File, function: FunctionNode) -> bool:
+    def is_under_tf_function(self, file: File, function: FunctionNode | None) -> bool:
         """Whether a function is, or may be, under `tf.function`; what only Keras traces in `fit` runs eagerly too."""
         for searched in (self.inference.entry, file):
             if searched not in self._searched:
@@ -161,9 +161,15 @@ class Tracing(Analysis):
                 for method in self.inference.definitions.own_methods(cls):
                     if method.name in OVERRIDDEN_METHODS:
                         yield method
-        for call in file.method_calls(*MAPPING_METHODS):  # what a dataset maps is traced
-            if call.args and isinstance(call.args[0].value, cst.Lambda):
-                yield Function(file, call.args[0].value)
+        for call in self.mapping(file):  # what a dataset maps is traced
+            for callee in self.inference.callables(file, call.args[0].value):
+                yield callee.function
+
+    def mapping(self, file: File) -> Iterator[cst.Call]:
+        """The calls of a file that may give a function to a dataset; not those that give it to a pool of threads."""
+        for call in file.method_calls(*MAPPING_METHODS):
+            if call.args and self.inference.handing(file, call) is None:
+                yield call
 
     def _spread(self, queue: list[Function], reached: set[Node]) -> None:
         """From traced functions to what they call, to functions that they hand on, and to functions inside them."""

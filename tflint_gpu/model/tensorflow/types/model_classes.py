@@ -1,4 +1,4 @@
-"""Of which classes of the project a Keras model is made."""
+"""Of which classes and functions of the project a Keras model is made."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class ModelClasses(Analysis):
         self.kinds = model.once(Kinds)
 
     def of_receivers(self, calls: Iterable[cst.Call]) -> frozenset[Node]:
-        """The classes of the models whose methods are called, such as `fit`, and of their layers."""
-        classes, known = dict[Node, Class](), dict[Node, int]()
+        """The classes of the models whose `fit` or the like is called and of their layers, and what `Lambda`s run."""
+        classes, known = dict[Node, Class | None](), dict[Node, int]()
         for call in calls:
             if isinstance(call.func, cst.Attribute) and self.kinds.is_model(self.file, call.func.value):
                 self._add(classes, self.file, call.func.value, known)
         return self._with_parts(classes)
 
     def of_called(self, calls: Iterable[tuple[File, cst.Call]]) -> frozenset[Node]:
-        """The classes of the models and layers that are called, and of their layers."""
-        classes, known = dict[Node, Class](), dict[Node, int]()
+        """The same of models and layers that are called."""
+        classes, known = dict[Node, Class | None](), dict[Node, int]()
         for file, call in calls:
             if self.kinds.must_be(file, call.func, "model", "layer"):
                 self._add(classes, file, call.func, known)
         return self._with_parts(classes)
 
-    def _with_parts(self, classes: dict[Node, Class]) -> frozenset[Node]:
+    def _with_parts(self, classes: dict[Node, Class | None]) -> frozenset[Node]:
         """Some classes, and those from which they are derived, and of what they make."""
-        for cls in (queue := list(classes.values())):  # grows meanwhile
+        for cls in (queue := [cls for cls in classes.values() if cls is not None]):  # grows meanwhile
             made = cls.file.calls_below.get(cls.node, ())
             inner = (self.inference.definitions.class_named(cls.file, call.func) for call in made)
             for related in (*self.inference.definitions.lineage(cls), *(c for c in inner if c is not None)):
@@ -50,11 +50,12 @@ class ModelClasses(Analysis):
         return frozenset(classes)
 
     def _add(
-        self, classes: dict[Node, Class], file: File, expr: Expression, known: dict[Node, int], depth: int = 0
+        self, classes: dict[Node, Class | None], file: File, expr: Expression, known: dict[Node, int], depth: int = 0
     ) -> None:
         """The project's own classes of a layer, a model, and of the layers of which a model is made.
 
         Arguments:
+            classes: gets them, and the functions of `Lambda` layers, which have none.
             known: what was taken apart before, and how deep it lay then.
         """
         if depth >= MODEL_PARTS.limit:
@@ -67,6 +68,10 @@ class ModelClasses(Analysis):
                 continue
             call, home = origin.call, origin.file
             made_by = origin.made_by if call is not None else None
+            given = argument(call, 0, "function") if call is not None and made_by == "keras.layers.Lambda" else None
+            if given is not None:
+                run = self.inference.callables(home, given, origin.context)
+                classes.update((callee.function.node, None) for callee in run)
             if call is None or made_by not in SEQUENTIAL | FUNCTIONAL:
                 continue
             is_functional = made_by in FUNCTIONAL
