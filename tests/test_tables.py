@@ -18,17 +18,13 @@ PROSE = {"a", "the", "of", "which", "no"}
 APART = ("tflint_gpu/verify/harness", "tflint_gpu/verify/stand_ins", "tflint_gpu/run/inside")
 """Code that runs in the user's process, where nothing of the machine can be imported."""
 LEFT = {
-    "tflint_gpu/model/interpreter/builtin_functions.py": "_NUMBERS",  # with the functions that the interpreter runs
-    "tflint_gpu/model/values/datasets.py": "_LINES _UNCHANGED",
-    "tflint_gpu/model/values/layers.py": "_INTEGERS_KEPT",
-    "tflint_gpu/model/values/operations.py": "_RANGE",
-    "tflint_gpu/model/values/values.py": "METHODS _OF_OBJECTS",
-    "tflint_gpu/run/datasets.py": "_FROM_WITHIN _WORKING",  # words of what a run prints
-    "tflint_gpu/verify/statistics/outputs.py": "TOLERANCES",  # how far outputs may differ
-    "tflint_gpu/verify/stubs/readers.py": "_MODULE_OF",  # of functions of verify's own
-    "rules/training/step_sizes.py": "_LEAST _MOST",  # measured sizes
+    "tflint_gpu/model/interpreter/builtin_functions.py": "_NUMBERS",  # Python's functions with which it computes them
+    "tflint_gpu/run/datasets.py": "_FROM_WITHIN",  # phases of a run, in its own words
+    "tflint_gpu/verify/statistics/outputs.py": "TOLERANCES",  # chosen: how far outputs may differ
+    "tflint_gpu/verify/stubs/readers.py": "_MODULE_OF",  # where verify's own stand-ins are
+    "rules/training/step_sizes.py": "_LEAST _MOST",  # measured step sizes, and which of them bounds a prediction
 }
-"""The tables that still stand elsewhere. None may be added, and what is gone must be taken out."""
+"""The tables elsewhere, which say nothing that an API does. None may be added, and what is gone must be taken out."""
 
 
 def tables_of(path: Path) -> Iterator[tuple[str, list[str], bool]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Model
+from tflint_gpu.model import MAPPING_METHODS, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
@@ -23,7 +23,7 @@ from tflint_gpu.text.source import SourceFile
 NameOf = Callable[[SourceFile, int], str]
 """The name of a file as stacks have it, for a place in it: a notebook's cells are files of their own there."""
 
-_WORKING = ("map", "flat_map", "interleave", "filter", "map_and_batch", "from_generator", "py_function")
+_WORKING = MAPPING_METHODS | {"from_generator", "py_function"}
 _FROM_WITHIN = ("fit", "evaluate", "validation", "predict")
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from types import EllipsisType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.spellings import spelled
 
-SOURCES = frozenset(
-    (
-        "from_tensor_slices from_tensors from_generator range list_files zip random sample_from_datasets "
-        "choose_from_datasets load"
-    ).split()
-)
+UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
+"""What may give its elements in any order, whatever its arguments are."""
+_SOURCES = UNORDERED_SOURCES | frozenset("from_tensor_slices from_tensors range list_files zip load".split())
 """Static methods of `tf.data.Dataset`, and functions of `tf.data.experimental`, that make datasets."""
-_SOURCE_CLASSES = spelled("{TFRecord,TextLine,FixedLengthRecord,Csv,Sql,Random}Dataset")
+_RECORDS = spelled("{TFRecord,TextLine,FixedLengthRecord}Dataset")
+_SOURCE_CLASSES = _RECORDS | spelled("{Csv,Sql,Random}Dataset")
+OF_STRINGS = _RECORDS | {"list_files"}
+"""What gives a string for each element."""
 
 
 class Parameter(NamedTuple):
@@ -82,67 +82,77 @@ FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
 ITERATORS = spelled("as_numpy_iterator __iter__ make_{one_shot,initializable}_iterator")
 ORDERED_SOURCES = SHUFFLING_LOADERS | {"from_tensor_slices", "TFRecordDataset", "TextLineDataset", "list_files"}
 """What gives its elements in the order of files or rows, where it is not told to shuffle them."""
-UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
-"""What may give its elements in any order, whatever its arguments are."""
 
-MAPPING_METHODS = frozenset(
-    "map filter interleave flat_map parallel_interleave map_and_batch take_while reduce scan".split()
+_Fact = Literal[
+    "traces",  # a function over elements
+    "heavy",  # its work runs in step with the consumer when no prefetch follows
+    "batching",  # it forms batches of the size of its first argument
+    "uneven",  # its batches may be of other shapes each time
+    "flattening",
+    "same",  # the elements and their order are what they were
+    "alike",  # each element is what it was
+    "counted",  # of its elements it takes or leaves a number
+    "kept",  # every later pass gets the elements of the first one
+    "neutral",  # a batch is still the batch it was
+    "bounded",  # it gives no more elements than it gets
+    "telling",  # it shows a dataset where nothing else is known of a value
+    "alone",  # nothing else among libraries that TensorFlow code commonly imports has it
+]
+_TRANSFORMATIONS = (
+    ("traces heavy neutral bounded telling", "map"),
+    ("traces heavy alike telling", "filter"),
+    ("traces heavy flattening", "flat_map interleave"),
+    ("traces heavy", "map_and_batch"),
+    ("traces neutral bounded", "take_while"),
+    ("traces", "parallel_interleave scan"),
+    ("heavy batching telling", "batch"),
+    ("heavy batching uneven alone", "padded_batch"),
+    ("heavy batching alone", "ragged_batch"),
+    ("heavy uneven alone", "bucket_by_sequence_length"),
+    ("heavy uneven", "group_by_window"),
+    ("heavy flattening", "unbatch"),
+    ("heavy alike telling", "shuffle"),
+    ("heavy", "rebatch window"),
+    ("heavy same kept telling", "cache"),
+    ("same telling", "prefetch"),
+    ("same alone", "with_options"),
+    ("same", "ignore_errors"),
+    ("alike kept", "snapshot"),
+    ("alike telling", "repeat"),
+    ("alike", "apply_options unique"),
+    ("counted telling", "skip take"),
+    ("neutral bounded telling", "enumerate"),
+    ("neutral", "concatenate prefetch_to_device"),
+    ("", "apply rejection_resample shard sparse_batch"),
 )
-"""Operations that trace a function over elements."""
+_FACTS = {name: facts.split() for facts, names in _TRANSFORMATIONS for name in names.split()}
 
-TRANSFORMATIONS = MAPPING_METHODS - {"reduce"} | frozenset(
-    (
-        "batch padded_batch ragged_batch unbatch rebatch prefetch cache shuffle repeat take skip shard "
-        "enumerate window concatenate with_options apply snapshot rejection_resample ignore_errors "
-        "group_by_window bucket_by_sequence_length apply_options unique prefetch_to_device sparse_batch "
-        "save_to"
-    ).split()
-) - {"save_to"}
+
+def _those(fact: _Fact) -> frozenset[str]:
+    return frozenset(name for name, facts in _FACTS.items() if fact in facts)
+
+
+TRANSFORMATIONS = frozenset(_FACTS)
 """Methods of a dataset that return a new dataset and leave the old one as it was."""
-
-HEAVY = frozenset(
-    (
-        "batch padded_batch ragged_batch map filter shuffle cache unbatch interleave flat_map window "
-        "map_and_batch bucket_by_sequence_length group_by_window rebatch"
-    ).split()
-)
-"""Operations whose work runs in step with the consumer when no prefetch follows."""
-
-BATCHING = frozenset(["batch", "padded_batch", "ragged_batch"])
-"""Operations that form batches of the size of their first argument."""
+MAPPING_METHODS = _those("traces") | {"reduce"}
+HEAVY = _those("heavy")
+BATCHING = _those("batching")
 BATCH_SIZE = Parameter("batch_size", 0, ...)
 SHUFFLE_SEED = Parameter("seed", 1)
-
-SAME_SAMPLES = frozenset(["cache", "prefetch", "with_options", "ignore_errors"])
-"""Operations after which the elements and their order are what they were."""
-
-KEEPING_ORDER = frozenset(["cache", "snapshot", "save"])
-"""Operations that give every later pass the elements of the first one."""
-
-COUNTED = frozenset(["take", "skip"])
+SAME_SAMPLES = _those("same")
+KEEPING_ORDER = _those("kept") | {"save"}
+COUNTED = _those("counted")
 SPLITTING = COUNTED | {"shard"}
+SAME_ELEMENTS = SAME_SAMPLES | SPLITTING | _those("alike")
+SAME_LENGTH = SAME_SAMPLES | {"shuffle", "snapshot"}
+"""Operations after which there are as many elements, each of the same form."""
+FLATTENING = _those("flattening")
+UNEVEN_BATCHES = _those("uneven")
+BATCH_NEUTRAL = SAME_ELEMENTS | _those("neutral") | {"experimental_distribute_dataset", "iter"}
+NEVER_MORE = BATCHING | SAME_ELEMENTS - {"repeat", "take"} | _those("bounded")
+DATASET_PARTS = _those("telling") | {"element_spec"}
 
-SAME_ELEMENTS = SAME_SAMPLES | SPLITTING | frozenset("shuffle repeat filter apply_options unique snapshot".split())
-"""Operations after which an element is what it was."""
-
-FLATTENING = frozenset(["flat_map", "interleave", "unbatch"])
-
-UNEVEN_BATCHES = frozenset(["padded_batch", "bucket_by_sequence_length", "group_by_window"])
-"""Operations whose batches may be of other shapes each time."""
-
-BATCH_NEUTRAL = SAME_ELEMENTS | frozenset(
-    "map enumerate take_while experimental_distribute_dataset iter concatenate prefetch_to_device".split()
-)
-"""Operations after which a batch is still the batch it was."""
-
-NEVER_MORE = BATCHING | SAME_ELEMENTS - {"repeat", "take"} | {"map", "enumerate", "take_while"}
-"""Operations that give no more elements than they get."""
-
-DATASET_PARTS = frozenset("map shuffle prefetch take repeat cache skip enumerate element_spec batch filter".split())
-"""What shows a dataset where nothing else is known of a value."""
-
-# Without other uses among libraries that TensorFlow code commonly imports.
-_ONLY_TENSORFLOW = frozenset(["padded_batch", "ragged_batch", "with_options", "bucket_by_sequence_length"])
+_ONLY_TENSORFLOW = _those("alone")
 _ONLY_TENSORFLOW_KEYWORDS = frozenset(["num_parallel_calls", "drop_remainder", "reshuffle_each_iteration"])
 DATASET_SUBSTRINGS = tuple(
     b"data.Dataset Dataset. RecordDataset LineDataset CsvDataset tensorflow_datasets _dataset_from make_csv_dataset "
@@ -160,7 +170,7 @@ def is_source(name: str | None) -> bool:
     if last in _BATCHING_LOADERS:
         return head.startswith(("keras.", "tf.data"))
     if head in ("tf.data.Dataset", "tf.compat.v1.data.Dataset", "tf.data.experimental"):
-        return last in SOURCES or last in _SOURCE_CLASSES
+        return last in _SOURCES or last in _SOURCE_CLASSES
     if head in ("tf.data", "tf.compat.v1.data"):
         return last in _SOURCE_CLASSES
     return name == "tensorflow_datasets.load"

@@ -11,7 +11,9 @@ BATCH_METHODS = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fi
 """Methods that run a model on batches, and those that do so on one."""
 RUNNING_METHODS = frozenset([*BATCH_METHODS, *BATCH_METHODS.values()])
 """Methods that run a model, of all versions of Keras."""
-FORWARD_METHODS = RUNNING_METHODS - {"fit", "train_on_batch"}
+FITTING_METHODS = ("fit", "train_on_batch", "fit_generator")
+"""Methods that train a model; the last one is not in Keras 3."""
+FORWARD_METHODS = RUNNING_METHODS.difference(FITTING_METHODS)
 """Methods that run a model without training it."""
 CONSUMING_METHODS: dict[str, Literal["train", "validate", "predict"]] = {
     "fit": "train",
@@ -20,11 +22,9 @@ CONSUMING_METHODS: dict[str, Literal["train", "validate", "predict"]] = {
     "fit_generator": "train",
 }
 """Methods that take a whole dataset, and what for."""
-MODEL_PARTS = frozenset(
-    (
-        "fit compile predict evaluate summary trainable_variables trainable_weights train_on_batch predict_on_batch "
-        "get_weights set_weights fit_generator"
-    ).split()
+MODEL_PARTS = frozenset(FITTING_METHODS).union(
+    "compile predict predict_on_batch evaluate summary trainable_variables trainable_weights".split(),
+    ("get_weights", "set_weights"),
 )
 """What shows a model where nothing else is known of a value."""
 UPDATING_METHODS = frozenset(["apply_gradients", "apply", "minimize"])
@@ -44,10 +44,8 @@ RESTORING_METHODS = LOADING_FUNCTIONS | frozenset(
     "load_weights restore restore_or_initialize from_pretrained from_preset set_weights".split()
 )
 """What gives a model the weights of another one, or of a file."""
-LABELLED_METHODS = frozenset(["fit", "evaluate", "train_on_batch", "test_on_batch"])
+LABELLED_METHODS = RUNNING_METHODS - {"predict", "predict_on_batch"}
 """Methods that run a model on inputs with labels: they compute its loss and its metrics."""
-FITTING_METHODS = ("fit", "train_on_batch", "fit_generator")
-"""Methods that train a model; the last one is not in Keras 3."""
 BATCH_SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
 """Where these methods take the size of their batches, from 0, as no keyword argument."""
 TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
@@ -147,6 +145,8 @@ ACTIVATION_LAYERS = frozenset("ReLU LeakyReLU ELU Softmax".split())
 MERGES = frozenset("Add Subtract Multiply Average Maximum Minimum".split())
 """Layers of several tensors that compute each element by itself."""
 SHAPE_LAYERS = frozenset("Flatten Reshape Permute RepeatVector".split())
+KEEPING_INTEGERS = SHAPE_LAYERS | {"Concatenate", "Identity", "InputLayer"}
+"""Layers that cast no integers to floats."""
 AVERAGING = spelled("{,Global}{AveragePooling,AvgPool}{1,2,3}D")
 POOLING = AVERAGING | spelled("{,Global}{MaxPooling,MaxPool}{1,2,3}D")
 FRAMING = spelled("{ZeroPadding,Cropping,UpSampling}{1,2,3}D")
@@ -184,6 +184,3 @@ LABELS_OF_LOSSES = {
     **dict.fromkeys(spelled("mse mae mean_{squared,absolute}_error Mean{Squared,Absolute}Error"), "numbers"),
 }
 """What labels are, by the last part of the loss's name."""
-VARIABLE_GENERATORS = spelled(
-    "tf.random.Generator.from_{seed,non_deterministic_state,state} keras.random.SeedGenerator"
-)

@@ -17,6 +17,8 @@ GENERATORS = spelled(
     """
 )
 """What gives a `tf.random.Generator`."""
+VARIABLE_GENERATORS = GENERATORS - {"tf.random.get_global_generator"} | {"keras.random.SeedGenerator"}
+"""What makes a variable for random numbers."""
 _OLD_DRAWS = spelled("tf.random_{uniform,normal,crop,shuffle}")
 _NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
 GLOBAL_SEEDS = spelled("tf.random.set_seed {tf,tf.compat.v1,keras.utils}.set_random_seed")
@@ -25,26 +27,26 @@ GLOBAL_SEEDS = spelled("tf.random.set_seed {tf,tf.compat.v1,keras.utils}.set_ran
 GENERATOR_DRAWS = frozenset("normal uniform uniform_full_int truncated_normal binomial make_seeds".split())
 """Methods of a `tf.random.Generator` that draw, and so advance its state."""
 
-NUMPY_DRAWS = """
-    beta binomial chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric laplace logistic
-    lognormal logseries multinomial multivariate_normal negative_binomial noncentral_chisquare noncentral_f normal
-    pareto permutation poisson power rand randint randn random random_integers random_sample ranf rayleigh sample
-    shuffle standard_cauchy standard_exponential standard_gamma standard_normal standard_t triangular uniform vonmises
-    wald weibull zipf integers permuted
-"""
 ARRAY_DRAWS = frozenset("permutation permuted shuffle dirichlet multinomial multivariate_normal".split())
 """Draws of a generator that give arrays without a size, too."""
-PYTHON_DRAWS = """
-    betavariate choice choices expovariate gammavariate gauss getrandbits lognormvariate normalvariate paretovariate
-    randbytes randint random randrange sample shuffle triangular uniform vonmisesvariate weibullvariate
-"""
-DRAWS = frozenset(
-    [*(f"numpy.random.{name}" for name in NUMPY_DRAWS.split()), *(f"random.{name}" for name in PYTHON_DRAWS.split())]
+NUMPY_DRAWS = ARRAY_DRAWS.union(
+    """
+    beta binomial chisquare choice exponential f gamma geometric gumbel hypergeometric laplace logistic
+    lognormal logseries negative_binomial noncentral_chisquare noncentral_f normal pareto poisson power rand
+    randint randn random random_integers random_sample ranf rayleigh sample standard_cauchy standard_exponential
+    standard_gamma standard_normal standard_t triangular uniform vonmises wald weibull zipf integers
+    """.split()
 )
-NUMBER_DRAWS = frozenset(f"random.{name}" for name in PYTHON_DRAWS.split()) - spelled(
-    "random.{choice,choices,sample,shuffle,randbytes}"
+_OF_NUMBERS = frozenset(
+    (
+        "betavariate expovariate gammavariate gauss getrandbits lognormvariate normalvariate paretovariate randint "
+        "random randrange triangular uniform vonmisesvariate weibullvariate"
+    ).split()
 )
+NUMBER_DRAWS = frozenset(f"random.{name}" for name in _OF_NUMBERS)
 """Draws that give one Python number."""
+PYTHON_DRAWS = _OF_NUMBERS | {"choice", "choices", "sample", "shuffle", "randbytes"}
+DRAWS = frozenset([*(f"numpy.random.{name}" for name in NUMPY_DRAWS), *(f"random.{name}" for name in PYTHON_DRAWS)])
 WHOLE_DRAWS = spelled("random.{randint,randrange} numpy.random.randint")
 """Draws whose numbers lie between whole ones that they get; NumPy's gives an array with a size."""
 ROW_DRAWS = spelled("random.{sample,choices} numpy.random.{choice,randint}")

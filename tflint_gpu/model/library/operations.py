@@ -450,6 +450,8 @@ WITHOUT_WORK = ARRANGING | spelled(
 
 OPERATION_FOLDERS = ("tf.", "keras.ops.", "keras.activations.", "keras.backend.")
 """How names of functions begin that may be operations on tensors."""
+RANGE = {"tensor": ("start", "limit", "delta"), "array": ("start", "stop", "step")}
+"""The parameters of `tf.range`, and those of `numpy.arange`."""
 FILLS = frozenset("zeros ones full fill zeros_like ones_like full_like".split())
 """The last parts of the names of what gives the same number everywhere."""
 JOINING_ROWS = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())

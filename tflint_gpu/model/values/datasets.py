@@ -6,7 +6,14 @@ from typing import Any
 
 import libcst as cst
 
-from tflint_gpu.model.library.datasets import MAPPING_METHODS, TRANSFORMATIONS, Parameter, is_source
+from tflint_gpu.model.library.datasets import (
+    MAPPING_METHODS,
+    OF_STRINGS,
+    SAME_LENGTH,
+    TRANSFORMATIONS,
+    Parameter,
+    is_source,
+)
 from tflint_gpu.model.library.keras_datasets import CHANGING_LENGTHS, KERAS_DATASETS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, positional_parameters
@@ -26,10 +33,8 @@ from tflint_gpu.model.values.value import (
 )
 
 HANDING = MAPPING_METHODS | {"fit", "run"}
-_UNCHANGED = frozenset("prefetch cache shuffle with_options snapshot ignore_errors".split())
 _LONG = TensorValue("tensor", "int64", ())
 _STRING = TensorValue("tensor", "string", ())
-_LINES = frozenset(["TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset"])
 
 
 def source(values: Inquiry, name: str, given: Given) -> Value:
@@ -47,7 +52,7 @@ def source(values: Inquiry, name: str, given: Given) -> Value:
         return DatasetValue(whole, 1) if not isinstance(whole, Pending) else PENDING
     if last == "range":
         return DatasetValue(_LONG, _range_length(given))
-    if last in _LINES or last == "list_files":
+    if last in OF_STRINGS:
         return DatasetValue(_STRING)
     if last == "random":
         return DatasetValue(_LONG)
@@ -146,7 +151,7 @@ def _of_specification(given: Given, expr: cst.BaseExpression) -> Value:
 
 def transformed(values: Inquiry, dataset: DatasetValue, method: str, given: Given) -> Value:
     """What a method of a dataset gives."""
-    if method in _UNCHANGED:
+    if method in SAME_LENGTH:
         return dataset
     if method == "map":
         function = given.expression(0, "map_func")

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.model.library.classes import FUNCTIONAL, INPUT_LAYERS, INPUTS, KERAS_FOLDERS, SEQUENTIAL
 from tflint_gpu.model.library.datasets import Parameter
+from tflint_gpu.model.library.keras_methods import KEEPING_INTEGERS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, positional_parameters
@@ -31,7 +32,6 @@ from tflint_gpu.model.values.value import (
 )
 
 _FOLDERS = (*(folder for folder, _ in KERAS_FOLDERS), "keras.applications.")
-_INTEGERS_KEPT = frozenset("Flatten Reshape Permute RepeatVector Concatenate Identity InputLayer".split())
 
 
 class Layers:
@@ -95,7 +95,7 @@ class Layers:
         if told is not None:
             return told
         kind = layer.name.rpartition(".")[2]
-        if kind in _INTEGERS_KEPT and inputs and not all(t.dtype.startswith("float") for t in inputs):
+        if kind in KEEPING_INTEGERS and inputs and not all(t.dtype.startswith("float") for t in inputs):
             return inputs[0].dtype if len({t.dtype for t in inputs}) == 1 else ""
         if kind in ("StringLookup", "IntegerLookup", "TextVectorization", "Hashing", "Discretization", "Lambda"):
             return ""

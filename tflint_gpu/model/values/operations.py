@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.model.library.datasets import Parameter
-from tflint_gpu.model.library.operations import Operation, draw_named, operation_named
+from tflint_gpu.model.library.operations import RANGE, Operation, draw_named, operation_named
 from tflint_gpu.model.library.tensor_functions import (
     ARRAY_METHODS,
     VARIABLE_METHODS,
@@ -32,7 +32,6 @@ from tflint_gpu.model.values.value import (
 )
 
 _MOST_PARTS = 32
-_RANGE = {"tensor": ("start", "limit", "delta"), "array": ("start", "stop", "step")}
 _KEEPDIMS = ("keepdims", "keep_dims")
 
 
@@ -288,7 +287,7 @@ def _counted(row: Operation, kind: ArrayKind, given: Given) -> Value:
 
 def _range(row: Operation, kind: ArrayKind, given: Given) -> Value:
     asked = given.dtype(row.type, of_tensor=kind == "tensor")
-    given_limits = [given.value(i, word) for i, word in enumerate(_RANGE[kind])]
+    given_limits = [given.value(i, word) for i, word in enumerate(RANGE[kind])]
     types = {v.dtype for v in given_limits if isinstance(v, TensorValue)}
     dtype = asked
     if dtype is None:
@@ -302,7 +301,7 @@ def _range(row: Operation, kind: ArrayKind, given: Given) -> Value:
 
 
 def _range_length(kind: ArrayKind, given: Given) -> Dimension:
-    said = [given.expression(i, word) for i, word in enumerate(_RANGE[kind])]
+    said = [given.expression(i, word) for i, word in enumerate(RANGE[kind])]
     values = [given.values.constants.of(given.file, expr, given.context) if expr is not None else None for expr in said]
     start, stop, step = values
     if stop is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.bounds import ABSTRACT_PARTS, ABSTRACT_ROUNDS, ABSTRACT_STEPS
-from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
+from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS
 from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
@@ -46,9 +46,7 @@ _NUMBERS: dict[type, str] = {cst.Integer: "int", cst.Float: "float"}
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _BUILTINS = {"len": "int", "int": "int", "float": "float", "str": "str", "bool": "bool", "isinstance": "bool"}
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
-_OF_OBJECTS = DRAWING | {"gradient", "jacobian", "add_weight"}
-METHODS = frozenset("call __call__ predict predict_on_batch result".split())
-"""Methods of layers, models and metrics whose results are known."""
+_OF_OBJECTS = DRAWING | GRADIENT_METHODS | {"add_weight"}
 INT = TensorValue("number", "int", ())
 
 
@@ -330,8 +328,10 @@ class Values(Analysis):
                 return datasets.transformed(self, receiver, call.func.attr.value, given)
             if isinstance(receiver, TensorValue):
                 return operations.of_method(receiver, call.func.attr.value, given)
-            if isinstance(receiver, LayerValue) and call.func.attr.value in METHODS:
-                return self.layers.of_method(receiver, call.func.attr.value, given)
+            if isinstance(receiver, LayerValue):
+                result = self.layers.of_method(receiver, call.func.attr.value, given)
+                if result is not None:
+                    return result
             if isinstance(receiver, StructureValue | SequenceValue):
                 return None
         called = self.found(origin.file, call.func, origin.context)

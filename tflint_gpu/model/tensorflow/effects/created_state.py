@@ -16,9 +16,9 @@ from tflint_gpu.model.library.keras_methods import (
     HOLDING_VARIABLES,
     LAYER_FOLDERS,
     NOISE,
-    VARIABLE_GENERATORS,
     WRAPPERS,
 )
+from tflint_gpu.model.library.nondeterminism import VARIABLE_GENERATORS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function

@@ -46,7 +46,7 @@ class FrozenValues(Analysis):
     def _drawn_from_generator(self, traced: Traced, call: cst.Call) -> str | None:
         """`rng.normal()` of a generator that was made outside of the traced function."""
         func, file = call.func, traced.file
-        if not isinstance(func, cst.Attribute) or func.attr.value not in NUMPY_DRAWS.split() + PYTHON_DRAWS.split():
+        if not isinstance(func, cst.Attribute) or func.attr.value not in NUMPY_DRAWS | PYTHON_DRAWS:
             return None
         origins = self.inference.of(file, func.value, traced.context)
         made = [origin for origin in origins if origin.made_by in PYTHON_GENERATORS]
