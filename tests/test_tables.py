@@ -1,9 +1,12 @@
-"""Protects facts about TensorFlow, Keras and NumPy from standing twice: tables of their names are in `model/library`."""
+"""Protects facts about TensorFlow, Keras and NumPy from standing twice: tables of their names are in `model/library`,
+and each of these names stands once for one fact.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +28,24 @@ LEFT = {
     "rules/training/step_sizes.py": "_LEAST _MOST",  # measured step sizes, and which of them bounds a prediction
 }
 """The tables elsewhere, which say nothing that an API does. None may be added, and what is gone must be taken out."""
+
+DIFFERENT = {
+    ("counterparts._TYPES", "precision.FLOATS"): "NumPy's types raise as functions; the others are names of dtypes",
+    ("counterparts._UNARY", "tensor_functions.NAMED_SECOND"): "NumPy's functions, and TensorFlow's",
+    ("counterparts._UNSAFE", "operations.FILLS"): "NumPy's functions, and the last parts of anyone's",
+    ("counterparts._UNSAFE", "shape_facts.OF_ARRAYS"): "functions, and methods",
+    ("counterparts._UNSAFE", "tensor_functions.COMPARING"): "NumPy's functions, and Python's",
+    ("counterparts._UNSAFE", "tensor_functions.REDUCING_METHODS"): "functions, and methods",
+    (
+        "keras_methods.MERGES",
+        "keras_methods.WITHOUT_VALUES",
+    ): "what computes element by element, and what a gradient needs",
+    ("keras_methods.OF_OUTPUT", "tensor_functions.NAMED_SECOND"): "what a gradient needs, and what an argument means",
+    ("nondeterminism.GENERATOR_DRAWS", "nondeterminism.NUMPY_DRAWS"): "TensorFlow's generators, and NumPy's",
+    ("operations.OPERATION_FOLDERS", "tensor_functions._FOLDERS"): "what may be operations, and what gives tensors",
+    ("tensor_functions.DYNAMIC", "xla.WITHOUT_KERNEL"): "how many rows a result has, and what XLA can run",
+}
+"""Tables of the library with the same names that say different facts of them, and which."""
 
 
 def tables_of(path: Path) -> Iterator[tuple[str, list[str], bool]]:
@@ -52,6 +73,49 @@ def is_table(words: list[str], known: set[str]) -> bool:
     dotted = [word for word in words if DOTTED.fullmatch(word)]
     bare = [word for word in words if word in known]
     return len(dotted) >= 3 or (len(bare) >= 3 and 2 * len(bare) >= len(words) and PROSE.isdisjoint(words))
+
+
+def sets_of(path: Path) -> Iterator[tuple[str, set[str]]]:
+    """The sets of names that a module writes out; neither rows, which say something of each, nor types."""
+    for statement in ast.parse(path.read_text("utf-8")).body:
+        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if value is None or any(_is_no_set(node) for node in ast.walk(value)):
+            continue
+        texts = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant)]
+        names = {name for text in texts if isinstance(text, str) for word in text.split() for name in names_of(word)}
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        yield f"{path.stem}.{ast.unparse(target)}", names
+
+
+def _is_no_set(node: ast.AST) -> bool:
+    is_nested = isinstance(node, ast.Tuple) and any(isinstance(e, ast.Tuple | ast.Call) for e in node.elts)
+    return (
+        is_nested or isinstance(node, ast.Dict | ast.DictComp) or (isinstance(node, ast.Name) and node.id == "Literal")
+    )
+
+
+def doubles(sets: dict[str, set[str]]) -> set[tuple[str, str]]:
+    """The pairs of sets of which one has half or more of the other's names."""
+    return {
+        (one, other)
+        for one, other in itertools.combinations(sorted(sets), 2)
+        if len(both := sets[one] & sets[other]) >= 3 and 2 * len(both) >= min(len(sets[one]), len(sets[other]))
+    }
+
+
+def test_no_name_stands_twice_in_the_library() -> None:
+    """Protects a fact from being written out in two tables: the larger one names the smaller one, not its names."""
+    assert doubles(dict(pair for path in LIBRARY.glob("*.py") for pair in sets_of(path))) == DIFFERENT.keys()
+
+
+def test_a_double_is_seen(tmp_path: Path) -> None:
+    """Protects it where a table repeats another one's names in another spelling, next to more of its own."""
+    module = tmp_path / "rows.py"
+    module.write_text(
+        'LONG = spelled("tf.{add,cos,sin,exp}")\nSHORT = frozenset("tf.add tf.cos tf.sin tf.tan tf.abs".split())\n'
+        'BUILT = LONG | {"tf.tan"}\nROWS = {"tf.add": 1, "tf.cos": 1, "tf.sin": 2}\n'
+    )
+    assert doubles(dict(sets_of(module))) == {("rows.LONG", "rows.SHORT")}
 
 
 def test_tables_of_names_stand_in_the_library() -> None:

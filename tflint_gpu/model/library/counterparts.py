@@ -25,40 +25,32 @@ from tflint_gpu.lazy_dataclasses import dataclass
 # convert a symbolic tf.Tensor (...) to a numpy array`; where the tensor is a size (`np.zeros((n, 3))`) with
 # TypeError or OperatorNotAllowedInGraphError.
 _FUNCTIONS = """
-    abs absolute add all allclose amax amin angle any append apply_along_axis arange arccos arccosh arcsin arcsinh
-    arctan arctan2 arctanh argmax argmin argpartition argsort argwhere around array array2string array_repr
-    array_split array_str asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix atleast_1d
-    atleast_2d atleast_3d average bartlett base_repr bincount bitwise_and bitwise_not bitwise_or bitwise_xor blackman
-    block broadcast broadcast_arrays broadcast_shapes broadcast_to cbrt ceil choose clip column_stack common_type
-    compress concatenate conj conjugate convolve copy copysign copyto corrcoef correlate cos cosh count_nonzero cov
-    cross cumprod cumsum deg2rad degrees delete diag diag_indices diagflat diagonal diff digitize divide divmod dot
-    dstack ediff1d einsum einsum_path empty empty_like equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal
-    fix flatnonzero fliplr flipud float_power floor floor_divide fmax fmin fmod format_float_positional
-    format_float_scientific frexp full full_like gcd geomspace gradient greater greater_equal hamming hanning
-    heaviside histogram histogram2d histogram_bin_edges histogramdd hsplit hstack hypot i0 identity imag indices inner
-    insert interp intersect1d invert isclose iscomplex iscomplexobj isfinite isfortran isin isinf isnan isneginf
-    isposinf isreal isrealobj ix_ kaiser kron lcm ldexp left_shift less less_equal lexsort linspace log log10 log1p
-    log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logspace matmul matrix max maximum
-    may_share_memory mean median meshgrid min min_scalar_type minimum mod modf moveaxis multiply nan_to_num nanargmax
-    nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum
-    nanvar ndenumerate ndindex nditer negative nextafter nonzero not_equal ones ones_like outer packbits pad partition
-    percentile piecewise place poly poly1d polyadd polyder polydiv polyfit polyint polymul polysub polyval positive
-    power prod ptp put put_along_axis putmask quantile rad2deg radians ravel ravel_multi_index real real_if_close
-    reciprocal remainder repeat require reshape resize result_type right_shift rint roll roots rot90 round row_stack
-    searchsorted select setdiff1d setxor1d shares_memory sign signbit sin sinc sinh sort sort_complex spacing split
-    sqrt square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace transpose
-    tri tril tril_indices trim_zeros triu triu_indices true_divide trunc union1d unique unravel_index unwrap vander
-    var vdot vsplit vstack where zeros zeros_like
+    allclose angle append apply_along_axis argpartition argwhere array_split asarray_chkfinite ascontiguousarray
+    asfortranarray asmatrix atleast_1d atleast_2d atleast_3d average bartlett base_repr bincount bitwise_and
+    bitwise_not bitwise_or bitwise_xor blackman block broadcast broadcast_arrays broadcast_shapes cbrt choose
+    column_stack conj conjugate convolve copy copysign corrcoef correlate cov deg2rad degrees delete diag
+    diag_indices diagflat diagonal diff digitize divmod dstack ediff1d einsum_path empty empty_like exp2 extract fix
+    flatnonzero fliplr flipud float_power fmax fmin fmod format_float_positional format_float_scientific frexp
+    full_like gcd geomspace gradient hamming hanning heaviside histogram histogram2d histogram_bin_edges hsplit
+    hstack hypot i0 identity imag indices inner insert interp intersect1d invert isclose iscomplex iscomplexobj isin
+    isneginf isposinf isreal isrealobj ix_ kaiser kron lcm ldexp left_shift lexsort log10 log2 logaddexp logaddexp2
+    logspace matrix may_share_memory median min_scalar_type modf moveaxis nan_to_num nanargmax nanargmin nancumprod
+    nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndenumerate
+    ndindex nditer nextafter nonzero outer packbits pad partition percentile poly poly1d polyadd polyder polydiv
+    polyfit polyint polymul polysub polyval positive ptp put quantile rad2deg radians ravel ravel_multi_index real
+    real_if_close require right_shift roots rot90 row_stack select setdiff1d setxor1d shares_memory signbit sinc
+    sort_complex spacing split swapaxes take tile tri tril tril_indices trim_zeros triu triu_indices trunc union1d
+    unique unravel_index unwrap vander vdot vsplit vstack
 """
 _LINALG_FFT = """
-    fft.fft fft.fft2 fft.fftfreq fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft
-    fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftfreq fft.rfftn linalg.cholesky linalg.cond linalg.det
-    linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.lstsq linalg.matrix_power
-    linalg.matrix_rank linalg.multi_dot linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd
+    fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft
+    fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn linalg.cond linalg.eig linalg.eigh linalg.eigvals
+    linalg.eigvalsh linalg.lstsq linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.pinv linalg.qr
+    linalg.slogdet linalg.svd
 """
 _TYPES = """
-    bool_ byte bytes_ cdouble complex128 complex64 csingle double float16 float32 float64 half int16 int32 int64 int8
-    int_ intc intp longdouble longlong object_ short single ubyte uint uint16 uint32 uint64 uint8 uintc uintp
+    bool_ byte bytes_ cdouble complex128 complex64 csingle double float16 float32 float64 half int16 int32 int64
+    int8 int_ intc intp longdouble longlong object_ short single ubyte uint uint16 uint32 uint64 uint8 uintc uintp
     ulonglong ushort void
 """
 _REDUCTIONS = """
@@ -66,22 +58,15 @@ _REDUCTIONS = """
 """
 # In NumPy 2 only, or in NumPy 1 only: they raise in the one version that has them.
 _NUMPY_2 = """
-    acos acosh asin asinh astype atan atan2 atanh bitwise_count bitwise_invert bitwise_left_shift bitwise_right_shift
-    bool concat cumulative_prod cumulative_sum linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm
-    linalg.matrix_transpose linalg.outer linalg.svdvals linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm
-    long matrix_transpose matvec permute_dims pow trapezoid ulong unique_all unique_counts unique_inverse
-    unique_values unstack vecdot vecmat
+    bitwise_count bitwise_invert bitwise_left_shift bitwise_right_shift bool cumulative_prod cumulative_sum
+    linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_transpose linalg.outer
+    linalg.svdvals linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm long matrix_transpose matvec
+    trapezoid ulong unique_all unique_counts unique_inverse unique_values unstack vecdot vecmat
 """
 _NUMPY_1 = """
-    alltrue asfarray cfloat complex_ cumproduct float_ in1d longfloat mat msort product round_ singlecomplex sometrue
-    string_ trapz
+    alltrue asfarray cfloat complex_ cumproduct float_ in1d longfloat mat msort product round_ singlecomplex
+    sometrue string_ trapz
 """
-
-RAISES: frozenset[str] = frozenset(
-    f"numpy.{name}"
-    for names in (_FUNCTIONS, _LINALG_FFT, _TYPES, _REDUCTIONS, _NUMPY_2, _NUMPY_1)
-    for name in names.split()
-)
 
 RAISES_EAGERLY: frozenset[str] = frozenset(
     f"numpy.{name}"
@@ -283,6 +268,17 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     )
     for counterpart in group
 }
+
+
+RAISES: frozenset[str] = RAISES_EAGERLY.union(
+    COUNTERPARTS,
+    (
+        f"numpy.{name}"
+        for names in (_FUNCTIONS, _LINALG_FFT, _TYPES, _REDUCTIONS, _NUMPY_2, _NUMPY_1)
+        for name in names.split()
+    ),
+)
+"""What raises in traced code: the functions above, those that raise eagerly, too, and those with a counterpart."""
 
 
 def alternatives(name: str) -> str:

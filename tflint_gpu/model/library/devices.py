@@ -23,11 +23,9 @@ GPU_QUERIES = GPU_LISTS | spelled(
     """
 )
 """Functions that tell whether there is a GPU."""
-SEVERAL_DEVICES = spelled(
-    "tf.distribute.{,experimental.}{MirroredStrategy,MultiWorkerMirroredStrategy,CentralStorageStrategy}"
-)
-"""Strategies that train on all GPUs of a machine unless they are told otherwise."""
 MULTI_WORKER = spelled("tf.distribute.{,experimental.}MultiWorkerMirroredStrategy")
+SEVERAL_DEVICES = MULTI_WORKER | spelled("tf.distribute.{,experimental.}{MirroredStrategy,CentralStorageStrategy}")
+"""Strategies that train on all GPUs of a machine unless they are told otherwise."""
 STRATEGIES = SEVERAL_DEVICES | spelled(
     """
     tf.distribute.{,experimental.}{OneDeviceStrategy,TPUStrategy,ParameterServerStrategy}

@@ -38,7 +38,7 @@ DTYPE_NAMES = {
     **{"i8": "int64", "f2": "float16", "f4": "float32", "f8": "float64"},
 }
 """Other names of dtypes, and those by which NumPy knows Python's."""
-FLOATS = frozenset("float16 float32 float64 bfloat16 half double".split())
+FLOATS = DOUBLE_SPELLINGS | {"float16", "float32", "bfloat16", "half"}
 
 DTYPE_POSITIONS = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6}
 """Where they take the dtype of numbers."""

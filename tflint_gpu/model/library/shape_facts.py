@@ -14,7 +14,6 @@ _OTHER_SIZES = {
     "cv2.resize": Parameter("dsize", 1),
     "skimage.transform.resize": Parameter("output_shape", 1),
 }
-CHOOSING = frozenset(["tf.where", "numpy.where"])
 SAMPLEWISE = ("tf.math.", "tf.strings.", "tf.io.decode_raw")
 """Functions whose result has a first axis only where their argument has one."""
 TAKING_SIZES = spelled("tf.{range,zeros,ones,reshape,fill,tile,one_hot,image.resize}")

@@ -13,14 +13,15 @@ _FOLDERS = tuple(
         "keras.ops. keras.backend. keras.activations. keras.losses. keras.random."
     ).split()
 )
-_WITHOUT_ROWS = frozenset(
+_NESTED = frozenset(["clip_by_global_norm", "map_fn", "vectorized_map", "scan", "foldl", "foldr", "while_loop"])
+"""They give several tensors, of which a part may be a container, too."""
+_WITHOUT_ROWS = _NESTED - {"while_loop"} | frozenset(
     (
-        "add_n argsort batch_to_space bitcast boolean_mask clip_by_global_norm complex cumsum dynamic_partition "
-        "dynamic_stitch edit_distance eig eigvals einsum extract_volume_patches foldl foldr gather gather_nd "
-        "histogram_fixed_width identity_n map_fn meshgrid norm pad rank realdiv reverse_sequence scan scatter_nd "
-        "searchsorted sequence_mask shape shape_n size slice space_to_batch split strided_slice tensor_scatter_nd_add "
-        "tensor_scatter_nd_update tensordot tile timestamp transpose truncatediv truncatemod unique unravel_index "
-        "unstack vectorized_map"
+        "add_n argsort batch_to_space bitcast boolean_mask complex cumsum dynamic_partition dynamic_stitch "
+        "edit_distance eig eigvals einsum extract_volume_patches gather gather_nd histogram_fixed_width identity_n "
+        "meshgrid norm pad rank realdiv reverse_sequence scatter_nd searchsorted sequence_mask shape shape_n size "
+        "slice space_to_batch split strided_slice tensor_scatter_nd_add tensor_scatter_nd_update tensordot tile "
+        "timestamp transpose truncatediv truncatemod unique unravel_index unstack"
     ).split()
 )
 """Functions right in `tf` that return tensors and have no row in `operations`."""
@@ -53,8 +54,6 @@ _CONTAINERS = frozenset(
         "nn.weighted_moments nn.sufficient_statistics"
     ).split()
 )
-# Of these a part may be a container, too.
-_NESTED = frozenset(["clip_by_global_norm", "map_fn", "vectorized_map", "scan", "foldl", "foldr", "while_loop"])
 # Of a tensor, these are known while tracing, or are no tensors.
 STATIC_ATTRIBUTES = frozenset(
     (
@@ -83,12 +82,10 @@ VARIABLE_METHODS = ASSIGNMENTS | {"read_value", "value"}
 # What Python's own functions do with tensors in a traced function, the same in TensorFlow 2.15 and 2.21. AutoGraph
 # converts `if`, `while`, `for`, `and`, `or` and `not` over tensors, and calls of `len`, `range`, `float` and `int`;
 # what it leaves to Python iterates over a symbolic tensor, or asks it for a bool, and raises.
-ITERATING = frozenset(
-    "all any dict enumerate filter frozenset iter list map max min reversed set sorted sum tuple zip".split()
-)
-"""They iterate over what they are given: of one tensor they raise, or give a tensor where the program has a list."""
 COMPARING = frozenset("all any max min sorted".split())
 """They ask for a bool of what they are given, or of its elements; `sum` and `reversed` of a list of tensors do not."""
+ITERATING = COMPARING | frozenset("dict enumerate filter frozenset iter list map reversed set sum tuple zip".split())
+"""They iterate over what they are given: of one tensor they raise, or give a tensor where the program has a list."""
 NAMED_SECOND = frozenset(
     (
         "abs acos acosh add_n angle asin asinh atan atanh ceil conj cos cosh digamma elu erf erfc exp expm1 floor "
@@ -115,7 +112,7 @@ OF_VALUES = DYNAMIC | spelled(
 LENGTHS = spelled("{tf,numpy,keras.ops}.{shape,size}")
 """What gives lengths of its argument."""
 SHAPE_QUERIES = LENGTHS | spelled("tf.{rank,shape_n} {numpy,keras.ops}.ndim")
-SIZES = spelled("numpy.{shape,size,ndim}")
+SIZES = frozenset(name for name in SHAPE_QUERIES if name.startswith("numpy."))
 """Those that give numbers of Python's, of a tensor, too."""
 OF_SHAPE = SHAPE_QUERIES - SIZES | spelled("{tf,keras.ops}.{zeros_like,ones_like}")
 """What depends on nothing of a tensor but its shape."""

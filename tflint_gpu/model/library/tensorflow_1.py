@@ -22,17 +22,17 @@ GRAPH_CALLS = spelled(
 """What works in graphs only."""
 GONE = frozenset("ConfigProto app.run train.get_or_create_global_step enable_eager_execution".split())
 """TensorFlow 2 has them only below tf.compat.v1: a program that calls them as `tf.app.run` is one for TensorFlow 1."""
-OLD_NAMES = frozenset(
+OLD_NAMES = (GRAPH_SCOPES | GRAPH_BUILDERS) - {"Graph", "train.MonitoredTrainingSession"} | frozenset(
     (
         "random_uniform random_normal truncated_normal parse_single_example parse_example FixedLenFeature "
         "VarLenFeature FixedLenSequenceFeature decode_raw decode_csv read_file to_float to_int32 to_int64 to_double "
-        "is_nan is_inf is_finite log log_sigmoid div multinomial set_random_seed placeholder sparse_placeholder "
-        "Session InteractiveSession get_variable variable_scope gfile flags app logging layers string_split "
-        "sparse_tensor_to_dense py_func global_variables trainable_variables global_variables_initializer assign diag "
-        "matrix_inverse mod FIFOQueue WholeFileReader TFRecordReader python_io ceil erf lgamma space_to_depth "
-        "depth_to_space extract_image_patches check_numerics AUTO_REUSE GraphKeys enable_eager_execution ConfigProto "
-        "GPUOptions contrib random_shuffle random_crop reset_default_graph get_default_graph unsorted_segment_sum "
-        "invert_permutation matrix_band_part lin_space sparse_reduce_sum floordiv substr sparse_to_dense mul"
+        "is_nan is_inf is_finite log log_sigmoid div multinomial set_random_seed gfile flags app logging layers "
+        "string_split sparse_tensor_to_dense py_func global_variables trainable_variables "
+        "global_variables_initializer assign diag matrix_inverse mod FIFOQueue WholeFileReader TFRecordReader "
+        "python_io ceil erf lgamma space_to_depth depth_to_space extract_image_patches check_numerics AUTO_REUSE "
+        "GraphKeys enable_eager_execution ConfigProto GPUOptions contrib random_shuffle random_crop "
+        "reset_default_graph get_default_graph unsorted_segment_sum invert_permutation matrix_band_part lin_space "
+        "sparse_reduce_sum floordiv substr sparse_to_dense mul"
     ).split()
 )
 """What is directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2."""

@@ -356,7 +356,7 @@ class ShapeChanges(Analysis):
             change = _joined(self._number(file, arg.value, context) for arg in call.args)
             has_rest = any(_has_rest(arg.value) for arg in call.args)
             return max(change, self._of(file, call.func.value, context)) if has_rest else change
-        if name in OF_VALUES or (name in facts.CHOOSING and len(call.args) == 1):
+        if name in OF_VALUES or (operation_named(name).shape == "chosen" and len(call.args) == 1):
             return self._renewed(origin)
         if self._makes_sequence(origin, call):
             return Change.FIXED if self._is_padded(origin, call) else self._renewed(origin)
