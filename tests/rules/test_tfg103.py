@@ -342,3 +342,99 @@ def test_what_a_metric_may_keep(name: str, tmp_path: Path) -> None:
     assert "TFG103" not in codes(code, tmp_path)
     pytest.importorskip("keras")
     exec(compile(code, name, "exec"), {})
+
+
+GATHERED = """
+import numpy as np
+
+class Gathered(keras.Model):
+    def __init__(self, period):
+        super().__init__()
+        self.head = keras.layers.Dense(1)
+        FIRST
+        self.period = period
+        self.sums = [tf.Variable(tf.zeros((3, 1)), trainable=False), tf.Variable(tf.zeros((1,)), trainable=False)]
+
+    def call(self, inputs):
+        return self.head(inputs)
+
+    def train_step(self, data):
+        features, wanted = data
+        with tf.GradientTape() as tape:
+            miss = tf.reduce_mean(tf.square(self(features, training=True) - wanted))
+        free = self.head.trainable_variables
+        for total, slope in zip(self.sums, tape.gradient(miss, free)):
+            total.assign_add(slope)
+        COUNTED
+        if TEST:
+            self.optimizer.apply_gradients(zip(self.sums, free))
+        return {"miss": miss}
+
+net = Gathered(3)
+net(np.ones((1, 3), "float32"))
+net.compile("sgd", run_eagerly=EAGERLY)
+before = net.head.get_weights()[0]
+net.fit(np.ones((12, 3), "float32"), np.ones((12, 1), "float32"), batch_size=2, verbose=0)
+moved = bool(abs(net.head.get_weights()[0] - before).max() > 0)
+"""
+
+
+def gathered(
+    first: str = "self.turn = 0",
+    counted: str = "self.turn += 1",
+    test: str = "self.turn % self.period == 0",
+    eagerly: str = "False",
+) -> str:
+    """A model that trains with the gradients of several batches."""
+    program = GATHERED.replace("FIRST", first).replace("COUNTED", counted)
+    return program.replace("TEST", test).replace("EAGERLY", eagerly)
+
+
+COUNTERS = {
+    "added to": gathered(),
+    "summed": gathered(counted="self.turn = self.turn + 1"),
+    "in a tf.function": "class Pace(tf.Module):\n    def __init__(self):\n        self.passes = 0.0\n    @tf.function\n"
+    "    def step(self, x):\n        self.passes += 1.0\n        return x / self.passes\n",
+}
+NO_COUNTERS = {
+    "a variable": gathered("self.turn = tf.Variable(0)", "self.turn.assign_add(1)"),
+    "eager": gathered(eagerly="True"),
+    "that nothing reads": gathered(test="True"),
+    "that each trace starts": "class Stack(keras.layers.Layer):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.place = 0\n    def call(self, x):\n        self.place = 0\n        for _ in range(3):\n"
+    "            self.place += 1\n            x = x * self.place\n        return x\n",
+    "of traces": gathered("self.traces = 0", "self.traces += 1", "self.traces > 0"),
+    "of an unknown kind": gathered("self.turn = period * 2"),
+    "in a method that another takes the place of": gathered().replace(
+        "    def call",
+        "    def __new__(cls, *given):\n        new = super().__new__(cls, *given)\n"
+        "        new.train_step = tf.keras.Model.train_step.__get__(new)\n        return new\n\n    def call",
+    ),
+    "in a constructor": "class Deep(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.depth = 0\n        self.depth += 1\n    def call(self, x):\n        return x * self.depth\n",
+}
+
+
+def _moves(program: str) -> bool:
+    scope: dict[str, object] = {}
+    exec(HEAD + program, scope)
+    return bool(scope["moved"])
+
+
+@pytest.mark.parametrize("case", COUNTERS)
+def test_a_counter_of_an_object(case: str, tmp_path: Path) -> None:
+    """Protects the case in which nothing is trained and nothing raises: the counter stays at one."""
+    (text,) = [f.message for rule, f in findings(HEAD + COUNTERS[case], tmp_path) if rule.code == "TFG103"]
+    assert text.startswith("this writes `self.")
+
+
+@pytest.mark.parametrize("case", NO_COUNTERS)
+def test_what_counts_for_tracing_or_in_each_step(case: str, tmp_path: Path) -> None:
+    assert "TFG103" not in codes(HEAD + NO_COUNTERS[case], tmp_path)
+
+
+def test_a_counter_that_is_kept_trains_nothing() -> None:
+    """Protects the claim, by TensorFlow: the same steps train the model where they run eagerly."""
+    pytest.importorskip("tensorflow")
+    assert not _moves(gathered())
+    assert _moves(gathered(eagerly="True"))

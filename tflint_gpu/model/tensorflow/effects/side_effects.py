@@ -14,11 +14,12 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import CONSTRUCTORS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.containers import CHANGES
-from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
@@ -89,6 +90,7 @@ class SideEffects(Analysis):
                 yield SideEffect(traced, "open", call)
             elif not traced.keras and method_name(call) in CHANGES:
                 yield from self._changed_by_method(traced, call)
+        yield from self._counters(traced)
         if not traced.keras:
             yield from self._changed_items(traced)
             yield from self._written_names(traced)
@@ -225,6 +227,36 @@ class SideEffects(Analysis):
             return False
         return traced.trace is not None and traced.trace.holds_tensor(value)
 
+    # Numbers of Python that an object counts with.
+
+    def _counters(self, traced: Traced) -> Iterator[SideEffect]:
+        """`self.steps += 1`, of a number that the object has from a constant, and that something reads."""
+        file, function = traced.file, traced.function
+        if function.name in CONSTRUCTORS:
+            return
+        for assigned in file.tree.attribute_assignments:
+            name = _own_attribute(assigned.target)
+            is_here = name is not None and file.tree.function(assigned.target) is function.node
+            if not is_here or not _counts(assigned) or _ABOUT_TRACING.search(name or ""):
+                continue
+            if self._is_number(traced, assigned) and not self._is_meant(file, assigned.target):
+                yield SideEffect(traced, "name", assigned.statement, file.code(assigned.target))
+
+    def _is_number(self, traced: Traced, counter: AttributeAssignment) -> bool:
+        """Whether an attribute is certainly a number of Python, which outlives the trace, and is read somewhere."""
+        file, name = traced.file, counter.target.attr.value
+        written = [a for a in file.tree.attribute_assignments if a.target.attr.value == name]
+        set_at_first = [a for a in written if not _counts(a)]
+        is_set_by_trace = any(file.tree.function(a.target) in self._traced for a in set_at_first)
+        is_number = all(isinstance(_assigned(a), cst.Integer | cst.Float) for a in set_at_first)
+        if not set_at_first or is_set_by_trace or not is_number:
+            return False
+        targets = {a.target for a in written}
+        return any(
+            node.attr.value == name and node not in targets and not file.tree.within(node, counter.statement)
+            for node in file.tree.nodes(cst.Attribute)
+        )
+
     # Names of outer functions and of the module.
 
     def _written_names(self, traced: Traced) -> Iterator[SideEffect]:
@@ -265,6 +297,25 @@ def _taken_back(file: File, targets: Sequence[cst.Subscript]) -> set[str]:
 
 def _is_deleted(file: File, target: cst.Subscript) -> bool:
     return any(isinstance(parent, cst.Del) for parent in islice(file.tree.ancestors(target), 3))
+
+
+def _assigned(assignment: AttributeAssignment) -> Expression | None:
+    """`0` for `self.n` of `self.body, self.n = body, 0`."""
+    value = assignment.value
+    for index in assignment.path:
+        if not isinstance(value, cst.Tuple | cst.List) or index is None or index >= len(value.elements):
+            return None
+        value = value.elements[index].value
+    return value
+
+
+def _counts(assigned: AttributeAssignment) -> bool:
+    """`self.n += 1`, `self.n = self.n + 1`."""
+    value = assigned.value
+    if isinstance(assigned.statement, cst.AugAssign):
+        return isinstance(value, cst.Integer | cst.Float)
+    is_sum = isinstance(value, cst.BinaryOperation) and isinstance(value.right, cst.Integer | cst.Float)
+    return isinstance(value, cst.BinaryOperation) and is_sum and spelling(value.left) == spelling(assigned.target)
 
 
 def _own_attribute(node: Node) -> str | None:

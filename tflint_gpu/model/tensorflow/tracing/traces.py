@@ -242,14 +242,19 @@ class TracedFunctions(Analysis):
                 continue
             traced = _traced_methods(kinds)
             for method in self.inference.definitions.own_methods(cls):
-                if method.name not in traced or self.inference.definitions.decorators.may_replace(
-                    self.file, method.node
-                ):
+                if method.name not in traced or self._may_be_replaced(method):
                     continue
                 seeds = self._seeds(method, traced[method.name])
                 occasions = _IN_TRAINING if kinds <= {"loss", "metric"} else OCCASIONS[method.name]
                 entry = Entry(f"`{cls.name}.{method.name}`", occasions, "metric" not in kinds)
                 yield self._trace(method, seeds, entry)
+
+    def _may_be_replaced(self, method: Function) -> bool:
+        """Whether Keras may get another function: by a decorator, or by `new.update_state = ...` in its class."""
+        if self.inference.definitions.decorators.may_replace(self.file, method.node):
+            return True
+        assigned = (a.target for a in self.file.tree.attribute_assignments if a.target.attr.value == method.name)
+        return any(self.file.tree.within(t, method.owner.node) for t in assigned if method.owner is not None)
 
     def _keras_functions(self) -> Iterator[Trace]:
         """Functions that Keras traces although they are no methods: Lambda layers, losses, metrics."""
