@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -117,6 +118,7 @@ class NumpyInCall(Rule):
 
 
 TRACING_ERROR = "NotImplementedError"
+_NUMPY = re.compile(b"numpy")
 _WORKLOAD = Workload(
     before="""
         import numpy as np
@@ -151,7 +153,8 @@ def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
 def _numpy_in_functions(model: Model) -> bool:
     """Whether this file calls such a function of NumPy in a function, or reaches a file that mentions NumPy."""
     own = (call for call in model.calls("numpy.*") if model.name(call.func) in RAISES)
-    return any(model.file.tree.function(call) is not None for call in own) or model.reaches(b"numpy")
+    is_in_function = any(model.file.tree.function(call) is not None for call in own)
+    return is_in_function or model.project.reached_mention(model.source, _NUMPY)
 
 
 def _symbolic_calls(model: Model) -> Iterator[tuple[cst.Call, str]]:

@@ -215,6 +215,44 @@ def test_two_ways_have_in_common_what_both_say(tmp_path: Path) -> None:
     assert text(value_of(code, tmp_path)) == "Tensor ? (...)"
 
 
+LAYERS = "tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3){last}])"
+POLICIES = {
+    "mixed_float16": "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n{model}",
+    "a policy object": (
+        "half = tf.keras.mixed_precision.Policy('mixed_bfloat16')\n"
+        "tf.keras.mixed_precision.set_global_policy(half)\n{model}"
+    ),
+    "float64": "tf.keras.backend.set_floatx('float64')\n{model}",
+    "set back": (
+        "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n"
+        "tf.keras.mixed_precision.set_global_policy('float32')\n{model}"
+    ),
+    "set behind": "{model}\ntf.keras.mixed_precision.set_global_policy('mixed_float16')",
+    "set if asked": "if len('ab') > 2:\n    tf.keras.mixed_precision.set_global_policy('mixed_float16')\n{model}",
+    "in a function": (
+        "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n"
+        "def build():\n    {model}\n    return net\nnet = build()"
+    ),
+}
+KNOWN = {"mixed_float16": "float16", "a policy object": "bfloat16", "in a function": "float16"}
+
+
+@pytest.mark.parametrize("way", POLICIES)
+@pytest.mark.parametrize("last", ["", ", tf.keras.layers.Softmax(dtype='float32')", ", tf.keras.layers.Softmax()"])
+def test_a_layer_computes_in_what_the_policy_says(way: str, last: str, tmp_path: Path) -> None:
+    """Protects from float32 being claimed of a model under mixed precision; the program says what it is."""
+    code = POLICIES[way].format(model="net = " + LAYERS.format(last=last)) + "\nx = net(tf.ones((2, 4)))"
+    value = value_of(code, tmp_path)
+    try:
+        real = ran(code)
+    finally:
+        tf.keras.backend.set_floatx("float32")
+        tf.keras.mixed_precision.set_global_policy("float32")
+    assert isinstance(value, TensorValue) and value.shape == (2, 3)
+    assert value.dtype in ("", dtype_of(real))
+    assert value.dtype == ("float32" if "float32" in last else KNOWN.get(way, ""))
+
+
 PIPELINE = """
     (pictures, digits), _ = tf.keras.datasets.mnist.load_data()
 

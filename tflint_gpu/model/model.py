@@ -123,8 +123,9 @@ class Model:
         return self.file.method_calls(*methods)
 
     def reaches(self, text: bytes) -> bool:
-        """Whether a file of the project that this one's imports reach has some bytes."""
-        return self.project.reached_mention(self.source, re.compile(re.escape(text)))
+        """Whether this file, or one of the project that its imports reach, has some bytes."""
+        own = text.decode() in self.source.text
+        return own or self.project.reached_mention(self.source, re.compile(re.escape(text)))
 
     def name(self, expr: Node | None) -> str | None:
         """Canonical name of an expression of the file: "tf.function", "keras.layers.Dense", "numpy.sin"."""

@@ -21,6 +21,16 @@ POLICY_SETTERS = spelled(
 POLICIES = spelled("keras.mixed_precision.{,experimental.}Policy keras.{,mixed_precision.,dtype_policies.}DTypePolicy")
 """Classes of policies."""
 
+COMPUTED_UNDER = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"} | {
+    dtype: dtype for dtype in ("float16", "bfloat16", "float32", "float64")
+}
+"""In what layers compute, by the name of their policy."""
+
+WITHOUT_POLICY = frozenset(
+    "StringLookup IntegerLookup TextVectorization Hashing Discretization CategoryEncoding Lambda".split()
+)
+"""Layers whose results are not in that dtype by themselves."""
+
 BYTES = {
     **dict.fromkeys(("bool", "int8", "uint8"), 1),
     **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 2),
@@ -45,3 +55,14 @@ DTYPE_POSITIONS = {"tf.constant": 1, "tf.convert_to_tensor": 1, "tf.Variable": 6
 
 CASTS = spelled("{tf,tf.dtypes,keras.ops,keras.backend}.cast tf.saturate_cast tf.compat.v1.to_double")
 """Functions that give a tensor another type."""
+
+ALMOST_ZERO = 2.0**-25
+"""The largest number that is 0 in float16: half of its smallest positive one."""
+
+SINGULAR_AT_ZERO = spelled(
+    "tf.{,math.}log {keras.ops,keras.backend}.{log,sqrt} tf.{,math.}sqrt {tf.math,keras.ops}.{rsqrt,reciprocal}"
+)
+"""Functions that are infinite at 0, or whose slope is."""
+
+AT_LEAST = spelled("{tf,tf.math,keras.ops,keras.backend}.maximum {tf,keras.ops,keras.backend}.{clip_by_value,clip}")
+"""Functions that give at least their second argument."""

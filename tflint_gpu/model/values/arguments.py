@@ -13,6 +13,7 @@ from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.values import dtypes
+from tflint_gpu.model.values.precision import Precision
 from tflint_gpu.model.values.shapes import Index
 from tflint_gpu.model.values.value import Dimension, Shape, TensorValue, Value
 
@@ -22,10 +23,7 @@ class Inquiry(Protocol):
 
     inference: Inference
     constants: Constants
-
-    @property
-    def sets_precision(self) -> bool:
-        """Whether something may set the type in which layers compute."""
+    precision: Precision
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Value:
         """What an expression is in any case; None where nothing is known of it."""

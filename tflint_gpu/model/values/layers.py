@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import libcst as cst
@@ -64,7 +63,7 @@ class Layers:
         if isinstance(first, Pending):
             return PENDING
         if layer.name.startswith("keras.losses."):
-            return TensorValue("tensor", self.floats, ())
+            return TensorValue("tensor", self.values.precision.floats, ())
         return self.result(layer, first)
 
     def result(self, layer: LayerValue, first: Value) -> Value:
@@ -97,9 +96,17 @@ class Layers:
         kind = layer.name.rpartition(".")[2]
         if kind in KEEPING_INTEGERS and inputs and not all(t.dtype.startswith("float") for t in inputs):
             return inputs[0].dtype if len({t.dtype for t in inputs}) == 1 else ""
-        if kind in ("StringLookup", "IntegerLookup", "TextVectorization", "Hashing", "Discretization", "Lambda"):
+        if kind in (
+            "StringLookup",
+            "IntegerLookup",
+            "TextVectorization",
+            "Hashing",
+            "Discretization",
+            "CategoryEncoding",
+            "Lambda",
+        ):
             return ""
-        return self.floats
+        return self.values.precision.computing(layer.origin.file, layer.origin.node)
 
     def _applied(self, layer: LayerValue, inputs: list[TensorValue], dtype: str) -> Value:
         from tflint_gpu.model.networks.shapes.graph import Layer, NotKnown, Precision
@@ -149,7 +156,7 @@ class Layers:
         value = stacked_value(first, "tensor") if not isinstance(first, StructureValue) else first
         layers = self._layers_of(model)
         if layers is None:
-            return TensorValue("tensor", self.floats)
+            return TensorValue("tensor", self.values.precision.floats)
         for layer in layers:
             if layer.name in INPUT_LAYERS:
                 continue
@@ -238,7 +245,9 @@ class Layers:
         name = given.constant(0, "name")
         place = 1 if isinstance(name, str) else 0
         dtype = given.dtype(Parameter("dtype", -1), of_tensor=True)
-        return TensorValue("variable", self.floats if dtype is None else dtype, given.shape(place, "shape"))
+        return TensorValue(
+            "variable", self.values.precision.floats if dtype is None else dtype, given.shape(place, "shape")
+        )
 
     def passed(self, file: File, function: cst.FunctionDef, parameter: cst.Param) -> list[Value]:
         """What the calls of a layer or model of the project give its `call` for a parameter."""
@@ -250,27 +259,14 @@ class Layers:
         if parameter not in inputs:
             return []
         place = inputs.index(parameter)
+        floats = self.values.precision.computing(file, function)
         given: list[Value] = []
         for user in inference.seen.users(file, owner.name):
             for call in self._calls_of_objects(user):
                 if any(_is_of(inference.instance_class(maker), owner) for maker in inference.of(user, call.func)):
                     expr = argument(call, place, parameter.name.value)
-                    given.append(None if expr is None else self._cast(self.values.found(user, expr)))
+                    given.append(None if expr is None else _cast(self.values.found(user, expr), floats))
         return given
-
-    def _cast(self, value: Value) -> Value:
-        """What Keras hands to `call`: tensors, floats in the type in which the layer computes."""
-        if isinstance(value, StructureValue):
-            return StructureValue(tuple(map(self._cast, value.items)), value.keys, value.is_list)
-        if not isinstance(value, TensorValue) or value.is_number or value.kind in ("ragged", "sparse"):
-            return value
-        dtype = self.floats if dtypes.is_float(value.dtype) else value.dtype
-        return TensorValue("tensor", dtype, value.shape)
-
-    @cached_property
-    def floats(self) -> str:
-        """The type in which layers compute by themselves; empty where something may set another one."""
-        return "" if self.values.sets_precision else "float32"
 
     def _calls_of_objects(self, file: File) -> list[cst.Call]:
         """The calls of a file that may be of an object: of a name that no function or class has."""
@@ -312,7 +308,7 @@ class Layers:
             shape = input_shape_of(self._arguments(layers[0]))
         except NotKnown:
             return None
-        return None if shape is None else TensorValue("tensor", self.floats, shape)
+        return None if shape is None else TensorValue("tensor", self.values.precision.floats, shape)
 
     def _weights(self, model: LayerValue) -> int | None:
         """How many numbers a model keeps; None where that is not known."""
@@ -387,8 +383,17 @@ class Layers:
             value = self.called(layer, given) if layer.name else None
             return _as_arrays(value)
         if method == "result" and layer.name.startswith("keras.metrics."):
-            return TensorValue("tensor", self.floats, ())
+            return TensorValue("tensor", self.values.precision.floats, ())
         return self.called(layer, given) if method in ("call", "__call__") else None
+
+
+def _cast(value: Value, floats: str) -> Value:
+    """What Keras hands to `call`: tensors, floats in the dtype in which the layer computes."""
+    if isinstance(value, StructureValue):
+        return StructureValue(tuple(_cast(item, floats) for item in value.items), value.keys, value.is_list)
+    if not isinstance(value, TensorValue) or value.is_number or value.kind in ("ragged", "sparse"):
+        return value
+    return TensorValue("tensor", floats if dtypes.is_float(value.dtype) else value.dtype, value.shape)
 
 
 def _as_arrays(value: Value) -> Value:

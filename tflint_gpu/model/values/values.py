@@ -16,7 +16,6 @@ import libcst as cst
 from tflint_gpu.bounds import ABSTRACT_PARTS, ABSTRACT_ROUNDS, ABSTRACT_STEPS
 from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS
-from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
@@ -25,6 +24,7 @@ from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context
 from tflint_gpu.model.values import datasets, operations, operators, shapes
 from tflint_gpu.model.values.arguments import Given
 from tflint_gpu.model.values.conversion import stacked_value
+from tflint_gpu.model.values.precision import Precision
 from tflint_gpu.model.values.shapes import Index
 from tflint_gpu.model.values.value import (
     PENDING,
@@ -57,7 +57,7 @@ class Values(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._reaches = model.reaches
+        self.precision = model.once(Precision)
         self._known: dict[tuple[object, object], Value] = {}
         self._assumed: dict[tuple[object, object], Value] = {}
         self._asked: set[tuple[object, object]] = set()
@@ -350,12 +350,6 @@ class Values(Analysis):
         if method == "add_weight" and self.inference.definitions.self_class(file, func.value) is not None:
             return self.layers.weight(given)
         return None
-
-    @cached_property
-    def sets_precision(self) -> bool:
-        """Whether something may set the type in which layers compute: a policy, or Keras's usual type of floats."""
-        setters = POLICY_SETTERS | FLOATX_SETTERS
-        return any(self._reaches(word) for word in {name.rpartition(".")[2].encode() for name in setters})
 
     @cached_property
     def layers(self) -> Layers:

@@ -10,7 +10,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import ACTIVATED, BINARY_LOSSES, CATEGORICAL_LOSSES
 from tflint_gpu.model.library.operations import spellings_of
-from tflint_gpu.model.library.precision import POLICIES, POLICY_SETTERS
+from tflint_gpu.model.library.precision import POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.project.file import File
@@ -19,6 +19,7 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.training.compilations import Compilations
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.model.values.precision import policy_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +60,11 @@ class MixedPrecision(Analysis):
             for file in self.inference.seen.with_text("mixed_float16")
             for call in file.calls(*sorted(POLICY_SETTERS))
         ]
-        if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
+        names = {policy_name(self.inference, self.constants, file, call) for file, call in setting}
+        if names != {"mixed_float16"}:
             return None
         sure = [call_site for call_site in setting if self.guards.must_run(*call_site)]
         return sure[0] if sure else None
-
-    def _is_half(self, file: File, expr: Expression | None) -> bool:
-        """Whether a policy is certainly mixed_float16."""
-        return expr is not None and self.inference.must_be(file, expr, self._names_half)
-
-    def _names_half(self, origin: Origin) -> bool:
-        if origin.made_by in POLICIES and origin.call is not None:
-            return self._is_half(origin.file, argument(origin.call, 0, "name"))
-        if origin.access_path or not isinstance(origin.node, cst.BaseString):
-            return False
-        return bool(self.constants.of(origin.file, origin.node, origin.context) == "mixed_float16")
 
     def is_in_force(self, file: File, node: Node) -> bool:
         """Whether the policy must be set before a place runs."""
