@@ -64,6 +64,11 @@ class Recurrent(Analysis):
             if cell is not None and layers:
                 yield GenericRecurrent(self.file, call, cell, " or ".join(layers), is_cell=True)
 
+    def is_by_default(self, file: File, call: cst.Call) -> bool:
+        """Whether a call makes an LSTM or GRU with nothing said that may rule the cuDNN kernel out."""
+        said = {*_SUPPORTED, "recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn", "go_backwards"}
+        return file.name(call.func) in _LAYERS and all(self._given(file, call, name) is None for name in said)
+
     def _is_left_to_keras(self, call: cst.Call) -> bool:
         """Whether the program leaves it to Keras which kernel is used: `use_cudnn=False` is a choice."""
         return argument(call, -1, "use_cudnn") is None or self.constants.keyword(self.file, call, "use_cudnn") == "auto"

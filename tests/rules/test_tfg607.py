@@ -31,9 +31,7 @@ SILENT = {
     "large enough": "h = tf.zeros(3, tf.float16)\nx = tf.math.log(h + 3e-8)",
     "not kept from 0": "h = tf.zeros(3, tf.float16)\nx = h + 1e-12",
     "unknown": "def f(h):\n    return tf.math.log(h + 1e-12)\ny = tf.zeros(3, tf.float16)",
-    "a layer in float32": (
-        HALF + NET.format(", dtype='float32'") + "x = tf.math.log(net(tf.ones((2, 4))) + 1e-12)"
-    ),
+    "a layer in float32": (HALF + NET.format(", dtype='float32'") + "x = tf.math.log(net(tf.ones((2, 4))) + 1e-12)"),
     "one of two dtypes": (
         "import sys\nh = tf.zeros(3, tf.float16) if sys.argv else tf.zeros(3)\nx = tf.math.log(h + 1e-12)"
     ),
@@ -71,4 +69,3 @@ def test_a_constant_is_0_in_float16_from_half_of_its_smallest_number_on() -> Non
     assert float(zero + 2.0**-25) == 0.0
     assert float(zero + 2.0**-25 * 1.001) > 0.0
     assert float(tf.maximum(zero, 1e-8)) == 0.0
-

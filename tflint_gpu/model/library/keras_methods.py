@@ -141,6 +141,14 @@ NOISE = spelled("{Alpha,Gaussian,}Dropout SpatialDropout{1,2,3}D GaussianNoise")
 LAYER_FOLDERS = tuple(spelled("keras.layers.{,experimental.,experimental.preprocessing.}"))
 RANDOM_LAYERS = tuple(spelled("keras.layers.{,preprocessing.,experimental.preprocessing.}Random"))
 """How names of layers begin that draw whenever they are not told to do without."""
+PADDERS = spelled("keras.{utils,preprocessing.sequence}.pad_sequences")
+MASKING = frozenset(["Embedding", "Masking"])
+PASSING_MASKS = NOISE | frozenset(
+    "BatchNormalization LayerNormalization UnitNormalization ActivityRegularization Activation Dense Identity "
+    "TimeDistributed LSTM GRU Bidirectional ReLU LeakyReLU ELU PReLU".split()
+)
+"""Layers that hand on the mask of their input."""
+
 ACTIVATION_LAYERS = frozenset("ReLU LeakyReLU ELU Softmax".split())
 MERGES = frozenset("Add Subtract Multiply Average Maximum Minimum".split())
 """Layers of several tensors that compute each element by itself."""

@@ -167,6 +167,25 @@ class Layers:
             )
         return value
 
+    def chain(self, model: LayerValue) -> list[LayerValue]:
+        """The layers of a model from its outputs to its inputs, as far as each gets the next one's result alone."""
+        call, origin = model.origin.call, model.origin
+        if model.name in SEQUENTIAL:
+            return (self._layers_of(model) or [])[::-1]
+        expr = argument(call, 1, "outputs") if model.name in FUNCTIONAL and call is not None else None
+        layers: list[LayerValue] = []
+        file, context = origin.file, origin.context
+        while expr is not None:
+            made = [one for one in self.values.inference.of(file, expr, context) if isinstance(one.node, cst.Call)]
+            expr = None
+            if len(made) == 1 and made[0].call is not None and made[0].call.args:
+                file, context = made[0].file, made[0].context
+                layer = self.values.of(file, made[0].call.func, context)
+                if isinstance(layer, LayerValue) and layer not in layers:
+                    layers.append(layer)
+                    expr = made[0].call.args[0].value
+        return layers
+
     def _layers_of(self, model: LayerValue) -> list[LayerValue] | None:
         """The layers that a `Sequential` is given, and those that are added to it."""
         call, origin = model.origin.call, model.origin

@@ -1,0 +1,185 @@
+"""TFG608 left-padded-mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tflint_gpu.model import Compilations, Expression, File, LayerValue, Origin, Runtime, Values, argument
+from tflint_gpu.model.library.keras_methods import MASKING, PADDERS, PASSING_MASKS
+from tflint_gpu.rule import Experiment, Finding, Fix, Note, Prediction, Rule, Workload, with_keyword
+
+from .recurrent import Recurrent
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+
+_SPLITTING = "sklearn.model_selection.train_test_split"
+
+
+class LeftPaddedMask(Rule):
+    """Sequences that are padded at their front are masked and reach an LSTM or GRU: the cuDNN kernel refuses them.
+
+    Why: cuDNN takes masks of sequences that are padded at their end only. `pad_sequences` pads at the front unless it
+    is told `padding="post"`, and `Embedding(mask_zero=True)` or `Masking()` make a mask of that. Where Keras 3.2 or
+    later finds a GPU it uses the cuDNN kernel and asserts the mask in the graph: training stops at the first sequence
+    that is shorter than the longest, and on a CPU the same program runs. Keras 2 leaves the kernel for such a batch,
+    and computes step by step. Reported is a model whose masking layer hands its mask to an LSTM or GRU that cuDNN
+    computes, and that is trained on the result of `pad_sequences` or a part of it.
+
+    Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes of `pad_sequences`' result, and
+    accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.
+
+    Fix: unsafe: the model gets other numbers, and what was saved before expects the old ones.
+
+    Example:
+        import tensorflow as tf
+
+        x = tf.keras.utils.pad_sequences(sentences, maxlen=80)
+        model = tf.keras.Sequential(
+            [tf.keras.layers.Embedding(5000, 64, mask_zero=True), tf.keras.layers.LSTM(32), tf.keras.layers.Dense(1)]
+        )
+        model.compile("adam", "mse")
+        model.fit(x, labels, epochs=5)
+
+    Use instead:
+        import tensorflow as tf
+
+        x = tf.keras.utils.pad_sequences(sentences, maxlen=80, padding="post")
+        model = tf.keras.Sequential(
+            [tf.keras.layers.Embedding(5000, 64, mask_zero=True), tf.keras.layers.LSTM(32), tf.keras.layers.Dense(1)]
+        )
+        model.compile("adam", "mse")
+        model.fit(x, labels, epochs=5)
+    """
+
+    code = "TFG608"
+    name = "left-padded-mask"
+    severity = "error"
+    least_tensorflow = (2, 0)
+    required_substrings = ((b"fit", b"train"),)
+    nearby_substrings = (b"pad_sequences",)
+    fixable = "unsafe"
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield what pads the data of a model at the front whose mask reaches the cuDNN kernel."""
+        release = model.target.keras_release
+        if model.target.keras < 3 or (release is not None and release < (3, 2)):
+            return
+        for file, fit, made in model.once(Compilations).trained():
+            padder = _padder(model, file, argument(fit, 0, "x"))
+            layers = _masked(model, made) if padder is not None else None
+            if padder is None or layers is None or model.once(Runtime).is_on_cpu(file, fit):
+                continue
+            masking, recurrent = layers
+            at, call = padder
+            yield Finding(
+                at,
+                call,
+                "this pads sequences at their front, and the mask of them reaches a layer that cuDNN computes: Keras 3 "
+                "stops with InvalidArgumentError on a GPU (a mask that does not correspond to right-padded sequences)",
+                Prediction("crash", ("gpu",), basis="the mask that Keras 3.15 refuses; the kernel is in its source"),
+                help='pad at the end, `padding="post"`, or give the layer `use_cudnn=False`, which is slower',
+                fix=_fix(model, at, call),
+                notes=(
+                    Note(masking.origin.file, masking.origin.node, "this masks the padding"),
+                    Note(recurrent.origin.file, recurrent.origin.node, "this gets the mask"),
+                ),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A layer on a batch of two sequences that are masked so; only a GPU has the kernel."""
+        yield Experiment(finding.file, finding.node, requires="a GPU", workload=_WORKLOAD, only_workload=True)
+
+
+def _padder(model: Model, file: File, data: Expression | None) -> tuple[File, cst.Call] | None:
+    """The call that certainly pads what a model is trained on at the front."""
+    while isinstance(data, cst.Subscript):
+        data = data.value
+    origins = model.inference.of(file, data) if data is not None else ()
+    padders = {(call.file, call.node) for origin in origins for call in _padded(model, origin)}
+    if len(origins) != 1 or len(padders) != 1:
+        return None
+    [(at, call)] = padders
+    assert isinstance(call, cst.Call)
+    told = argument(call, 3, "padding")
+    if any(arg.star for arg in call.args) or argument(call, 5, "value") is not None:
+        return None
+    return (at, call) if told is None or model.value(told, at) == "pre" else None
+
+
+def _padded(model: Model, origin: Origin) -> Iterator[Origin]:
+    """The padding that a value is the result of: as a whole, or as a part of one that is split."""
+    node = origin.node
+    if not isinstance(node, cst.Call):
+        return
+    name = origin.file.name(node.func)
+    if name in PADDERS and not origin.access_path:
+        yield origin
+    elif name == _SPLITTING and len(origin.access_path) == 1:
+        place = origin.access_path[0].key
+        if isinstance(place, int) and 0 <= place < 2 * len(node.args) and node.args[place // 2].keyword is None:
+            for given in model.inference.of(origin.file, node.args[place // 2].value, origin.context):
+                yield from _padded(model, given)
+
+
+def _masked(model: Model, made: Origin) -> tuple[LayerValue, LayerValue] | None:
+    """The layer of a model that makes a mask, and the one behind it that hands the mask to cuDNN."""
+    values = model.once(Values)
+    value = values.at(made)
+    layers = values.layers.chain(value)[::-1] if isinstance(value, LayerValue) else []
+    kinds = [layer.name.rpartition(".")[2] for layer in layers]
+    masking = next((place for place, kind in enumerate(kinds) if kind in MASKING), None)
+    if masking is None or not _masks(model, layers[masking]):
+        return None
+    for layer, kind in zip(layers[masking + 1 :], kinds[masking + 1 :], strict=True):
+        if _is_by_cudnn(model, layer):
+            return layers[masking], layer
+        if kind not in PASSING_MASKS:
+            return None
+    return None
+
+
+def _masks(model: Model, layer: LayerValue) -> bool:
+    """Whether a layer masks zeros."""
+    call = layer.origin.call
+    if call is None or any(arg.star for arg in call.args):
+        return False
+    if layer.name.endswith("Masking"):
+        value = argument(call, 0, "mask_value")
+        return value is None or model.value(value, layer.origin.file) == 0
+    return model.value(argument(call, -1, "mask_zero"), layer.origin.file) is True
+
+
+def _is_by_cudnn(model: Model, layer: LayerValue) -> bool:
+    """Whether Keras certainly computes a layer, or the one that it runs in both directions, by cuDNN on a GPU."""
+    call, origin = layer.origin.call, layer.origin
+    if call is not None and layer.name.endswith("Bidirectional"):
+        inner = argument(call, 0, "layer")
+        value = None if inner is None else model.once(Values).of(origin.file, inner, origin.context)
+        return isinstance(value, LayerValue) and not value.name.endswith("al") and _is_by_cudnn(model, value)
+    return call is not None and model.once(Recurrent).is_by_default(origin.file, call)
+
+
+def _fix(model: Model, file: File, call: cst.Call) -> Fix | None:
+    edits = with_keyword(call, 'padding="post"')
+    return Fix("Pad at the end", "unsafe", edits) if edits and argument(call, 3, "padding") is None else None
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        rows = tf.keras.utils.pad_sequences([[1, 2], [1, 2, 3, 4]])
+        model = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4, mask_zero=True), tf.keras.layers.LSTM(4)])
+        model.compile("sgd", "mse")
+        model.fit(rows, tf.zeros((2, 4)), verbose=0)
+        tflint_measure.finish(outputs=[0.0])
+    """,
+    changes=(("[1, 2, 3, 4]])", '[1, 2, 3, 4]], padding="post")'),),
+)

@@ -1,0 +1,116 @@
+"""TFG608: masks of sequences padded at their front that certainly reach a cuDNN layer are found; nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from checks import NEWEST, codes, fixed, found
+
+from tflint_gpu.model.library.keras_methods import PASSING_MASKS
+from tflint_gpu.targets import Target
+
+HEAD = """
+from sklearn.model_selection import train_test_split
+from tensorflow import keras
+from tensorflow.keras import layers
+from tensorflow.keras.preprocessing.sequence import pad_sequences
+x = pad_sequences(texts, 50{0})
+"""
+ROW = HEAD.splitlines().index("x = pad_sequences(texts, 50{0})") + 1
+FIT = "net.compile('adam', 'mse')\nnet.fit({0}, y)\n"
+CHAINS = {
+    "at once": "layers.Embedding(900, 8, mask_zero=True), layers.GRU(6)",
+    "both directions": "layers.Embedding(900, 8, mask_zero=True), layers.Bidirectional(layers.LSTM(6))",
+    "behind others": (
+        "layers.Embedding(900, 8, mask_zero=True), layers.SpatialDropout1D(0.2), layers.BatchNormalization(), layers.LSTM(6)"
+    ),
+    "a mask of its own": "layers.Input((50, 1)), layers.Masking(), layers.LSTM(6)",
+}
+UNMASKED = {
+    "no mask": "layers.Embedding(900, 8), layers.LSTM(6)",
+    "dropped on the way": "layers.Embedding(900, 8, mask_zero=True), layers.Conv1D(6, 3), layers.LSTM(6)",
+    "no recurrent layer": "layers.Embedding(900, 8, mask_zero=True), layers.GlobalAveragePooling1D()",
+    "another kernel": "layers.Embedding(900, 8, mask_zero=True), layers.LSTM(6, activation='relu')",
+    "told not to": "layers.Embedding(900, 8, mask_zero=True), layers.LSTM(6, use_cudnn=False)",
+    "another value": "layers.Input((50, 1)), layers.Masking(mask_value=-1.0), layers.LSTM(6)",
+}
+
+
+def program(chain: str, told: str = "", data: str = "x") -> str:
+    return HEAD.format(told) + f"net = keras.Sequential([{chain}, layers.Dense(1)])\n" + FIT.format(data)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("told", ["", ", padding='pre'", ", truncating='post'"])
+def test_a_refused_mask_is_found(name: str, told: str, tmp_path: Path) -> None:
+    assert ("TFG608", ROW) in found(program(CHAINS[name], told), tmp_path)
+
+
+@pytest.mark.parametrize("data", ["x[:800]", "train"])
+def test_a_part_of_the_sequences_is_found(data: str, tmp_path: Path) -> None:
+    code = program(CHAINS["at once"], data=data)
+    code = code.replace("net =", "train, held, y, held_y = train_test_split(x, y)\nnet =")
+    assert ("TFG608", ROW) in found(code, tmp_path)
+
+
+def test_layers_that_are_called_or_added_are_found(tmp_path: Path) -> None:
+    added = "net = keras.Sequential()\n" + "".join(
+        f"net.add({layer})\n"
+        for layer in ("layers.Embedding(900, 8, mask_zero=True)", "layers.LSTM(6)", "layers.Dense(1)")
+    )
+    called = (
+        "words = keras.Input((50,))\nh = layers.Embedding(900, 8, mask_zero=True)(words)\nh = layers.Dropout(0.1)(h)\n"
+        "h = layers.LSTM(6)(h)\nnet = keras.Model(words, layers.Dense(1)(h))\n"
+    )
+    for model in (added, called):
+        assert ("TFG608", ROW) in found(HEAD.format("") + model + FIT.format("x"), tmp_path)
+
+
+@pytest.mark.parametrize("name", UNMASKED)
+def test_what_cudnn_does_not_refuse_is_silent(name: str, tmp_path: Path) -> None:
+    assert "TFG608" not in codes(program(UNMASKED[name]), tmp_path)
+
+
+@pytest.mark.parametrize("told", [", padding='post'", ", padding=side", ", value=7.0", ", **how"])
+def test_sequences_that_may_be_padded_otherwise_are_silent(told: str, tmp_path: Path) -> None:
+    assert "TFG608" not in codes(program(CHAINS["at once"], told), tmp_path)
+
+
+@pytest.mark.parametrize("target", [Target((2, 15), 2, "settings"), replace(NEWEST, keras_release=(3, 1))])
+def test_versions_that_leave_the_kernel_for_such_a_batch_are_silent(target: Target, tmp_path: Path) -> None:
+    assert "TFG608" not in codes(program(CHAINS["at once"]), tmp_path, target=target)
+
+
+def test_the_fix_pads_at_the_end(tmp_path: Path) -> None:
+    assert 'pad_sequences(texts, 50, padding="post")' in fixed(program(CHAINS["at once"]), tmp_path, "TFG608")
+
+
+@pytest.mark.parametrize("side", ["pre", "post"])
+def test_keras_refuses_the_mask_of_the_front_alone(side: str) -> None:
+    """Protects the claim: the assertion that Keras puts in front of its cuDNN kernel, in a graph."""
+    keras, tf = pytest.importorskip("keras"), pytest.importorskip("tensorflow")
+    refuse = getattr(pytest.importorskip("keras.src.backend.tensorflow.rnn"), "_assert_valid_mask", None)
+    if refuse is None:
+        pytest.skip("Keras before 3.2")
+    rows = keras.utils.pad_sequences([[1, 2], [1, 2, 3, 4]], padding=side)
+    mask = keras.layers.Embedding(9, 4, mask_zero=True).compute_mask(rows)
+    if side == "post":
+        tf.function(refuse)(mask)
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="right-padded sequences"):
+            tf.function(refuse)(mask)
+
+
+def test_layers_hand_their_mask_on() -> None:
+    """Protects the row of layers behind which a mask is still there: each is asked."""
+    keras, np = pytest.importorskip("keras"), pytest.importorskip("numpy")
+    get_mask = pytest.importorskip("keras.src.backend").get_keras_mask
+    needed = {"Activation": ("relu",), "TimeDistributed": (keras.layers.Dense(3),), "Dense": (3,)}
+    for kind in sorted(PASSING_MASKS - {"SpatialDropout2D", "SpatialDropout3D"}):
+        inner = (keras.layers.LSTM(3, return_sequences=True),) if kind == "Bidirectional" else ()
+        more = {"return_sequences": True} if kind in ("LSTM", "GRU") else {}
+        arguments = (3,) if more else needed.get(kind, inner or ((0.1,) if "Drop" in kind or "Noise" in kind else ()))
+        words = keras.layers.Embedding(9, 4, mask_zero=True)(np.array([[0, 0, 1, 2], [0, 3, 1, 2]]))
+        assert get_mask(getattr(keras.layers, kind)(*arguments, **more)(words)) is not None, kind
