@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Compilations, Expression, File, LayerValue, Origin, Runtime, Values, argument
+from tflint_gpu.model import Compilations, Expression, File, LayerValue, Origin, Runtime, TracedCode, Values, argument
 from tflint_gpu.model.library.keras_methods import MASKING, PADDERS, PASSING_MASKS
 from tflint_gpu.rule import Experiment, Finding, Fix, Note, Prediction, Rule, Workload, with_keyword
 
@@ -74,7 +74,7 @@ class LeftPaddedMask(Rule):
         for file, fit, made in model.once(Compilations).trained():
             padder = _padder(model, file, argument(fit, 0, "x"))
             layers = _masked(model, made) if padder is not None else None
-            if padder is None or layers is None or model.once(Runtime).is_on_cpu(file, fit):
+            if padder is None or layers is None or not _reaches_gpu(model, file, fit):
                 continue
             masking, recurrent = layers
             at, call = padder
@@ -95,6 +95,12 @@ class LeftPaddedMask(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A layer on a batch of two sequences that are masked so; only a GPU has the kernel."""
         yield Experiment(finding.file, finding.node, requires="a GPU", workload=_WORKLOAD, only_workload=True)
+
+
+def _reaches_gpu(model: Model, file: File, fit: cst.Call) -> bool:
+    """Whether a model is trained in a graph, and may be on a GPU: run eagerly, Keras takes its own loop instead."""
+    code = model.once(TracedCode)
+    return not (code.runs_eagerly or code.functions_run_eagerly or model.once(Runtime).is_on_cpu(file, fit))
 
 
 def _padder(model: Model, file: File, data: Expression | None) -> tuple[File, cst.Call] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Guards, TracedCode
+from tflint_gpu.model import Guards, Kinds, ShapeChanges, TracedCode, XlaCompilations, argument
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 
 
 class ChangingShapes(Rule):
-    """A loop calls a `tf.function` with arrays or tensors of another shape each time.
+    """A loop calls a `tf.function`, or `fit` trains a model that XLA compiles, with another shape each time.
 
     Why: a `tf.function` is traced again for each new shape, which takes seconds for a model, and each trace stays in
     memory. So it is with texts and other rows of many lengths one by one, with what `padded_batch` and ragged data
     give, with windows that grow, and with what a mask chooses. With `reduce_retracing=True` (before TensorFlow 2.9
     `experimental_relax_shapes=True`), or an `input_signature` with `None` for the length, one or two traces serve all.
     Under `jit_compile=True` they do not help: XLA compiles for each shape. There, and wherever the lengths may be made
-    equal, pad to one length or to a few. Reported where the code says that the shapes differ: what is only unknown is
-    not, nor are a smaller last batch, loops of a few iterations, and functions with a signature.
+    equal, pad to one length or to a few. Keras 3 compiles a model with XLA by itself where there is a GPU: `fit` then
+    compiles again for each length that a batch of `padded_batch` has, unless `compile` gets `jit_compile=False`.
+    Reported where the code says that the shapes differ: what is only unknown is not, nor are a smaller last batch,
+    loops of a few iterations, and functions with a signature.
 
     Measured: with TensorFlow 2.21 on two CPU cores: 80 arrays of 80 lengths had 80 traces, and took 72 times as long as
     with an `input_signature`; `reduce_retracing=True` had 2 traces. Batches of `padded_batch` had 19 traces, 7 times as
@@ -65,8 +67,8 @@ class ChangingShapes(Rule):
     code = "TFG220"
     name = "changing-shapes"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while "),)
-    nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    required_substrings = ((b"for ", b"while ", b"fit"),)
+    nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b"compile")
     skips_tests = True
     skips_graphs = True
 
@@ -94,9 +96,29 @@ class ChangingShapes(Rule):
                 ),
             )
 
+        yield from _fits(model)
+
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The rule's own workload: in the user's loop shapes that were seen are not traced again."""
         yield Experiment(finding.file or model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _fits(model: Model) -> Iterator[Finding]:
+    """The trainings in this file for whose batches XLA compiles again and again."""
+    reason = model.once(XlaCompilations).compiles_models
+    for fit in model.method_calls("fit") if reason else ():
+        data = argument(fit, 0, "x")
+        is_model = data is not None and model.once(Kinds).receiver(model.file, fit, "fit") is not None
+        if data is None or not is_model or not model.once(ShapeChanges).differ_in_batches(model.file, data):
+            continue
+        compiles = "XLA compiles this model" if reason == "asked" else "Keras 3 compiles this model with XLA on a GPU,"
+        yield Finding(
+            model.file,
+            data,
+            f"{compiles} again for each of the many shapes that the batches of `{model.file.code(data)}` have",
+            _PREDICTION if reason == "asked" else _BY_ITSELF,
+            help="pad to one length, or to a few (`padded_shapes`); or `jit_compile=False` in `compile`",
+        )
 
 
 def _option(model: Model) -> str:
@@ -115,6 +137,13 @@ _PREDICTION = Prediction(
     low=1.5,
     high=100.0,
     basis="small networks on rows of 20 to 120 lengths, on a CPU with TensorFlow 2.21",
+)
+_BY_ITSELF = Prediction(
+    "slowdown",
+    ("gpu", "first epoch"),
+    low=1.5,
+    high=100.0,
+    basis="`jit_compile=True` on a CPU with TensorFlow 2.21: fixed lengths are 16 times as fast",
 )
 _WORKLOAD = Workload(
     before="""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checks import codes, findings
+
+from tflint_gpu.targets import Target
 
 HEAD = """
 import numpy as np
@@ -94,3 +97,62 @@ def test_relaxed_shapes_need_few_traces() -> None:
 
     assert traces() == 12
     assert traces(reduce_retracing=True) == 2
+
+
+FITTED = {
+    "by itself": "net.compile('sgd', 'mse')\nnet.fit(letters.padded_batch(8))\n",
+    "asked": "net.compile('sgd', 'mse', jit_compile=True)\nnet.fit(x=letters.padded_batch(8).prefetch(2), epochs=3)\n",
+    "buckets": (
+        "net.compile('sgd', 'mse')\nnet.fit(letters.bucket_by_sequence_length(tf.size, [9, 20], [32, 16, 8]))\n"
+    ),
+}
+FITTED_ONCE = {
+    "not compiled": "net.compile('sgd', 'mse', jit_compile=False)\nnet.fit(letters.padded_batch(8))\n",
+    "run eagerly": "net.compile('sgd', 'mse', run_eagerly=True)\nnet.fit(letters.padded_batch(8))\n",
+    "one length": "net.compile('sgd', 'mse')\nnet.fit(letters.padded_batch(8, [40]))\n",
+    "filled buckets": (
+        "net.compile('sgd', 'mse')\n"
+        "net.fit(letters.bucket_by_sequence_length(tf.size, [9, 20], [32, 16, 8], pad_to_bucket_boundary=True))\n"
+    ),
+    "of one length already": (
+        "net.compile('sgd', 'mse')\nnet.fit(tf.data.Dataset.from_tensor_slices(np.zeros((90, 7))).padded_batch(8))\n"
+    ),
+    "a layer that XLA cannot compile": (
+        "net.add(tf.keras.layers.LSTM(3))\nnet.compile('sgd', 'mse')\nnet.fit(letters.padded_batch(8))\n"
+    ),
+    "unknown data": "net.compile('sgd', 'mse')\nnet.fit(data)\n",
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_batches_for_which_xla_compiles_again_are_found(name: str, tmp_path: Path) -> None:
+    code = HEAD + MADE + FITTED[name]
+    [text] = [finding.message for rule, finding in findings(code, tmp_path) if rule.code == "TFG220"]
+    assert ("Keras 3 compiles" in text) == (name != "asked")
+
+
+@pytest.mark.parametrize("name", FITTED_ONCE)
+def test_batches_of_a_model_that_is_compiled_once_are_not(name: str, tmp_path: Path) -> None:
+    assert "TFG220" not in codes(HEAD + MADE + FITTED_ONCE[name], tmp_path)
+
+
+def test_keras_2_compiles_only_what_is_asked_for(tmp_path: Path) -> None:
+    code = HEAD + MADE + FITTED["by itself"]
+    assert "TFG220" not in codes(code, tmp_path, target=Target((2, 15), 2, "settings"))
+
+
+def test_xla_compiles_for_each_length() -> None:
+    """Protects the claim: one trace serves all lengths, and XLA compiles for each of them all the same."""
+    tf, np = pytest.importorskip("tensorflow"), pytest.importorskip("numpy")
+
+    @tf.function(jit_compile=True, input_signature=[tf.TensorSpec((None, 4), tf.float32)])
+    def total(rows: Any) -> Any:
+        return tf.reduce_sum(rows * 2.0)
+
+    def compiled(length: int) -> str:
+        return str(total.experimental_get_compiler_ir(tf.zeros((length, 4)))(stage="hlo"))
+
+    assert float(total(np.ones((3, 4), "float32"))) == 24.0
+    assert total.experimental_get_tracing_count() == 1
+    assert "f32[3,4]" in compiled(3) and "f32[5,4]" in compiled(5)
+    assert total.experimental_get_tracing_count() == 1

@@ -78,6 +78,11 @@ def test_sequences_that_may_be_padded_otherwise_are_silent(told: str, tmp_path: 
     assert "TFG608" not in codes(program(CHAINS["at once"], told), tmp_path)
 
 
+def test_a_model_that_runs_eagerly_is_silent(tmp_path: Path) -> None:
+    code = program(CHAINS["at once"]).replace("'mse')", "'mse', run_eagerly=True)")
+    assert "TFG608" not in codes(code, tmp_path)
+
+
 @pytest.mark.parametrize("target", [Target((2, 15), 2, "settings"), replace(NEWEST, keras_release=(3, 1))])
 def test_versions_that_leave_the_kernel_for_such_a_batch_are_silent(target: Target, tmp_path: Path) -> None:
     assert "TFG608" not in codes(program(CHAINS["at once"]), tmp_path, target=target)

@@ -30,6 +30,8 @@ from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.texts import Texts
+from tflint_gpu.model.values.value import DatasetValue, StructureValue, TensorValue, Value
+from tflint_gpu.model.values.values import Values
 
 
 class Change(IntEnum):
@@ -57,6 +59,7 @@ class ShapeChanges(Analysis):
         self.numbers = model.once(LoopNumbers)
         self.pipelines = model.once(Pipelines)
         self.texts = model.once(Texts)
+        self.values = model.once(Values)
         self._known: dict[Origin, Change] = {}
         self._in_work: list[tuple[Node, bool]] = []  # with whether its result is longer than its operands
         self._mapped: set[FunctionNode] = set()
@@ -85,6 +88,15 @@ class ShapeChanges(Analysis):
         """Whether something says that a value has another shape in many iterations; what is only open does not."""
         self._visits = 0
         return self._of(file, value) is Change.CHANGES
+
+    def differ_in_batches(self, file: File, data: Expression) -> bool:
+        """Whether something says that the batches of a dataset are of many shapes, the last one apart."""
+        self._visits = 0
+        origins = self.inference.of(file, data)
+        if not origins or any(self._of_elements(origin) is not Change.CHANGES for origin in origins):
+            return False
+        value = self.values.of(file, data)
+        return not (isinstance(value, DatasetValue) and _is_fixed(value.element))
 
     def _is_yielded(self, file: File, value: Expression) -> bool:
         """Whether a value is part of what a generator, or an iterable object, of the project yields."""
@@ -447,7 +459,8 @@ class ShapeChanges(Analysis):
         for operation in chain.operations:
             if operation.name in UNEVEN_BATCHES:
                 widths = argument(operation.call, 1, "padded_shapes") if operation.name == "padded_batch" else None
-                change = Change.FIXED if _is_written(widths) else Change.CHANGES
+                is_filled = argument(operation.call, -1, "pad_to_bucket_boundary") is not None
+                change = Change.FIXED if is_filled or _is_written(widths) else Change.CHANGES
             elif operation.name == "batch" and not is_generated and operation.batch_size != 1:
                 change = Change.FIXED  # what is batched has one shape, or is ragged, which is traced once
             elif operation.name in ("map", "flat_map", "interleave"):
@@ -504,6 +517,13 @@ def _asked(origin: Origin) -> Expression | None:
     call = origin.node
     is_asked = isinstance(call, cst.Call) and origin.file.name(call.func) in LENGTHS and call.args
     return call.args[0].value if is_asked and isinstance(call, cst.Call) else None
+
+
+def _is_fixed(element: Value) -> bool:
+    """Whether all lengths of what a dataset yields are known, but for how many rows a batch has."""
+    if isinstance(element, StructureValue):
+        return all(map(_is_fixed, element.items))
+    return isinstance(element, TensorValue) and element.shape is not None and None not in element.shape[1:]
 
 
 def _has_rest(shape: Expression) -> bool:

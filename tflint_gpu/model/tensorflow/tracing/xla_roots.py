@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from functools import cached_property
+from typing import Literal
 
 import libcst as cst
 
@@ -75,15 +76,23 @@ class XlaCompilations(Analysis):
 
     def _of_models(self) -> Iterator[XlaRoots]:
         calls = self._compilations
-        if not calls:
-            return
-        is_asked = all(self._asks_for_xla(call) for call in calls)
-        if is_asked or self._is_by_itself:
+        if self.compiles_models:
             made = set(self.model_classes.of_receivers(calls))
             for call in calls:
                 for cls in self.keras_functions.classes_given_to(call):
                     made.update(related.node for related in self.inference.definitions.lineage(cls))
-            yield XlaRoots(calls[0].func, frozenset(self._keras_roots(made)), by_itself=not is_asked)
+            yield XlaRoots(
+                calls[0].func, frozenset(self._keras_roots(made)), by_itself=self.compiles_models == "by itself"
+            )
+
+    @cached_property
+    def compiles_models(self) -> Literal["asked", "by itself"] | None:
+        """Why XLA compiles all models for which this file calls `compile`."""
+        if not self._compilations:
+            return None
+        if all(self._asks_for_xla(call) for call in self._compilations):
+            return "asked"
+        return "by itself" if self._is_by_itself else None
 
     @cached_property
     def _compilations(self) -> list[cst.Call]:
