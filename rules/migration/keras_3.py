@@ -88,7 +88,8 @@ def _use(model: Model, rename: Rename, call: cst.Call) -> Use | None:
         if any(arg.star for arg in call.args) or argument(call, 0, rename.missing) is not None:
             return None
         fix = Fix(f"Give `{rename.missing}` what it was", "safe", (_given(model, call, rename),))
-        return Use(rename, call, last, rename.missing, rename.raises or "TypeError", fix, owner)
+        told = f"give it what Keras 2 takes by itself: `{rename.missing}={rename.value}`"
+        return Use(rename, call, last, rename.missing, rename.raises or "TypeError", fix, owner, told)
     if not rename.keywords:
         fixed = Edit(last, rename.new) if rename.new and rename.takes(call) else None
         renamed = Fix(f"Write `{rename.new}`", rename.fix or "unsafe", (fixed,)) if fixed else None

@@ -324,3 +324,11 @@ def test_all_of_it_ran_with_keras_2(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_help_gives_what_must_be_given(tmp_path: Path) -> None:
+    """Protects from the advice to leave out what is missing."""
+    [help_text] = [
+        one.help for rule, one in findings(HEAD + "tf.keras.layers.AvgPool3D()\n", tmp_path) if rule.code == "TFG717"
+    ]
+    assert help_text == "give it what Keras 2 takes by itself: `pool_size=(2, 2, 2)`"
