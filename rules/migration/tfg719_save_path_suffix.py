@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Guards, Kinds, argument, is_for_tensorflow_1
+from tflint_gpu.model import Guards, Kinds, argument, is_for_tensorflow_1, names_in
 from tflint_gpu.rule import Finding, Prediction, Rule
 
 from .table import is_keras_3
@@ -59,7 +59,7 @@ class SavePathSuffix(Rule):
         if model.once(is_for_tensorflow_1) or not is_keras_3(model) or model.reaches(b"rbax"):
             return
         for call, path, endings, who in _paths(model):
-            if model.once(Guards).depends_on_version(model.file, call) or not _is_refused(model, path, endings):
+            if not _is_refused(model, path, endings) or _is_chosen(model, call, path):
                 continue
             wanted = " or ".join(f"`{ending}`" for ending in endings)
             yield Finding(
@@ -93,6 +93,13 @@ def _paths(model: Model) -> Iterator[tuple[cst.Call, Expression, tuple[str, ...]
                 continue
             if model.once(Kinds).receiver(model.file, call, method) is not None:
                 yield call, path, endings, method
+
+
+def _is_chosen(model: Model, call: cst.Call, path: Expression) -> bool:
+    """Whether a condition around a call asks for the version, or for the path: `if path.endswith(".json")`."""
+    guards = model.once(Guards)
+    asked = (name for test, _ in guards.choices(model.file, call) for name in names_in(test))
+    return guards.depends_on_version(model.file, call) or not names_in(path).isdisjoint(asked)
 
 
 def _is_refused(model: Model, path: Expression, endings: tuple[str, ...]) -> bool:

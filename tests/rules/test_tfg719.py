@@ -26,6 +26,10 @@ SILENT = {
     "another save": "import matplotlib.pyplot as plt\nplt.figure().save('kept')\n",
     "an export": "net.export('kept')\ntf.saved_model.save(net, 'kept')\n",
     "a class that saves itself": "class Net(tf.keras.Model):\n    def save(self, place):\n        pass\n\n\nNet().save('kept')\n",
+    "a path that is asked": (
+        "for place in ['kept.weights.json']:\n    if place.endswith('.json'):\n        pass\n"
+        "    else:\n        net.save_weights(place)\n"
+    ),
 }  # fmt: skip
 
 
