@@ -141,15 +141,17 @@ NOISE = spelled("{Alpha,Gaussian,}Dropout SpatialDropout{1,2,3}D GaussianNoise")
 LAYER_FOLDERS = tuple(spelled("keras.layers.{,experimental.,experimental.preprocessing.}"))
 RANDOM_LAYERS = tuple(spelled("keras.layers.{,preprocessing.,experimental.preprocessing.}Random"))
 """How names of layers begin that draw whenever they are not told to do without."""
+ACTIVATION_LAYERS = frozenset("ReLU LeakyReLU ELU Softmax".split())
+ELEMENTWISE_LAYERS = ACTIVATION_LAYERS | {"Activation", "ThresholdedReLU", "Identity", "Rescaling"}
+"""Layers without weights that compute each element by itself; a softmax with its neighbours."""
+NORMALIZING = frozenset(["BatchNormalization", "LayerNormalization"])
 PADDERS = spelled("keras.{utils,preprocessing.sequence}.pad_sequences")
 MASKING = frozenset(["Embedding", "Masking"])
-PASSING_MASKS = NOISE | frozenset(
-    "BatchNormalization LayerNormalization UnitNormalization ActivityRegularization Activation Dense Identity "
-    "TimeDistributed LSTM GRU Bidirectional ReLU LeakyReLU ELU PReLU".split()
-)
+PASSING_MASKS = frozenset(
+    "UnitNormalization ActivityRegularization Activation Dense Identity TimeDistributed LSTM GRU Bidirectional "
+    "PReLU".split()
+).union(ACTIVATION_LAYERS - {"Softmax"}, NOISE, NORMALIZING)
 """Layers that hand on the mask of their input."""
-
-ACTIVATION_LAYERS = frozenset("ReLU LeakyReLU ELU Softmax".split())
 MERGES = frozenset("Add Subtract Multiply Average Maximum Minimum".split())
 """Layers of several tensors that compute each element by itself."""
 SHAPE_LAYERS = frozenset("Flatten Reshape Permute RepeatVector".split())
@@ -161,16 +163,15 @@ FRAMING = spelled("{ZeroPadding,Cropping,UpSampling}{1,2,3}D")
 """Layers that add rows and columns of images, or take some."""
 SAME_SHAPE = spelled(
     """
-    Activation ThresholdedReLU ActivityRegularization Identity UnitNormalization Rescaling Solarization AutoContrast
+    ActivityRegularization UnitNormalization Solarization AutoContrast
     Random{Flip,Rotation,Translation,Zoom,Contrast,Brightness,Hue,Saturation,Sharpness,Grayscale,Erasing,Shear}
     Random{Perspective,ColorJitter,GaussianBlur,Posterization,Invert} Equalization
     """
-).union(ACTIVATION_LAYERS, NOISE)
+).union(ELEMENTWISE_LAYERS, NOISE)
 """Layers without weights whose output has the shape of their input."""
-LIGHT = frozenset(
-    "Activation PReLU ThresholdedReLU Identity Rescaling Concatenate BatchNormalization LayerNormalization "
-    "Embedding".split()
-).union(ACTIVATION_LAYERS, NOISE, MERGES, SHAPE_LAYERS, POOLING, FRAMING)
+LIGHT = frozenset(["PReLU", "Concatenate", "Embedding"]).union(
+    NORMALIZING, ELEMENTWISE_LAYERS, NOISE, MERGES, SHAPE_LAYERS, POOLING, FRAMING
+)
 """Layers of a few operations whatever their input is: no loops over steps, as recurrent layers have."""
 SHARING = frozenset("Flatten Reshape Identity reshape expand_dims squeeze identity".split())
 """Layers and operations whose output is the memory of what they get."""

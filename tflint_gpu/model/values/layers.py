@@ -176,7 +176,7 @@ class Layers:
         layers: list[LayerValue] = []
         file, context = origin.file, origin.context
         while expr is not None:
-            made = [one for one in self.values.inference.of(file, expr, context) if isinstance(one.node, cst.Call)]
+            made = [o for o in self.values.inference.of(file, expr, context) if isinstance(o.node, cst.Call)]
             expr = None
             if len(made) == 1 and made[0].call is not None and made[0].call.args:
                 file, context = made[0].file, made[0].context
