@@ -22,8 +22,8 @@ from tflint_gpu.model import (
     argument,
     method_name,
 )
+from tflint_gpu.model.library.keras_methods import BATCH_HOOKS
 
-_HOOKS = frozenset(["on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"])
 _WORKS = {
     "predict": "`predict` runs",
     "evaluate": "`evaluate` runs",
@@ -58,7 +58,7 @@ class BatchHooks(Analysis):
     def works(self) -> Iterator[BatchWork]:
         """The first work of each hook, and checkpoints of every batch."""
         for node in self.file.tree.nodes(cst.FunctionDef):
-            owner = self.file.tree.class_of(node) if node.name.value in _HOOKS else None
+            owner = self.file.tree.class_of(node) if node.name.value in BATCH_HOOKS else None
             if owner is None or not self._is_callback(Class(self.file, owner)):
                 continue
             hook = self.inference.definitions.function(self.file, node)

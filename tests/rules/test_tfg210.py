@@ -114,3 +114,114 @@ def test_the_graph_keeps_the_old_value() -> None:
     first = float(step(tf.constant(2.0)))
     RATE, WEIGHTS = 5.0, [7.0]
     assert float(step(tf.constant(2.0))) == first == 2.0
+
+
+BLEND = """
+import numpy as np
+
+class Blend(tf.keras.Model):
+    def __init__(self, share=0.0):
+        super().__init__()
+        self.top = tf.keras.layers.Dense(1, kernel_initializer="ones")
+        self.share = SHARE
+
+    def call(self, inputs):
+        return self.top(inputs)
+
+    def train_step(self, pair):
+        rows, wanted = pair
+        with tf.GradientTape() as tape:
+            miss = tf.reduce_mean(tf.square(self(rows, training=True) - wanted)) * self.share
+        free = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(miss, free), free))
+        return {"miss": miss}
+
+
+class Turn(tf.keras.callbacks.Callback):
+    def HOOK(self, number, logs=None):
+        CHANGE
+
+
+rows, wanted = np.ones((8, 2), "float32"), np.zeros((8, 1), "float32")
+blend = Blend()
+blend.compile("sgd", run_eagerly=EAGERLY)
+FIT
+still = bool(np.allclose(blend.top.get_weights()[0], 1.0))
+"""
+ONE_FIT = "blend.fit(rows, wanted, epochs=4, verbose=0, callbacks=[Turn()])"
+SWEEP = "for turn in range(4):\n    blend.share = turn / 4\n    blend.fit(rows, wanted, verbose=0)"
+
+
+def blended(
+    hook: str = "on_epoch_begin",
+    change: str = "self.model.share = number / 4",
+    fit: str = ONE_FIT,
+    share: str = "share",
+    eagerly: str = "False",
+) -> str:
+    """A model whose loss has a weight that is zero at first."""
+    program = BLEND.replace("HOOK", hook).replace("CHANGE", change).replace("FIT", fit)
+    return program.replace("SHARE", share).replace("EAGERLY", eagerly)
+
+
+KEPT = {
+    "by a callback": blended(),
+    "once by a callback": blended("on_epoch_end", "self.model.share = 1.0"),
+    "in the loop that trains": blended(fit=SWEEP),
+}
+CHANGED = {
+    "a variable": blended(
+        change="self.model.share.assign(number / 4)", share="tf.Variable(share, dtype=tf.float32, trainable=False)"
+    ),
+    "eager": blended(eagerly="True"),
+    "before the first epoch": blended("on_train_begin", "self.model.share = 1.0").replace("(self, number, ", "(self, "),
+    "once before": blended(fit="blend.share = 1.0\n" + ONE_FIT, change="pass"),
+    "compiled in the loop": blended(
+        fit=SWEEP.replace("    blend.fit", "    blend.compile('sgd')\n    blend.fit"), change="pass"
+    ),
+    "of a new model in each iteration": blended(
+        change="pass",
+        fit=SWEEP.replace("    blend.share", "    blend = Blend()\n    blend.compile('sgd')\n    blend.share"),
+    ),
+}
+
+
+def _is_still(program: str) -> bool:
+    pytest.importorskip("tensorflow")
+    scope: dict[str, object] = {}
+    exec(HEAD + program, scope)
+    return bool(scope["still"])
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_an_attribute_that_is_changed_in_vain(case: str, tmp_path: Path) -> None:
+    """Protects the claim, by TensorFlow: the weight stays zero in the graph, so nothing is trained."""
+    assert "TFG210" in codes(HEAD + KEPT[case], tmp_path)
+    assert _is_still(KEPT[case])
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_an_attribute_that_the_steps_see(case: str, tmp_path: Path) -> None:
+    assert "TFG210" not in codes(HEAD + CHANGED[case], tmp_path)
+    assert not _is_still(CHANGED[case])
+
+
+STEPPER = """
+class Pacer(tf.Module):
+    def __init__(self):
+        self.pace = 0.1
+
+    @tf.function
+    def step(self, x, turn=0):
+        return x * self.pace
+
+pacer = Pacer()
+for turn in range(5):
+    pacer.pace = 0.1 / (turn + 1)
+    pacer.step(tf.ones(3)GIVEN)
+"""
+
+
+def test_a_method_that_is_traced_for_each_number_sees_it(tmp_path: Path) -> None:
+    told = [codes(HEAD + STEPPER.replace("GIVEN", given), tmp_path).count("TFG210") for given in ("", ", turn")]
+    assert told == [1, 0]

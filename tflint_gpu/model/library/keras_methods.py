@@ -70,6 +70,10 @@ OCCASIONS: dict[str, tuple[str, ...]] = {
 """When Keras traces them."""
 TRAINING_HOOKS = frozenset(["train_step", "test_step", "compute_loss"])
 """Those that a model's `fit` calls."""
+BATCH_HOOKS = frozenset(["on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"])
+"""Methods of callbacks that `fit` runs at each batch."""
+REPEATED_HOOKS = BATCH_HOOKS | {"on_epoch_begin", "on_epoch_end"}
+"""Those that it runs again and again."""
 OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
 """Methods by which a class of models trains in a custom way."""
 COMPUTING_METHODS = (

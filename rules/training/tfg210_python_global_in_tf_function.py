@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model import TRACING_SUBSTRINGS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, notes_on
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from collections.abc import Sequence
 
-    from .frozen_globals import FrozenGlobal
+    import libcst as cst
+
+    from tflint_gpu.model import Model, Node, Traced
 
 
 class PythonGlobalInTfFunction(Rule):
-    """A `tf.function` reads a Python number or list of the module that the program changes later.
+    """Traced code reads a Python number that the program changes later: of the module, or of an object.
 
-    Why: a Python value that a traced function reads becomes a constant of the graph. When the program gives the global
-    another value, the graph keeps the old one, and TensorFlow does not trace again, since no argument has changed: a
-    learning rate that is lowered, a weight that is annealed or a phase that is counted has no effect. Reported: globals
-    that change between two calls of the function, which is in the same loop, between two statements that call it, or in
-    a function that counts or that a loop calls. Constants, and settings that are given once before the first call, are
-    fine. What such code means is often hard to see, so this rule runs only where it is selected by its code.
+    Why: a Python value that a traced function reads becomes a constant of the graph. When the program gives the name or
+    the attribute another value, the graph keeps the old one, and TensorFlow does not trace again, since no argument has
+    changed: a learning rate that is lowered, a weight that a callback anneals (`self.model.beta = ...`) or a phase that
+    is counted has no effect. Reported: globals that change between two calls of the function, which is in the same
+    loop, between two statements that call it, or in a function that counts or that a loop calls; attributes that a
+    method of theirs reads, and that a callback sets between epochs or batches, or the loop that trains. Constants, and
+    settings that are given once before the first call, are fine.
 
-    Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list. A test
-    repeats it with the installed TensorFlow.
+    Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list; a
+    `train_step` and a `call` with the attribute that was there when `fit` traced them. A test repeats it with the
+    installed TensorFlow.
 
     Fix: none, because whether later calls are to see the new value or the old one is not written anywhere.
 
@@ -62,17 +67,19 @@ class PythonGlobalInTfFunction(Rule):
     code = "TFG210"
     name = "python-global-in-tf-function"
     severity = "warning"
-    required_substrings = ((b"tf.function", b"tf2.function", b"tensorflow.function", b"import function"),)
+    required_substrings = (TRACING_SUBSTRINGS,)
     nearby_substrings = (b"global ", b"for ", b"while ", b" = ")
     skips_tests = True
-    opt_in = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the first read of each such global in each traced function of this file."""
+        """Yield the first read of each such global or attribute in each traced function of this file."""
+        from .frozen_attributes import FrozenAttributes
         from .frozen_globals import FrozenGlobals
 
         for frozen in model.once(FrozenGlobals).all:
-            yield _finding(frozen)
+            yield _finding(frozen.traced, frozen.name, frozen.changes)
+        for kept in model.once(FrozenAttributes).all():
+            yield _finding(kept.traced, kept.node, kept.changes)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A traced function with a global: that the graph keeps it does not depend on the user's code."""
@@ -99,13 +106,13 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(frozen: FrozenGlobal) -> Finding:
-    traced, name = frozen.traced, frozen.name.value
+def _finding(traced: Traced, read: cst.Name | cst.Attribute, changes: Sequence[Node]) -> Finding:
+    name = traced.file.code(read)
     notes = [*notes_on(traced.frames)]
-    notes += [Note(traced.file, change, f"`{name}` is changed here") for change in frozen.changes]
+    notes += [Note(traced.file, change, f"`{name}` is changed here") for change in changes]
     return Finding(
         traced.file,
-        frozen.name,
+        read,
         f"`{name}` is a Python value that is changed later: {traced.entry} keeps the value from when it was traced",
         Prediction("wrong-result", ("traced",), basis="the graph keeps the old value; measured with 2.15 and 2.21"),
         help="make it a `tf.Variable` and `assign` to it, or pass it as a tensor",

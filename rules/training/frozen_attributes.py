@@ -1,0 +1,135 @@
+"""Numbers of objects that traced methods read, and that callbacks or loops change while the program trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model import (
+    Analysis,
+    Class,
+    Expression,
+    Model,
+    Node,
+    Traced,
+    TracedCode,
+    loops_around,
+    names_in,
+    walk,
+)
+from tflint_gpu.model.library.keras_methods import FITTING_METHODS, REPEATED_HOOKS
+
+_NUMBERS = (cst.Integer, cst.Float)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenAttribute:
+    """A read of an attribute whose value at tracing stays in the graph.
+
+    Arguments:
+        node: where it is read.
+        changes: what changes it later.
+    """
+
+    traced: Traced
+    node: cst.Attribute
+    changes: tuple[Node, ...]
+
+
+class FrozenAttributes(Analysis):
+    """Questions about the objects of one file."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.code = model.once(TracedCode)
+
+    def all(self) -> Iterator[FrozenAttribute]:
+        """The first read of each such attribute in each traced method."""
+        for traced in self.code.functions:
+            owner = traced.function.owner
+            if traced.file is not self.file or owner is None:
+                continue
+            reported = set[str]()
+            for node in walk(traced.function.node.body):
+                name = self._own(node)
+                if not isinstance(node, cst.Attribute) or name is None or name in reported:
+                    continue
+                changes = tuple(self._changes(traced, owner, name)) if self._is_number(owner, name) else ()
+                if changes and not self.code.runs_once(self.file, node):
+                    reported.add(name)
+                    yield FrozenAttribute(traced, node, changes)
+
+    def _own(self, node: Node) -> str | None:
+        """`a` of `self.a`."""
+        is_own = isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
+        return node.attr.value if isinstance(node, cst.Attribute) and is_own else None
+
+    def _class_of(self, node: Node) -> cst.ClassDef | None:
+        """The class of the method in which a place is."""
+        function = self.file.tree.function(node)
+        return self.file.tree.class_of(function) if function is not None else None
+
+    def _is_number(self, owner: Class, name: str) -> bool:
+        """Whether all that a class gives an attribute are numbers."""
+        own = [
+            a
+            for a in self.file.tree.attribute_assignments
+            if self._own(a.target) == name and self._class_of(a.target) is owner.node
+        ]
+        return bool(own) and all(not a.path and self._holds_number(a.value) for a in own)
+
+    def _holds_number(self, value: Expression) -> bool:
+        origins = self.inference.of(self.file, value)
+        return bool(origins) and all(isinstance(o.node, _NUMBERS) and not o.access_path for o in origins)
+
+    def _changes(self, traced: Traced, owner: Class, name: str) -> Iterator[Node]:
+        """What certainly changes an attribute between two calls of what is traced."""
+        for assigned in self.file.tree.attribute_assignments:
+            if assigned.target.attr.value != name:
+                continue
+            target, is_fixed = assigned.target, isinstance(assigned.value, _NUMBERS)
+            if self._is_in_hook(traced, owner, target, is_fixed=is_fixed) or (
+                not is_fixed and self._is_in_loop(traced, owner, target)
+            ):
+                yield assigned.statement
+
+    def _is_in_hook(self, traced: Traced, owner: Class, target: cst.Attribute, *, is_fixed: bool) -> bool:
+        """Whether a callback sets it between two epochs or batches, of the model that Keras trains."""
+        function, cls = self.file.tree.function(target), self._class_of(target)
+        if not traced.keras or cls is None or not isinstance(function, cst.FunctionDef):
+            return False
+        bases = self.inference.definitions.external_bases(Class(self.file, cls))
+        hook = function.name.value
+        is_between = hook in REPEATED_HOOKS and (hook.endswith("_end") or not is_fixed)
+        is_callback = any(base.startswith("keras.callbacks.") for base in bases)
+        return is_between and is_callback and (self._own(target.value) == "model" or self._is_of(target.value, owner))
+
+    def _is_of(self, value: Expression, owner: Class) -> bool:
+        """Whether a value is certainly an object of a class, which no loop makes."""
+        origins = self.inference.of(self.file, value)
+        classes = [self.inference.instance_class(origin) for origin in origins]
+        return bool(origins) and all(
+            cls is not None and cls.node is owner.node and not any(loops_around(origin.file, origin.node))
+            for cls, origin in zip(classes, origins, strict=True)
+        )
+
+    def _is_in_loop(self, traced: Traced, owner: Class, target: cst.Attribute) -> bool:
+        """Whether a loop sets it and trains, or calls the traced method, in its iterations."""
+        if not self._is_of(target.value, owner):
+            return False
+        method = traced.function.name
+        for loop in loops_around(self.file, target):
+            counters = names_in(loop.target) if isinstance(loop, cst.For) else set()
+            calls = [call for call in self.file.calls_below.get(loop, ()) if self._is_of_same(call, target.value)]
+            names = [call.func.attr.value for call in calls if isinstance(call.func, cst.Attribute)]
+            is_run = any(name in FITTING_METHODS for name in names) if traced.keras else method in names
+            given = {name for call in calls for arg in call.args for name in names_in(arg.value)}
+            if is_run and "compile" not in names and (traced.keras or not counters & given):
+                return True
+        return False
+
+    def _is_of_same(self, call: cst.Call, owner: Expression) -> bool:
+        """Whether it is a method of the same object, as the file spells it."""
+        return isinstance(call.func, cst.Attribute) and self.file.code(call.func.value) == self.file.code(owner)
