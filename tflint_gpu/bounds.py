@@ -291,16 +291,6 @@ LOCKED_CALLS = Bound(
     "calls inside each other that stay under Python's lock",
     "All of them must be known; deeper there is always one that may leave the lock.",
 )
-READING_CALLS = Bound(
-    2,
-    "calls inside each other that read one batch",
-    "All that `__getitem__` calls is looked at, and what reads is near it.",
-)
-HOOK_CALLS = Bound(
-    2,
-    "calls inside each other from a callback's hook",
-    "Each call is followed by itself, so that functions which call each other multiply them.",
-)
 RANDOM_CALLS = Bound(
     4,
     "calls inside each other that draw random numbers for each element",

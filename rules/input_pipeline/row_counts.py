@@ -17,10 +17,9 @@ from tflint_gpu.model import (
     Model,
     TensorValue,
     Values,
-    method_name,
+    counted_by,
 )
 
-_CARDINALITY = "tf.data.experimental.cardinality"
 _WHOLE: dict[str, Callable[[float], float]] = {"int": int, "round": round, "float": float}
 
 
@@ -50,7 +49,7 @@ class RowCounts(Analysis):
         constant = self.constants.of(file, expr, context)
         if isinstance(constant, int | float) and not isinstance(constant, bool):
             return constant
-        counted = _counted(file, expr)
+        counted = counted_by(file, expr)
         if counted is not None:
             return self.rows(file, counted, context)
         if isinstance(expr, cst.BinaryOperation):
@@ -68,25 +67,6 @@ class RowCounts(Analysis):
             if origin is not None and isinstance(node, cst.BaseExpression) and node is not expr:
                 return self._number(origin.file, node, origin.context, depth + 1)
         return None
-
-
-def _counted(file: File, expr: Expression) -> Expression | None:
-    """What has the rows that an expression counts: `len(x)`, `x.shape[0]`, `ds.cardinality()` and `.numpy()` of it."""
-    if isinstance(expr, cst.Call):
-        if file.names.is_builtin(expr.func, "len") and len(expr.args) == 1:
-            return expr.args[0].value
-        if file.name(expr.func) == _CARDINALITY and expr.args:
-            return expr.args[0].value
-        method = method_name(expr)
-        if isinstance(expr.func, cst.Attribute) and not expr.args:
-            if method == "cardinality":
-                return expr.func.value
-            return _counted(file, expr.func.value) if method == "numpy" else None
-    if isinstance(expr, cst.Subscript) and isinstance(expr.value, cst.Attribute) and expr.value.attr.value == "shape":
-        index = expr.slice[0].slice
-        if len(expr.slice) == 1 and isinstance(index, cst.Index) and isinstance(index.value, cst.Integer):
-            return expr.value.value if index.value.value == "0" else None
-    return None
 
 
 def _rounding(file: File, call: cst.Call) -> Callable[[float], float] | None:

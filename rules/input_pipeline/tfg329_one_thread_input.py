@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.bounds import READING_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Kinds, argument, method_name
+from tflint_gpu.model import Invocations, Kinds, argument, method_name
 from tflint_gpu.model.library.datasets import FLOWS
 from tflint_gpu.model.library.files import UNLOCKED
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
@@ -15,7 +14,7 @@ from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workloa
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tflint_gpu.model import Class, File, Function, Model, Origin
+    from tflint_gpu.model import Class, File, Model, Origin
 
 _BASIS = "JPEG files against tf.data 5.4 times, ImageDataGenerator 1.3 to 1.8 times; two CPU cores"
 _OF_FILES = FLOWS - {"flow"}
@@ -134,21 +133,9 @@ def _reading_in(model: Model, cls: Class) -> _Reading | None:
     if "workers" in cls.file.source.text:
         return None
     method = model.inference.definitions.method(cls, "__getitem__")
-    queue: list[tuple[Function, int]] = [(method, 0)] if method is not None else []
-    seen = {function.node for function, _ in queue}
-    for function, depth in queue:  # grows meanwhile
-        for call in function.calls:
-            name = function.file.name(call.func)
-            if name is not None and name.startswith(UNLOCKED):
-                return _Reading(function.file, call.func, f"`{cls.node.name.value}` reads or decodes")
-            for callee in model.inference.callees(function.file, call):
-                if callee.function.node in seen:
-                    continue
-                if depth < READING_CALLS.limit:
-                    seen.add(callee.function.node)
-                    queue.append((callee.function, depth + 1))
-                elif callee.function.calls:
-                    model.inference.meet(READING_CALLS)
+    for run in model.once(Invocations).of_function(method) if method is not None else ():
+        if (run.file.name(run.call.func) or "").startswith(UNLOCKED):
+            return _Reading(run.file, run.call.func, f"`{cls.node.name.value}` reads or decodes")
     return None
 
 

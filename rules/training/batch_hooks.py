@@ -7,7 +7,6 @@ from itertools import islice
 
 import libcst as cst
 
-from tflint_gpu.bounds import HOOK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Analysis,
@@ -16,6 +15,8 @@ from tflint_gpu.model import (
     Frame,
     Function,
     Guards,
+    Invocation,
+    Invocations,
     Kinds,
     Model,
     Node,
@@ -54,6 +55,7 @@ class BatchHooks(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
+        self.invocations = model.once(Invocations)
 
     def works(self) -> Iterator[BatchWork]:
         """The first work of each hook, and checkpoints of every batch."""
@@ -62,7 +64,7 @@ class BatchHooks(Analysis):
             if owner is None or not self._is_callback(Class(self.file, owner)):
                 continue
             hook = self.inference.definitions.function(self.file, node)
-            yield from islice(self._in(hook, node, (), frozenset()), 1)
+            yield from islice(self._in(hook), 1)
         for call in self.file.calls("keras.callbacks.ModelCheckpoint"):
             often = argument(call, -1, "save_freq")
             value = self.constants.of(self.file, often) if often is not None else None
@@ -73,43 +75,30 @@ class BatchHooks(Analysis):
         bases = self.inference.definitions.external_bases(cls)
         return any(base.startswith("keras.callbacks.") for base in bases)
 
-    def _in(
-        self, function: Function, hook: Node, path: tuple[Frame, ...], seen: frozenset[Node]
-    ) -> Iterator[BatchWork]:
+    def _in(self, hook: Function) -> Iterator[BatchWork]:
         """The work that a hook does itself, or by functions that it calls."""
-        file = function.file
-        for call in function.calls:
-            if file.tree.function(call) is not function.node or self._is_chosen(file, call, function):
-                continue
-            method = method_name(call) or ""
-            if method in _WORKS and self._is_of_model(file, call):
-                yield BatchWork(file, call.func, _WORKS[method], hook, path)
-                continue
-            for callee in self.inference.callees(file, call):
-                if callee.function.node in seen:
-                    continue
-                if len(path) >= HOOK_CALLS.limit:
-                    if callee.function.calls:
-                        self.inference.meet(HOOK_CALLS)
-                else:
-                    step = Frame(file, call, f"calls `{callee.function.name}`")
-                    yield from self._in(callee.function, hook, (*path, step), seen | {callee.function.node})
+        for run in self.invocations.of_function(hook, self._runs_always):
+            method = method_name(run.call) or ""
+            if method in _WORKS and self._is_of_model(run.file, run.call):
+                yield BatchWork(run.file, run.call.func, _WORKS[method], hook.node, run.path)
 
     def _is_of_model(self, file: File, call: cst.Call) -> bool:
         is_own = bool(self.inference.callees(file, call))
         return isinstance(call.func, cst.Attribute) and not is_own and self.kinds.has_method(file, call.func)
 
-    def _is_chosen(self, file: File, call: cst.Call, function: Function) -> bool:
-        """Whether a test decides in each batch if a call runs, or if the function is left early."""
-        if self.guards.is_for_debugging(file, call):
-            return True
+    def _runs_always(self, run: Invocation) -> bool:
+        """Whether no test decides in each batch if a call runs, or if its function is left early."""
+        file, call = run.file, run.call
+        function = run.functions[-1].node if run.functions else run.root
+        if file.tree.function(call) is not function or self.guards.is_for_debugging(file, call):
+            return False
         for parent in file.tree.ancestors(call):
-            if parent is function.node:
+            if parent is function:
                 break
             if isinstance(parent, cst.If | cst.IfExp | cst.BooleanOperation | cst.Try):
-                return True
-        return any(
-            file.tree.function(node) is function.node
+                return False
+        return not any(
+            file.tree.function(node) is function
             and any(isinstance(parent, cst.If) for parent in file.tree.ancestors(node))
             for node in file.tree.nodes(cst.Return)  # `if batch % 100: return`
         )

@@ -21,6 +21,7 @@ from tflint_gpu.model import (
     Origin,
     Pipelines,
     argument,
+    counted_by,
 )
 
 _MANY = 50
@@ -108,16 +109,8 @@ class EpochLengths(Analysis):
         node, file = number.node, number.file
         if number.access_path[-2:] == _ROWS:
             return (replace(number, access_path=number.access_path[:-2]),)
-        if number.access_path:
-            return ()
-        if isinstance(node, cst.Call) and node.args and file.names.is_builtin(node.func, "len"):
-            return self.inference.of(file, node.args[0].value, number.context)
-        if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Attribute):
-            index = node.slice[0].slice
-            is_first = isinstance(index, cst.Index) and self.constants.of(file, index.value) == 0
-            if is_first and node.value.attr.value == "shape":
-                return self.inference.of(file, node.value.value, number.context)
-        return ()
+        counted = counted_by(file, node) if isinstance(node, cst.BaseExpression) and not number.access_path else None
+        return self.inference.of(file, counted, number.context) if counted is not None else ()
 
     def _validation(self, call: cst.Call) -> Node | None:
         """The data that each epoch validates on."""

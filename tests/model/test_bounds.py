@@ -56,9 +56,7 @@ from tflint_gpu.rules.input_pipeline.element_loops import ElementLoops
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
-from tflint_gpu.rules.input_pipeline.tfg329_one_thread_input import _reading_in
 from tflint_gpu.rules.model_code.recursion import Recursions
-from tflint_gpu.rules.training.batch_hooks import BatchHooks
 from tflint_gpu.rules.training.fitted_models import FittedModels
 from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
 from tflint_gpu.rules.training.inference_steps import InferenceSteps
@@ -464,19 +462,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         7,
         lambda n: chain_of(n, "return len(x)"),
         of_function("f0", lambda model, one: PythonLoops(model)._loop(Callee(one))),
-    ),
-    "READING_CALLS": (
-        4,
-        lambda n: chain_of(n) + "class Rows(tf.keras.utils.Sequence):\n    def __getitem__(self, i):\n        f0(i)\n",
-        lambda model: _reading_in(model, Class(model.file, model.file.tree.nodes(cst.ClassDef)[0])),
-    ),
-    "HOOK_CALLS": (
-        4,
-        lambda n: (
-            chain_of(n)
-            + "class C(tf.keras.callbacks.Callback):\n    def on_train_batch_end(self, batch, logs=None):\n        f0(batch)\n"
-        ),
-        lambda model: list(BatchHooks(model).works()),
     ),
     "RANDOM_CALLS": (
         7,

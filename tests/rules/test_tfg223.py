@@ -8,6 +8,7 @@ import pytest
 from checks import codes
 
 HEAD = """
+import threading
 import numpy as np
 from tensorflow import keras
 probes = np.load("probes.npy")
@@ -20,6 +21,8 @@ FOUND = {
     "weights": HOOK.format("on_train_batch_end", "self.model.save_weights('now.weights.h5')"),
     "in a method": HOOK.format("on_train_batch_end", "self.draw()")
     + "    def draw(self):\n        show(self.model.predict(probes, verbose=0))\n",
+    "by map": HOOK.format("on_train_batch_end", "list(map(self.draw, [batch]))")
+    + "    def draw(self, batch):\n        show(self.model.predict(probes, verbose=0))\n",
     "of a model that is known": HEAD
     + "net = keras.models.load_model('net.keras')\n"
     + "class Diary(keras.callbacks.Callback):\n    def on_train_batch_end(self, batch, logs=None):\n"
@@ -36,6 +39,8 @@ SILENT = {
     ),
     "chosen in the method": HOOK.format("on_train_batch_end", "self.draw(batch)")
     + "    def draw(self, batch):\n        if batch % 50 == 0:\n            show(self.model.predict(probes))\n",
+    "in a thread": HOOK.format("on_train_batch_end", "threading.Thread(target=self.draw).start()")
+    + "    def draw(self):\n        self.model.save('now.keras')\n",
     "a number": HOOK.format("on_train_batch_end", "self.losses.append(logs['loss'])"),
     "no callback": HEAD
     + "class Diary:\n    def on_train_batch_end(self, batch, logs=None):\n        self.model.predict(probes)\n",

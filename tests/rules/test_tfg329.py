@@ -33,11 +33,17 @@ FOUND = {
     "a table, by a name": "rows = turned.flow_from_dataframe(table, 'shots')\nnet.fit(rows, epochs=4)\n",
     "by a keyword": "rows = ImageDataGenerator().flow_from_directory('shots')\nnet.fit(x=rows)\n",
     "a Sequence": OPENED + "net.fit(Shots(), epochs=4)\n",
+    "by map": OPENED.replace("[opened(name) for name in names[n * 8:n * 8 + 8]]", "list(map(opened, names[n:n + 8]))")
+    + "net.fit(Shots(), epochs=4)\n",
     "PIL": "class Shots(tf.keras.utils.Sequence):\n    def __len__(self):\n        return 9\n"
     "    def __getitem__(self, n):\n        return np.array(Image.open(names[n]))[None], kinds[n:n + 1]\nnet.fit(Shots())\n",
 }
 SILENT = {
     "arrays in memory": "net.fit(turned.flow(np.load('a.npy'), kinds), epochs=4)\n",
+    "a pool of threads": OPENED.replace(
+        "[opened(name) for name in names[n * 8:n * 8 + 8]]", "list(pool.map(opened, names[n:n + 8]))"
+    )
+    + "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(8)\nnet.fit(Shots(), epochs=4)\n",
     "with workers": OPENED + "net.fit(Shots(workers=4), epochs=4)\n",
     "workers that are set": OPENED + "rows = Shots()\nrows.workers = 4\nnet.fit(rows)\n",
     "a Sequence of rows": "class Rows(tf.keras.utils.Sequence):\n    def __len__(self):\n        return 9\n"

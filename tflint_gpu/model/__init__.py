@@ -147,7 +147,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
     from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
     from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
-    from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
+    from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths, counted_by
     from tflint_gpu.model.tensorflow.tf_data.mapped_functions import SEQUENTIAL_UP_TO, MappedFunctions, State
     from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
     from tflint_gpu.model.tensorflow.tf_data.plain_code import (
@@ -257,7 +257,7 @@ _NAMES = {
     "tensorflow.tf_data.chains": "Chain Operation",
     "tensorflow.tf_data.consumers": "Consumers Consumption",
     "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",
-    "tensorflow.tf_data.lengths": "Lengths",
+    "tensorflow.tf_data.lengths": "Lengths counted_by",
     "tensorflow.tf_data.mapped_functions": "MappedFunctions SEQUENTIAL_UP_TO State",
     "tensorflow.tf_data.pipelines": "Pipelines",
     "tensorflow.tf_data.plain_code": "asks_outside expression_tests is_plain statement_tests",

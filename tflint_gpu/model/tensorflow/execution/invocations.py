@@ -82,6 +82,23 @@ class Invocations(Analysis):
 
         return walk(self.inference, self._own(file, loop), Route(entered))
 
+    def of_function(
+        self, function: Function, follows: Callable[[Invocation], bool] = lambda invocation: True
+    ) -> Iterator[Invocation]:
+        """The calls that a run of a function makes in its own thread, in the order of the code.
+
+        Arguments:
+            follows: whether a call counts, and the functions are entered that it runs.
+        """
+
+        def entered(invocation: Invocation) -> Iterator[Entered]:
+            for run in self.inference.runs(invocation.file, invocation.call, invocation.context):
+                if run.mode != "host" and follows(invocation):
+                    yield self._entered(invocation, run)
+
+        own = [Invocation(function.file, call, None, function.file, function.node) for call in function.calls]
+        return filter(follows, walk(self.inference, own, Route(entered, in_order=True)))
+
     def of_program(self, keeping: frozenset[str]) -> Iterator[Invocation]:
         """The calls that running the file makes on some branch, in the order of the code.
 
