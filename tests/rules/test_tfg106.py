@@ -47,6 +47,9 @@ CREATED = {
     "metric in a tf.function": STEP
     + "    mean = keras.metrics.Mean()\n    mean.update_state(x)\n    return mean.result()",
     "generator": STEP + "    return x + tf.random.Generator.from_seed(1).normal([4])",
+    "generator by its class": STEP + "    return x + tf.random.Generator(state=[1, 2, 3], alg='philox').normal([4])",
+    "generator by a key": STEP
+    + "    return x + tf.random.Generator.from_key_counter(key=1, counter=[0, 0], alg='philox').normal([4])",
     "applications": STEP + "    return keras.applications.ResNet50()(x)",
     "helper function": "def project(x):\n    return layers.Dense(4)(x)\n" + CALL + "        return project(x)",
     "parameter": "def project(kind, x):\n    layer = kind\n    return x + tf.Variable(1.0)\n"
