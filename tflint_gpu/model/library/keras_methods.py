@@ -138,6 +138,8 @@ CELLS = {"LSTMCell": "LSTM", "GRUCell": "GRU", "SimpleRNNCell": "SimpleRNN"}
 """What an `RNN` repeats, and the layers that do the same by themselves."""
 WRAPPERS = frozenset("TimeDistributed Bidirectional RNN".split())
 """Layers whose first argument is a layer."""
+OF_LAST_AXIS = frozenset(["keras.layers.Dense"])
+"""Layers that do the same along the last axis, whatever axes are before it."""
 LOOKUP_LAYERS = frozenset(["keras.layers.Embedding"])
 """Layers that give a row of their weights for each index, whatever the shape of the indices."""
 NOISE = spelled("{Alpha,Gaussian,}Dropout SpatialDropout{1,2,3}D GaussianNoise")

@@ -1,0 +1,110 @@
+"""TFG609 needless-time-distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.model import argument
+from tflint_gpu.model.library.keras_methods import OF_LAST_AXIS
+from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from tflint_gpu.model import Model, Origin
+
+
+class NeedlessTimeDistributed(Rule):
+    """`TimeDistributed` around a `Dense` calls it time step by time step, in a graph as long as the sequence.
+
+    Why: Keras 3 unrolls `TimeDistributed`: the graph has the layer once for each time step, and each is an operation of
+    its own for a GPU. With 500 steps the first `fit` or `predict` traces and optimizes for half a minute. A `Dense`
+    works on the last axis, whatever axes are before it, so alone it gives the same numbers in one operation. Keras 2
+    reshapes instead, and loses nothing: there nothing is reported, nor around other layers (`Conv2D` for each frame of
+    a video), whose input has an axis less.
+
+    Measured: TensorFlow 2.21 with Keras 3.15 on two CPU cores, sequences of 25, 50 and 500 steps: the first `predict`
+    took 4.6, 15 and 75 times as long (1.5, 5.5 and 22 seconds), the first training step 2.6, 5.3 and 22 times, later
+    training steps 1.1 to 2.5, 1.2 to 2.2 and 2.2 to 3.4 times. The results are equal. With Keras 2.15 there was no
+    difference.
+
+    Fix: unsafe: the layer gets another name, by which saved weights and `get_layer` may know it. There is none where
+    `TimeDistributed` has other arguments.
+
+    Example:
+        from tensorflow import keras
+        from tensorflow.keras import layers
+
+        inputs = keras.Input((200, 16))
+        states = layers.LSTM(64, return_sequences=True)(inputs)
+        model = keras.Model(inputs, layers.TimeDistributed(layers.Dense(1))(states))
+
+    Use instead:
+        from tensorflow import keras
+        from tensorflow.keras import layers
+
+        inputs = keras.Input((200, 16))
+        states = layers.LSTM(64, return_sequences=True)(inputs)
+        model = keras.Model(inputs, layers.Dense(1)(states))
+    """
+
+    code = "TFG609"
+    name = "needless-time-distributed"
+    required_substrings = ((b"TimeDistributed(",), (b"Dense",))
+    fixable = "unsafe"
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the wrappers of layers that need none."""
+        if model.target.keras < 3:
+            return
+        for call in model.file.calls("keras.layers.TimeDistributed"):
+            layer = argument(call, 0, "layer")
+            if layer is None or not model.inference.must_be(model.file, layer, _works_on_last_axis):
+                continue
+            alone = len(call.args) == 1 and not call.args[0].star
+            yield Finding(
+                model.file,
+                call.func,
+                "Keras 3 calls this `Dense` once for each time step, and traces it as often: alone it does all at once",
+                _PREDICTION,
+                help="use the `Dense` without `TimeDistributed`: it works on the last axis",
+                fix=Fix("Use the layer alone", "unsafe", (Edit(call, model.file.code(layer)),)) if alone else None,
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A model of the rule's own: how long the user's sequences are is rarely known."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _works_on_last_axis(origin: Origin) -> bool:
+    """Whether a value is a layer that needs no wrapper; one that penalizes its output counts the steps."""
+    call: cst.Call | None = origin.call
+    return origin.made_by in OF_LAST_AXIS and call is not None and argument(call, -1, "activity_regularizer") is None
+
+
+_PREDICTION = Prediction(
+    "slowdown",
+    ("training", "inference"),
+    low=1.0,
+    high=80.0,
+    basis="25 to 500 time steps on a CPU with Keras 3.15: most in the first step, 1.1 to 3.4 times in later ones",
+)
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        inputs = tf.keras.Input((60, 16))
+        outputs = tf.keras.layers.TimeDistributed(tf.keras.layers.Dense(32))(inputs)
+        model = tf.keras.Model(inputs, outputs)
+        model.compile(optimizer="adam", loss="mse")
+        x, y = tf.ones((32, 60, 16)), tf.zeros((32, 60, 32))
+
+        for _ in tflint_measure.steps(range(8)):
+            model.train_on_batch(x, y)
+    """,
+    changes=(("tf.keras.layers.TimeDistributed(tf.keras.layers.Dense(32))", "tf.keras.layers.Dense(32)"),),
+)
