@@ -1,4 +1,4 @@
-"""Tensors that loops make longer in every iteration: `x = tf.concat([x, batch], 0)`."""
+"""Tensors that loops copy in every iteration to make them longer or to write a row: `x = tf.concat([x, batch], 0)`."""
 
 from __future__ import annotations
 
@@ -32,17 +32,21 @@ from tflint_gpu.model import (
     operation_named,
     walk,
 )
+from tflint_gpu.model.library.operations import ROW_UPDATES
 from tflint_gpu.rule import Edit, Fix
 
 from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
 
-CONCATENATIONS = (b"concat(", b"concatenate(", b"np.append(", b"numpy.append(", b"vstack(", b"hstack(")
-"""A file with none of them grows no tensor."""
+CONCATENATIONS = (
+    *(b"concat(", b"concatenate(", b"np.append(", b"numpy.append(", b"vstack(", b"hstack("),
+    b"tensor_scatter_nd_",
+)
+"""A file with none of them grows no tensor, and writes none row by row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A concatenation that makes a place longer in every iteration of a loop.
+    """A concatenation that makes a place longer, or an update that copies it, in every iteration of a loop.
 
     Arguments:
         name: of the place. loop: in `loop_file`; the innermost one that carries it on.
@@ -57,6 +61,11 @@ class Growth:
     loop: LoopNode
     path: tuple[Frame, ...] = ()
     on_host: bool = False
+
+    @property
+    def is_update(self) -> bool:
+        """Whether it writes rows: `x = tf.tensor_scatter_nd_update(x, [[i]], [row])`."""
+        return self.file.name(self.call.func) in ROW_UPDATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,8 @@ class Growths(Analysis):
         for file in files:
             for call in file.tree.calls:
                 is_here = file is self.file or file.tree.function(call) in functions
-                if is_here and operation_named(file.name(call.func)).joins:
+                name = file.name(call.func)
+                if is_here and (operation_named(name).joins or name in ROW_UPDATES):
                     yield from self._candidate(file, call)
 
     def _candidate(self, file: File, call: cst.Call) -> Iterator[_Candidate]:
@@ -225,6 +235,8 @@ class Growths(Analysis):
         return (batches is not None and batches.is_certain) or self.data.counts(file, data)
 
     def _joins_rows(self, candidate: _Candidate) -> bool:
+        if candidate.file.name(candidate.call.func) in ROW_UPDATES:
+            return True
         axis = argument(candidate.call, 1, "axis")
         return isinstance(axis, cst.Integer) and axis.evaluated_value == 0
 
@@ -260,6 +272,9 @@ def _unpacked(file: File, element: cst.Element) -> tuple[Expression, Node] | Non
 
 def _operands(file: File, call: cst.Call) -> list[Expression]:
     """What a call joins, where all of it is written out."""
+    if file.name(call.func) in ROW_UPDATES:
+        written = (argument(call, place, name) for place, name in enumerate(("tensor", "indices", "updates")))
+        return [operand for operand in written if operand is not None]
     if file.name(call.func) == "numpy.append":
         return [arg.value for arg in call.args[:2] if arg.keyword is None and not arg.star]
     values = call.args[0].value if call.args and call.args[0].keyword is None else argument(call, -1, "values")
@@ -274,7 +289,13 @@ def joined_once(growth: Growth) -> Fix | None:
     assign = file.tree.parents[call]
     line = file.tree.statement(call)
     operands = _operands(file, call)
-    if growth.path or not isinstance(loop, cst.For | cst.While) or loop.orelse is not None or not operands:
+    if (
+        growth.is_update
+        or growth.path
+        or not isinstance(loop, cst.For | cst.While)
+        or loop.orelse is not None
+        or not operands
+    ):
         return None
     if not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
         return None

@@ -99,12 +99,42 @@ GROWING = {  # the row of the concatenation, below HEAD
         "for epoch in range(9):\n    out = tf.zeros([0, 4])\n    for x in data:\n        out = tf.concat([out, x], 0)\n    print(out)\n",
         4,
     ),
+    "rows written one by one": (
+        "out = tf.zeros([900, 4])\nfor i in range(900):\n    out = tf.tensor_scatter_nd_update(out, [[i]], [table[i]])\n",
+        3,
+    ),
+    "rows added to, by keyword": (
+        "out = tf.zeros([9, 4])\nfor place, row in pairs:\n"
+        "    out = tf.tensor_scatter_nd_add(tensor=out, indices=[[place]], updates=[row])\nprint(out)\n",
+        3,
+    ),
+    "rows written by a method": (
+        "class Scores:\n    def fill(self, n):\n        self.all = tf.zeros([n, 1])\n        for k in range(n):\n"
+        "            self.all = tf.tensor_scatter_nd_update(self.all, [[k]], model(self.rows[k : k + 1]))\n"
+        "Scores().fill(9000)\n",
+        5,
+    ),
     "its length is asked": (
         "out = tf.zeros([0, 4])\nfor x in data:\n    out = tf.concat([out, x], 0)\n    print(len(out), out.shape)\n",
         3,
     ),
 }
 FINE = {
+    "one update": "out = tf.tensor_scatter_nd_update(tf.zeros([900, 4]), places[:, None], table)\n",
+    "another tensor in each iteration": "for x in data:\n    y = tf.tensor_scatter_nd_update(x, [[0]], [x[1]])\n    model(y)\n",
+    "rows that depend on those before": (
+        "best = tf.zeros([900])\nfor i in range(1, 900):\n"
+        "    best = tf.tensor_scatter_nd_max(best, [[i]], [best[i - 1] + costs[i]])\n"
+    ),
+    "an update that the loop reads": (
+        "out = tf.zeros([90, 4])\nfor i in range(90):\n    out = tf.tensor_scatter_nd_update(out, [[i]], [table[i]])\n    model(out)\n"
+    ),
+    "updates that are traced": (
+        "@tf.function\ndef fill(table):\n    out = tf.zeros([90, 4])\n    for i in range(90):\n"
+        "        out = tf.tensor_scatter_nd_update(out, [[i]], [table[i]])\n    return out\n"
+    ),
+    "few updates": "out = tf.zeros([9, 4])\nfor i in range(3):\n    out = tf.tensor_scatter_nd_update(out, [[i]], [table[i]])\n",
+    "a variable that is written in place": "out = tf.Variable(tf.zeros([90, 4]))\nfor i in range(90):\n    out.scatter_nd_update([[i]], [table[i]])\n",
     "a list and one concat": "rows = []\nfor x in data:\n    rows.append(x)\nout = tf.concat(rows, 0)\n",
     "what comes next depends on it": (
         "tokens = tf.zeros([1, 1])\nfor i in range(100):\n    tokens = tf.concat([tokens, model(tokens)], -1)\n"
@@ -236,6 +266,19 @@ def test_a_buffer_of_another_file(tmp_path: Path) -> None:
 def test_a_notebook(tmp_path: Path) -> None:
     text = notebook(HEAD + "out = tf.zeros([0, 4])", "for x in data:\n    out = tf.concat([out, x], 0)\nprint(out)")
     assert ("TFG212", 2) in found(text, tmp_path, name="a.ipynb")
+
+
+def test_rows_can_be_written_at_once(tmp_path: Path) -> None:
+    """Protects the claim and the help, with the installed TensorFlow: one update gives the same; there is no fix."""
+    tf = pytest.importorskip("tensorflow")
+    table, places = tf.reshape(tf.range(12.0), (6, 2)), tf.constant([3, 0, 5, 1, 4, 2])
+    one_by_one = tf.zeros((6, 2))
+    for i in range(6):
+        one_by_one = tf.tensor_scatter_nd_update(one_by_one, [[places[i]]], [table[i]])
+    tf.debugging.assert_equal(one_by_one, tf.tensor_scatter_nd_update(tf.zeros((6, 2)), places[:, None], table))
+    ((_, finding),) = findings(HEAD + GROWING["rows written one by one"][0], tmp_path)
+    assert finding.fix is None
+    assert "update the tensor once" in (finding.help or "")
 
 
 def test_the_truth_every_turn_copies_all_that_was_there() -> None:

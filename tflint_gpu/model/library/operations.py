@@ -456,6 +456,8 @@ FILLS = frozenset("zeros ones full fill zeros_like ones_like full_like".split())
 """The last parts of the names of what gives the same number everywhere."""
 JOINING_ROWS = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
 """Functions of `tf` that make each row of those at its place in several tensors."""
+ROW_UPDATES = spelled("tf.tensor_scatter_nd_{update,add,sub,max,min}")
+"""They copy a tensor and write some of its rows: `(tensor, indices, updates)`."""
 PRODUCTS = spelled(
     """
     {tf,tf.linalg,keras.ops}.matmul tf.linalg.matvec {tf,keras.ops}.{einsum,tensordot} {keras.ops,keras.backend}.dot
