@@ -77,9 +77,9 @@ def _fits_one_batch(model: Model, call: Invocation) -> bool:
 
 
 def is_one_batch(
-    model: Model, call: Invocation, size: Expression, at_once: Expression | None, *, is_beside: bool
+    model: Model, call: Invocation, size: Expression, at_once: Expression | None, *, is_beside: bool, batches: int = 1
 ) -> bool:
-    """Whether a method of Keras takes no more rows than it runs at once.
+    """Whether a method of Keras takes no more rows than it runs at once, or in so many batches.
 
     Arguments:
         size: how many it takes; in the call's own function if `is_beside`, else in the loop's.
@@ -90,7 +90,7 @@ def is_one_batch(
     place = (call.file, size, call.context) if is_beside else (call.root_file, size)
     rows = model.constants.of(*place)
     most = _BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
-    return isinstance(rows, int) and isinstance(most, int) and rows <= most
+    return isinstance(rows, int) and isinstance(most, int) and rows <= most * batches
 
 
 def _is_large(model: Model, call: Invocation) -> bool:

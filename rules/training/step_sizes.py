@@ -99,6 +99,12 @@ def of_forward_pass(
     return _narrowed(prediction, _with_batches(model, works, *loop), way)
 
 
+def is_mostly_fixed(model: Model, file: File, call: cst.Call, rows: int) -> bool:
+    """Whether a `predict` of so many rows takes at least twice as long as its work, which follows from the code."""
+    works = _works(model).of_call(file, call) if model.makes_costly_parts else ()
+    return bool(works) and all(_least(replace(work, rows=rows), "predict") >= 2 for work in works)
+
+
 def _works(model: Model) -> StepWorks:
     from tflint_gpu.model import StepWorks  # with all that runs programs, for few findings
 

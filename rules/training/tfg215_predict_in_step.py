@@ -41,7 +41,7 @@ from tflint_gpu.rule import (
 )
 
 from .drawn_batches import in_steps_by_fit, is_drawn, is_one_batch
-from .step_sizes import of_forward_pass
+from .step_sizes import is_mostly_fixed, of_forward_pass
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, Model
@@ -58,8 +58,9 @@ class PredictInStep(Rule):
     model under `@tf.function`. So does `fit` where a step draws one batch for it, such as an agent from its memory;
     `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
     `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG201, TFG206), calls under a
-    condition, data that every iteration shares, loops of epochs, more rows than `batch_size` for `fit` and in slices,
-    and the methods of other classes.
+    condition, data that every iteration shares, loops of epochs, more rows than `batch_size` for `fit`, slices whose
+    work takes longer than the call (where the code shows the network: by its multiply-adds; else slices of more than
+    four batches), and the methods of other classes.
 
     Measured: {evidence}
 
@@ -106,10 +107,11 @@ class PredictInStep(Rule):
             trains = is_drawn(call) or model.once(Training).takes_gradients(call.root_file, call.loop)
             where = "every training step" if trains else "every iteration of a loop"
             method, of_batch = call.call.func.attr.value, BATCH_METHODS[call.call.func.attr.value]
+            part = "batch" if _slice_size(model, call) is None else "slice"
             yield Finding(
                 call.file,
                 call.call.func.attr,
-                f"`{method}` runs on one batch in {where}: each call sets up an epoch of its own",
+                f"`{method}` runs on one {part} in {where}: each call sets up an epoch of its own",
                 of_forward_pass(model, _PREDICTION, call.file, call.call, (call.root_file, call.loop), way="predict"),
                 help=_help(model, call, method, of_batch),
                 notes=(
@@ -175,17 +177,22 @@ def _in_loops_over_batches(model: Model) -> Iterator[Invocation]:
             given = argument(call.call, 0, "x") if method_name(call.call) in _METHODS else None
             if given is None or not data.holds(call.file, Batches(call.names, True, batches.sources), given):
                 continue
-            if batches.is_certain or _is_slice_of_one_batch(model, call):
+            if batches.is_certain or _is_small_slice(model, call):
                 yield call
 
 
-def _is_slice_of_one_batch(model: Model, call: Invocation) -> bool:
-    """Whether a loop over `range(0, n, size)` takes no more rows each time than the method runs at once."""
-    steps = iterable(call.loop)
-    if not isinstance(steps, cst.Call) or len(steps.args) < 3:
+def _is_small_slice(model: Model, call: Invocation) -> bool:
+    """Whether a loop over `range(0, n, size)` takes so few rows each time that they are little work.
+
+    Of a network that the code does not show, that is what the method runs in a few batches.
+    """
+    size, at_once = _slice_size(model, call), argument(call.call, -1, "batch_size")
+    if size is None:
         return False
-    at_once = argument(call.call, -1, "batch_size")
-    return is_one_batch(model, call, steps.args[2].value, at_once, is_beside=not call.path)
+    if is_one_batch(model, call, size, at_once, is_beside=not call.path, batches=_FEW_BATCHES):
+        return True
+    rows = model.constants.of(call.root_file, size)
+    return isinstance(rows, int) and is_mostly_fixed(model, call.file, call.call, rows)
 
 
 def _is_keras(model: Model, call: Invocation) -> bool:
@@ -202,10 +209,18 @@ def _is_keras(model: Model, call: Invocation) -> bool:
     )
 
 
+def _slice_size(model: Model, call: Invocation) -> Expression | None:
+    """How many rows a loop over `range(0, n, size)` cuts out of an array each time; None of another loop."""
+    batches, steps = model.once(LoopData).batches(call.root_file, call.loop), iterable(call.loop)
+    is_sliced = batches is not None and not batches.is_certain and bool(batches.sources)
+    return steps.args[2].value if is_sliced and isinstance(steps, cst.Call) and len(steps.args) == 3 else None
+
+
 def _help(model: Model, call: Invocation, method: str, of_batch: str) -> str:
-    batches = model.once(LoopData).batches(call.root_file, call.loop)
-    if batches is not None and batches.sources and not batches.is_certain and not call.path:
-        return f"one `{method}` of all rows, with this `batch_size`, runs all batches; for single ones use `{of_batch}`"
+    batches, size = model.once(LoopData).batches(call.root_file, call.loop), _slice_size(model, call)
+    if size is not None and not call.path:
+        rows = call.root_file.code(size)
+        return f"one `{method}` of all rows with `batch_size={rows}` does it all; for single slices use `{of_batch}`"
     if batches is not None and batches.is_certain and not call.path:
         return f"one `{method}` of the whole dataset runs all batches; for single ones use `{of_batch}`"
     return f"use `{of_batch}`, or call the model in a function under `@tf.function`"
@@ -229,6 +244,7 @@ def _fix(call: Invocation) -> Fix | None:
 
 
 _METHODS = ("predict", "evaluate")
+_FEW_BATCHES = 4
 _PREDICTION = Prediction(
     "slowdown",
     ("inference",),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checks import codes, fixed
+from checks import codes, findings, fixed
 
 HEAD = """import random
 import numpy as np
@@ -68,12 +68,30 @@ FOUND = {
     "        parts.append(part)\n    return np.concatenate(parts)\nscores(np.load('images.npy'))\n",
     "batches cut out, at once": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), SIZE):\n"
     "    print(critic.predict(rows[k:k + SIZE], batch_size=SIZE))\n",
+    "slices of a few batches": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), 96):\n"
+    "    np.save(f'{k}.npy', critic.predict(rows[k:k + 96]))\n",
+    "large slices for a small network": "small = keras.Sequential([keras.Input((20,)), keras.layers.Dense(64), keras.layers.Dense(1)])\n"
+    "rows = np.load('rows.npy')\nfor k in range(0, len(rows), 1024):\n"
+    "    np.save(f'{k}.npy', small.predict(rows[k:k + 1024]))\n",
+    "large slices for a small network of images": "small = keras.Sequential([keras.Input((28, 28, 1)), keras.layers.Conv2D(16, 3), "
+    "keras.layers.MaxPooling2D(), keras.layers.Flatten(), keras.layers.Dense(10)])\ndef every(net, images):\n"
+    "    answers = np.zeros((len(images), 10))\n    for k in range(0, len(images), 300):\n"
+    "        end = min(k + 300, len(images))\n        answers[k:end] = net.predict(images[k:end], verbose=0)\n"
+    "    return answers\nprint(every(small, np.load('images.npy')))\n",
+    "slices of the arrays in several files": "def scores(paths, size=64):\n    for path in paths:\n        rows = np.load(path)\n"
+    "        parts = [critic.predict(rows[k:k + size]) for k in range(0, len(rows), size)]\n"
+    "        np.save(path + '.scores', np.concatenate(parts))\nscores(FILES)\n",
     "a function that gets the batch": "def score(batch):\n    return critic.predict(batch, verbose=0)\n"
     "for x, y in data:\n    score(x)\n",
 }
 SILENT = {
     "slices of many batches": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), 5000):\n"
     "    np.save(f'{k}.npy', critic.predict(rows[k:k + 5000]))\n",
+    "large slices for a large network": "large = keras.Sequential([keras.Input((4096,)), keras.layers.Dense(4096), "
+    "keras.layers.Dense(4096), keras.layers.Dense(1)])\nrows = np.load('rows.npy')\nfor k in range(0, len(rows), 1024):\n"
+    "    np.save(f'{k}.npy', large.predict(rows[k:k + 1024]))\n",
+    "large slices for an architecture": "large = keras.applications.ResNet50()\nrows = np.load('rows.npy')\n"
+    "for k in range(0, len(rows), 256):\n    np.save(f'{k}.npy', large.predict(rows[k:k + 256]))\n",
     "slices of a size that nobody knows": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), SIZE):\n"
     "    np.save(f'{k}.npy', critic.predict(rows[k:k + SIZE]))\n",
     "windows that overlap": "rows = np.load('rows.npy')\nfor k in range(len(rows) - 9):\n"
@@ -179,6 +197,11 @@ def test_fit_and_train_on_batch_train_alike(tmp_path: Path) -> None:
         ends.append(net.get_weights())
     for fitted, stepped in zip(*ends, strict=True):
         np.testing.assert_allclose(fitted, stepped, rtol=1e-5, atol=1e-7)
+
+
+def test_the_help_names_the_size_of_a_slice(tmp_path: Path) -> None:
+    (finding,) = [f for rule, f in findings(HEAD + FOUND["slices of a few batches"], tmp_path) if rule.code == "TFG215"]
+    assert "one slice" in finding.message and "`batch_size=96`" in (finding.help or "")
 
 
 def test_a_single_row_is_the_other_rules(tmp_path: Path) -> None:

@@ -215,12 +215,13 @@ class LoopData(Analysis):
         steps = [arg.value for arg in data.args[2:]] if isinstance(data, cst.Call) else []
         if not index or not steps or self.constants.of(file, steps[0]) == 1:
             return
+        ends = spread_names(file, loop, {index}, set())  # `end = i + size`
         for subscript in subscripts_of(file, loop):
             first = subscript.slice[0].slice
             if len(subscript.slice) > 1 or not isinstance(first, cst.Slice) or first.upper is None:
                 continue
             starts = isinstance(first.lower, cst.Name) and first.lower.value == index
-            if starts and index in names_in(first.upper):
+            if starts and not ends.isdisjoint(names_in(first.upper)):
                 yield subscript
 
     def _is_dataset_class(self, file: File, expr: Expression) -> bool:
