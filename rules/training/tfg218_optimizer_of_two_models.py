@@ -1,0 +1,106 @@
+"""TFG218 optimizer-of-two-models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+
+
+class OptimizerOfTwoModels(Rule):
+    """One optimizer object is to train a second model.
+
+    Why: an optimizer keeps variables for each weight, and is built for the weights of the first model that it trains.
+    Given those of another model it raises: Keras 3 `ValueError: Unknown variable: ... This optimizer can only be
+    called for the variables it was originally built with`, Keras 2 since TensorFlow 2.11 `KeyError: The optimizer
+    cannot recognize variable ...`. That comes after the first model is trained: in the second fold of a
+    cross-validation, or in the second trial of a search. Reported: an optimizer that is made outside of the loop that
+    makes, compiles and trains a model, and one that models are compiled with which calls of the same function make.
+    Not reported: optimizers by name (`"adam"`), `keras.optimizers.legacy`, programs that freeze weights, and models
+    that may share their layers.
+
+    Measured: with TensorFlow 2.21 and 2.15, Adam and SGD, the second `fit` raised, in a loop and one after the other. A
+    test repeats it with the installed TensorFlow.
+
+    Fix: none, because the optimizer may be used in other places, too, and what makes it may have to move.
+
+    Example:
+        from tensorflow import keras
+
+        optimizer = keras.optimizers.Adam(1e-3)
+        for fold in range(5):
+            model = keras.Sequential([keras.layers.Dense(1)])
+            model.compile(optimizer=optimizer, loss="mse")
+            model.fit(folds[fold], epochs=10)
+
+    Use instead:
+        from tensorflow import keras
+
+        for fold in range(5):
+            optimizer = keras.optimizers.Adam(1e-3)
+            model = keras.Sequential([keras.layers.Dense(1)])
+            model.compile(optimizer=optimizer, loss="mse")
+            model.fit(folds[fold], epochs=10)
+    """
+
+    code = "TFG218"
+    name = "optimizer-of-two-models"
+    severity = "error"
+    least_tensorflow = (2, 11)
+    required_substrings = ((b".compile(",), (b".fit", b"train_on_batch"), (b"ptimizer",))
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the compilations with an optimizer of another model."""
+        from .shared_optimizers import SharedOptimizers
+
+        for shared in model.once(SharedOptimizers).all():
+            raised = (
+                "ValueError: Unknown variable"
+                if model.target.keras >= 3
+                else "KeyError: The optimizer cannot recognize variable"
+            )
+            when = "in the second iteration" if shared.is_in_loop else "here"
+            compiling, training = shared.compiling, shared.training
+            yield Finding(
+                compiling.file,
+                compiling.node,
+                f"this optimizer is built for the weights of another model, which it has trained: {when} training "
+                f"raises ({raised})",
+                Prediction("crash", ("training",), basis="the second `fit`, measured with 2.15 and 2.21"),
+                help="make a new optimizer for each model, next to where the model is made",
+                notes=(
+                    Note(shared.made.file, shared.made.node, "the one optimizer is made here"),
+                    Note(training.file, training.node, "this trains a second model with it"),
+                ),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """Two small models: for which weights an optimizer is built does not depend on the user's code."""
+        yield Experiment(
+            finding.file, finding.node, workload=_WORKLOAD, only_workload=True, exceptions=("ValueError", "KeyError")
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.ones((32, 4), "float32"), np.ones((32, 1), "float32")
+        optimizer = tf.keras.optimizers.Adam()
+        for _ in range(2):
+            pass
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+            model.compile(optimizer=optimizer, loss="mse")
+            model.fit(x, y, verbose=0)
+        tflint_measure.reached()
+    """,
+    changes=(("    pass\n", "    optimizer = tf.keras.optimizers.Adam()\n"),),
+)

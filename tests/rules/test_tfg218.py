@@ -1,0 +1,73 @@
+"""TFG218: an optimizer that trains a second model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import codes
+
+HEAD = """\
+import numpy as np
+import tensorflow as tf
+from tensorflow.keras import layers, optimizers
+
+rows, sums = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+"""
+MADE = "def made():\n    return tf.keras.Sequential([layers.Dense(1)])\n\n"
+FOLD = "rule = optimizers.SGD(0.1)\nfor fold in range(2):\n    net = made()\n"
+TRAINED = "    net.compile(rule, 'mse')\n    net.fit(rows, sums, verbose=0)\n"
+RAISES = {
+    "in a loop": MADE + FOLD + TRAINED,
+    "compiled by a function": "rule = optimizers.Adam()\ndef ready(width):\n"
+    "    net = tf.keras.Sequential([layers.Dense(width), layers.Dense(1)])\n"
+    "    net.compile(optimizer=rule, loss='mse')\n    return net\n\nfor width in (2, 3):\n"
+    "    ready(width).fit(rows, sums, verbose=0)\n",
+    "one after the other": MADE + "rule = optimizers.Adam()\nnear, far = made(), made()\nnear.compile(rule, 'mse')\n"
+    "far.compile(rule, 'mse')\nnear.fit(rows, sums, verbose=0)\nfar.fit(rows, sums, verbose=0)\n",
+}
+RUNS = {
+    "made in the loop": MADE + FOLD + "    rule = optimizers.SGD(0.1)\n" + TRAINED,
+    "made by a function": MADE
+    + "def rules():\n    return optimizers.SGD(0.1)\n\n"
+    + FOLD
+    + TRAINED.replace("compile(rule", "compile(rules()"),
+    "made by the function that compiles": "def ready():\n    net, rule = tf.keras.Sequential([layers.Dense(1)]), "
+    "optimizers.Adam()\n    net.compile(rule, 'mse')\n    return net\n\nnear, far = ready(), ready()\n"
+    "for net in (near, far):\n    net.fit(rows, sums, verbose=0)\nnear.fit(rows, sums, verbose=0)\n"
+    "far.fit(rows, sums, verbose=0)\n",
+    "made by a function in a loop": "def ready():\n    rule = optimizers.Adam()\n"
+    "    net = tf.keras.Sequential([layers.Dense(1)])\n    net.compile(rule, 'mse')\n"
+    "    net.fit(rows, sums, verbose=0)\n\nfor turn in range(2):\n    ready()\n",
+    "another of several in each iteration": MADE + "rules = {'slow': optimizers.SGD(), 'fast': optimizers.Adam()}\n"
+    "for name in rules:\n    net = made()\n    rule = rules[name]\n" + TRAINED,
+    "handed to a function": MADE + "rules = {'slow': optimizers.SGD(), 'fast': optimizers.Adam()}\n"
+    "def tried(rule):\n    net = made()\n" + TRAINED + "for name in rules:\n    tried(rules[name])\n",
+    "by name": MADE + FOLD + TRAINED.replace("rule, ", "'adam', "),
+    "the same model": MADE + "rule = optimizers.SGD(0.1)\nnet = made()\nfor turn in range(2):\n" + TRAINED,
+    "one of two is trained": MADE + "rule = optimizers.Adam()\nnear, far = made(), made()\nnear.compile(rule, 'mse')\n"
+    "far.compile(rule, 'mse')\nfar.fit(rows, sums, verbose=0)\n",
+    "a part of the first": "rule, seen = optimizers.Adam(), layers.Input((3,))\nhidden = layers.Dense(1)(seen)\n"
+    "whole, part = tf.keras.Model(seen, layers.Dense(1)(hidden)), tf.keras.Model(seen, hidden)\n"
+    "whole.compile(rule, 'mse')\npart.compile(rule, 'mse')\nwhole.fit(rows, sums, verbose=0)\n"
+    "part.fit(rows, sums, verbose=0)\n",
+}
+
+
+def _run(program: str) -> None:
+    pytest.importorskip("tensorflow")
+    exec(HEAD + program, {})
+
+
+@pytest.mark.parametrize("case", RAISES)
+def test_a_second_model_is_found(case: str, tmp_path: Path) -> None:
+    """Protects the claim, by TensorFlow."""
+    assert codes(HEAD + RAISES[case], tmp_path).count("TFG218") == 1
+    with pytest.raises((ValueError, KeyError), match=r"Unknown variable|cannot recognize variable"):
+        _run(RAISES[case])
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_one_model_for_each_is_not(case: str, tmp_path: Path) -> None:
+    assert "TFG218" not in codes(HEAD + RUNS[case], tmp_path)
+    _run(RUNS[case])
