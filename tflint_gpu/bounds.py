@@ -331,6 +331,11 @@ SHAPE_VALUES = Bound(
     "values of which one argument's shape is made",
     "What depends on itself in a loop is looked at again on each way to it.",
 )
+SOURCE_VALUES = Bound(
+    200,
+    "values that one value is computed from",
+    "A program may compute all that it has from one array.",
+)
 GENERATED_STEPS = Bound(
     6,
     "steps from what a generator yields to an array",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import DATASET_SUBSTRINGS, SHUFFLING_LOADERS, Pipelines, argument, spelling
-from tflint_gpu.model.library.datasets import KEEPING_ORDER
+from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument, spelling
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _BASIS = "about 155 of 200 rows for validation are in the training part of the same epoch, TensorFlow 2.15 and 2.21"
 _FEW = 10
-_SHUFFLERS = SHUFFLING_LOADERS | {"list_files"}
 
 
 class ReshuffledSplit(Rule):
@@ -122,26 +121,13 @@ def _part(model: Model, call: cst.Call) -> _Part | None:
     chains = model.once(Pipelines).chains(model.file, call)
     if not all(chain.certain and chain.operations for chain in chains):
         return None
-    shuffles = [_reshuffles(chain) for chain in chains]
+    shuffles = [replace(chain, operations=chain.operations[:-1]).reshuffled_by for chain in chains]
     shuffled = shuffles[0]
     if shuffled is None or not all(shuffles):
         return None
     cut = chains[0].operations[-1]
     count = cut.argument(0, "count")
     return None if isinstance(count, int) and count < _FEW else _Part(cut, chains[0], shuffled)
-
-
-def _reshuffles(chain: Chain) -> Operation | None:
-    """What gives the rows another order in each pass before the operation that ends a chain."""
-    for operation in reversed(chain.operations[:-1]):
-        if operation.name in KEEPING_ORDER or operation.name == "apply":
-            return None
-        if operation.name == "shuffle" and operation.argument(0, "buffer_size") != 1:
-            again = argument(operation.call, 2, "reshuffle_each_iteration")
-            if again is None or operation.argument(2, "reshuffle_each_iteration") in (True, None):
-                return None if any(arg.star for arg in operation.call.args) else operation
-    made = chain.made
-    return made if made is not None and made.name in _SHUFFLERS and chain.is_shuffled_by_source else None
 
 
 def _is_rest(part: _Part, other: _Part) -> bool:

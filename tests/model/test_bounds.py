@@ -22,6 +22,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
 from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.computed import computed_from
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inheritance import constructor_call, overrides
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -506,6 +507,11 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         14,
         lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
         about_last(lambda model, expr: _Values(DecodedImages(model), {}).image(model.file, expr, None)),
+    ),
+    "SOURCE_VALUES": (
+        210,
+        lambda n: "v0 = h(0)\n" + "".join(f"v{i + 1} = h(v{i})\n" for i in range(n)) + f"v{n}\n",
+        about_last(lambda model, expr: list(computed_from(model.inference, model.file, expr))),
     ),
     "GENERATED_STEPS": (
         9,

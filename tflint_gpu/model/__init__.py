@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         method_place,
     )
     from tflint_gpu.model.python.value_flow.calls import Callee, arguments, filled
+    from tflint_gpu.model.python.value_flow.computed import computed_from
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
     from tflint_gpu.model.python.value_flow.inference import Inference
     from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin, Origins
@@ -213,6 +214,7 @@ _NAMES = {
         "method_place"
     ),
     "python.value_flow.calls": "Callee arguments filled",
+    "python.value_flow.computed": "computed_from",
     "python.value_flow.constants": "Constants UNKNOWN",
     "python.value_flow.inference": "Inference",
     "python.value_flow.origins": "Content Context ELEMENT Origin Origins",

@@ -77,6 +77,8 @@ LOADERS = {
 _BATCHING_LOADERS = frozenset(n for n, loader in LOADERS.items() if loader.batch_size and loader.batch_size.default)
 SHUFFLING_LOADERS = frozenset(name for name in _BATCHING_LOADERS if LOADERS[name].shuffle.default)
 """Functions that reshuffle samples in every epoch, unless an argument forbids it; `cache` keeps the first order."""
+SHUFFLERS = SHUFFLING_LOADERS | {"list_files"}
+"""The same, and what lists files in another order each time."""
 FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
 """Methods of Keras's generators of images that make batches."""
 ITERATORS = spelled("as_numpy_iterator __iter__ make_{one_shot,initializable}_iterator")

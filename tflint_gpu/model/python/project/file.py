@@ -360,8 +360,16 @@ class File:
     @cached_property
     def appends(self) -> dict[str, list[cst.Call]]:
         """`l.append(value)`, by the dotted name of the list, and the same of a queue's left end."""
+        return self._filling("append", "appendleft")
+
+    @cached_property
+    def extends(self) -> dict[str, list[cst.Call]]:
+        """`l.extend(values)` in the same way."""
+        return self._filling("extend", "extendleft")
+
+    def _filling(self, *methods: str) -> dict[str, list[cst.Call]]:
         result: dict[str, list[cst.Call]] = {}
-        for call in self.method_calls("append", "appendleft"):
+        for call in self.method_calls(*methods):
             name = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
             if name is not None and len(call.args) == 1:
                 result.setdefault(name, []).append(call)

@@ -152,7 +152,7 @@ def _item_of_instance(resolver: Resolver, origin: Origin, cls: Class, key: Key) 
 
 
 def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
-    """What statements elsewhere put into a container that is bound to a name: `d[key] = v`, `l.append(v)`."""
+    """What is put into a container that is bound to a name: `d[key] = v`, `l.append(v)`, `l.extend(values)`."""
     file, name = origin.file, origin.file.bound_to(origin.node)
     if name is None:
         return ()
@@ -169,6 +169,8 @@ def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     if isinstance(origin.node, cst.List | cst.Call):
         for call in file.appends.get(name, ()):
             items.extend(resolver.of(file, call.args[0].value))
+        for call in file.extends.get(name, ()):
+            items.extend(_all_elements(resolver, resolver.of(file, call.args[0].value)))
         items.extend(_appended_elsewhere(resolver, origin, name) if not items else ())
     return tuple(items)
 

@@ -13,9 +13,11 @@ from tflint_gpu.model.library.datasets import (
     BATCH_SIZE,
     BATCHING,
     HEAVY,
+    KEEPING_ORDER,
     LOADERS,
     NEVER_MORE,
     SHUFFLE_SEED,
+    SHUFFLERS,
     UNORDERED_SOURCES,
     Loader,
     Parameter,
@@ -184,6 +186,19 @@ class Chain:
             return (self.made,) if self.made.forms_batches else ()
         joined = [chain.batchings for chain in self.inputs]
         return tuple(batching for batchings in joined for batching in batchings) if all(joined) else ()
+
+    @property
+    def reshuffled_by(self) -> Operation | None:
+        """What gives its rows another order in each pass; None where something keeps one, or may."""
+        for operation in reversed(self.operations):
+            if operation.name in KEEPING_ORDER or operation.name == "apply":
+                return None
+            if operation.name == "shuffle" and operation.argument(0, "buffer_size") != 1:
+                again = argument(operation.call, 2, "reshuffle_each_iteration")
+                if again is None or operation.argument(2, "reshuffle_each_iteration") in (True, None):
+                    return None if any(arg.star for arg in operation.call.args) else operation
+        made = self.made
+        return made if made is not None and made.name in SHUFFLERS and self.is_shuffled_by_source else None
 
     @property
     def may_be_repeated_by_source(self) -> bool:
