@@ -19,7 +19,7 @@ from tflint_gpu.model import (
     argument,
     computed_from,
     method_name,
-    spelling,
+    operation_named,
 )
 from tflint_gpu.model.library.datasets import FLOWS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
 _COMPARING = ("sklearn.metrics.*", "tf.math.confusion_matrix")
-_COUNTING = frozenset(["mean", "sum", "reduce_mean", "reduce_sum", "count_nonzero"])
 _OF_FLOWS = frozenset(["classes", "labels"])
 _BASIS = "of 1,000 rows none to two stood beside their own label, TensorFlow 2.15 and 2.21"
 
@@ -165,7 +164,8 @@ def _comparisons(model: Model) -> Iterator[tuple[Node, list[Expression]]]:
 def _is_counted(model: Model, comparison: cst.Comparison) -> bool:
     """`np.mean(labels == guesses)`, `(labels == guesses).sum()`."""
     calls = (node for node in model.file.tree.ancestors(comparison) if isinstance(node, cst.Call))
-    return any(spelling(call.func).rpartition(".")[2] in _COUNTING for call in calls)
+    names = (model.name(call.func) or f"numpy.{method_name(call)}" for call in calls)
+    return any(operation_named(name).shape == "reduced" for name in names)
 
 
 def _finding(model: Model, place: Node, guesses: _Guesses) -> Finding:
