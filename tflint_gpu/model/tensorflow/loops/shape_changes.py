@@ -460,7 +460,8 @@ class ShapeChanges(Analysis):
             if operation.name in UNEVEN_BATCHES:
                 widths = argument(operation.call, 1, "padded_shapes") if operation.name == "padded_batch" else None
                 is_filled = argument(operation.call, -1, "pad_to_bucket_boundary") is not None
-                change = Change.FIXED if is_filled or _is_written(widths) else Change.CHANGES
+                is_fixed = is_filled or self._are_written(operation.file, widths, operation.context)
+                change = Change.FIXED if is_fixed else Change.CHANGES
             elif operation.name == "batch" and not is_generated and operation.batch_size != 1:
                 change = Change.FIXED  # what is batched has one shape, or is ragged, which is traced once
             elif operation.name in ("map", "flat_map", "interleave"):
@@ -477,11 +478,15 @@ class ShapeChanges(Analysis):
             return Change.CHANGES if is_ragged else Change.FIXED
         return self._of_generator(made) if made.name == "from_generator" else Change.FIXED
 
+    def _are_written(self, file: File, shapes: Expression | None, context: Context | None) -> bool:
+        """Whether some shapes are numbers wherever they come from."""
+        origins = self.inference.of(file, shapes, context) if shapes is not None else ()
+        return bool(origins) and all(isinstance(o.node, cst.BaseExpression) and _is_written(o.node) for o in origins)
+
     def _of_generator(self, made: Operation) -> Change:
         """What `from_generator` yields: of any shape, but where the signature, or what is yielded, fixes it."""
         signature = argument(made.call, 4, "output_signature") or argument(made.call, 2, "output_shapes")
-        origins = self.inference.of(made.file, signature, made.context) if signature is not None else ()
-        if origins and all(isinstance(o.node, cst.BaseExpression) and _is_written(o.node) for o in origins):
+        if self._are_written(made.file, signature, made.context):
             return Change.FIXED
         given = argument(made.call, 0, "generator")
         functions = [c.function for c in self.inference.callables(made.file, given, made.context)] if given else []
@@ -538,10 +543,8 @@ def _drops_ends(index: cst.Slice) -> bool:
     return index.lower is None and isinstance(index.upper, cst.UnaryOperation)
 
 
-def _is_written(shapes: Expression | None) -> bool:
+def _is_written(shapes: Expression) -> bool:
     """Whether all lengths in some shapes are numbers: `([40], [])`, not `([None], [])` nor a name."""
-    if shapes is None:
-        return False
     nodes = list(walk(shapes))
     is_open = any(isinstance(node, cst.UnaryOperation) or _is_named(node, "None") for node in nodes)
     is_ragged = any(_is_named(node, "RaggedTensorSpec") for node in nodes)
