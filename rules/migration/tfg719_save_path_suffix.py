@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _WHOLE = (".keras", ".h5", ".hdf5")
 _KEPT = (".keras", ".h5")
+_ENDING = "endswith"
 _WEIGHTS = (".weights.h5",)
 _KEEPS_H5 = (3, 8)
 
@@ -96,10 +97,10 @@ def _paths(model: Model) -> Iterator[tuple[cst.Call, Expression, tuple[str, ...]
 
 
 def _is_chosen(model: Model, call: cst.Call, path: Expression) -> bool:
-    """Whether a condition around a call asks for the version, or for the path: `if path.endswith(".json")`."""
+    """Whether a condition around a call asks for the version, or how the path ends: `if path.endswith(".json")`."""
     guards = model.once(Guards)
-    asked = (name for test, _ in guards.choices(model.file, call) for name in names_in(test))
-    return guards.depends_on_version(model.file, call) or not names_in(path).isdisjoint(asked)
+    tests = (test for test, _ in guards.choices(model.file, call) if not names_in(path).isdisjoint(names_in(test)))
+    return guards.depends_on_version(model.file, call) or any(_ENDING in model.file.code(test) for test in tests)
 
 
 def _is_refused(model: Model, path: Expression, endings: tuple[str, ...]) -> bool:

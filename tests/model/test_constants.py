@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ KNOWN = [
     ("1 if q else 1", 1),
     ("(1, 2)[1]", 2),
     ("not 0", True),
+    ("2 * math.pi", 2 * math.pi),
+    ("[numpy.e][0]", math.e),
 ]
 UNKNOWN_VALUES = [
     "q",
@@ -46,7 +49,7 @@ UNKNOWN_VALUES = [
 @pytest.mark.parametrize(("text", "value"), KNOWN)
 def test_known(text: str, value: Any, tmp_path: Path) -> None:
     """Protects recall of all rules that need a number or a string."""
-    model = model_of(f"N = 3\nresult({text})\n", tmp_path)
+    model = model_of(f"import math, numpy\nN = 3\nresult({text})\n", tmp_path)
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "result")
     assert model.value(call.args[0].value) == value
 

@@ -74,6 +74,11 @@ CHANGED = {  # the row of the call, below HEAD
         "def schedule(epoch):\n    return 0.1 * 0.9 ** epoch\nfor epoch in range(50):\n    step(x, schedule(epoch))\n",
         4,
     ),
+    "a wave of the project, its height left to a default": (
+        "import math\ndef wave(turn, height=0.3):\n    return height * math.sin(math.pi * turn / 90)\nturns = 0\n"
+        "for x in data:\n    step(x, wave(turns))\n    turns += 1\n",
+        6,
+    ),
     "wrapped": (
         "def f(x, n):\n    return x * n\nrun = tf.function(f)\nfor i, x in enumerate(data):\n    run(x, i)\n",
         5,

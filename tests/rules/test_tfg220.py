@@ -120,6 +120,7 @@ FITTED_ONCE = {
     "a layer that XLA cannot compile": (
         "net.add(tf.keras.layers.LSTM(3))\nnet.compile('sgd', 'mse')\nnet.fit(letters.padded_batch(8))\n"
     ),
+    "rows that a batch joins": "net.compile('sgd', 'mse')\nnet.fit(letters.batch(8))\n",
     "unknown data": "net.compile('sgd', 'mse')\nnet.fit(data)\n",
 }
 

@@ -17,6 +17,7 @@ FOUND = {
     "a checkpoint": "tf.keras.callbacks.ModelCheckpoint('best.hdf5', monitor='loss')\n",
     "weights in each epoch": "tf.keras.callbacks.ModelCheckpoint(filepath='w/{epoch:02d}.ckpt', save_weights_only=True)\n",
     "a function": "tf.keras.models.save_model(net, 'kept')\n",
+    "a path that exists": "place = 'kept'\nif not os.path.exists(place):\n    net.save(place)\n",
     "a folder that is loaded": "tf.keras.models.load_model('kept/2')\n",
 }
 SILENT = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
@@ -32,6 +33,9 @@ _SCALARS = (int, float, str)
 _WIDE = regex(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
 """In a template: a width of 10,000 or more, or one that is a value."""
 _LITERAL_NAMES = {"True": True, "False": False, "None": None}
+_OF_LIBRARIES = {
+    f"{library}.{name}": getattr(math, name) for library in ("math", "numpy") for name in ("pi", "e", "inf")
+}
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float}
 _FOLLOWED = (cst.Name, cst.Attribute, cst.Subscript, cst.IfExp, cst.NamedExpr)
 _COMPARED = (str, int, float)
@@ -152,7 +156,7 @@ class Constants:
         if origin.access_path or not isinstance(node, cst.BaseExpression):
             return UNKNOWN
         if isinstance(node, _FOLLOWED) and not (isinstance(node, cst.Name) and node.value in _LITERAL_NAMES):
-            return UNKNOWN
+            return _OF_LIBRARIES.get(origin.file.name(node) or "", UNKNOWN)
         if isinstance(node, cst.Call):
             return self._call(origin.file, node, origin.context)
         return self.of(origin.file, node, origin.context)

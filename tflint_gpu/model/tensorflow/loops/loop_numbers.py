@@ -211,7 +211,7 @@ class LoopNumbers(Analysis):
         return data is None or not any(chain.is_short for chain in self.data.pipelines.iterated(file, data))
 
     def _passed(self, file: File, parameter: cst.Param) -> Number | None:
-        """What those calls give that pass a number; without any call, what default or annotation say."""
+        """What calls give, or leave to a default, as far as that is a number; else what the annotation says."""
         node = file.tree.parents[file.tree.parents[parameter]]
         if not isinstance(node, cst.FunctionDef | cst.Lambda):
             return None
@@ -222,7 +222,7 @@ class LoopNumbers(Analysis):
         for site in sites:
             assert isinstance(site.node, cst.Call)
             given = (self.inference.passed_to(site.file, site.node, function) or {}).get(parameter)
-            number = self._given_by(site, given) if given is not None else None
+            number = self._given_by(site, given) if given is not None else self._default_of(file, parameter)
             if number is None:
                 continue
             is_number = True
@@ -234,8 +234,11 @@ class LoopNumbers(Analysis):
             return Number(tuple(changed))
         annotation = parameter.annotation.annotation if parameter.annotation is not None else None
         is_annotated = isinstance(annotation, cst.Name) and annotation.value in ("int", "float")
-        has_number = not sites and isinstance(parameter.default, cst.Integer | cst.Float)
-        return _FIXED if is_annotated or has_number else None
+        return _FIXED if is_annotated else None if sites else self._default_of(file, parameter)
+
+    def _default_of(self, file: File, parameter: cst.Param) -> Number | None:
+        default = self.constants.of(file, parameter.default)
+        return _FIXED if type(default) in (int, float) else None
 
     def _given_by(self, site: RunSite, given: Bound) -> Number | None:
         """What a call gives; of `map(step, range(n))` another number for each element."""

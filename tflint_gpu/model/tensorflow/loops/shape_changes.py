@@ -90,11 +90,13 @@ class ShapeChanges(Analysis):
         return self._of(file, value) is Change.CHANGES
 
     def differ_in_batches(self, file: File, data: Expression) -> bool:
-        """Whether something says that the batches of a dataset are of many shapes, the last one apart."""
+        """Whether a dataset pads or collects batches of many shapes, the last one apart."""
         self._visits = 0
-        origins = self.inference.of(file, data)
-        if not origins or any(self._of_elements(origin) is not Change.CHANGES for origin in origins):
+        chains = self.pipelines.chains(file, data)
+        if not all(chain.certain and self._of_chain(chain) is Change.CHANGES for chain in chains):
             return False
+        if not all(any(operation.name in UNEVEN_BATCHES for operation in chain.operations) for chain in chains):
+            return False  # `batch` raises for rows of several shapes, so that an open signature says nothing
         value = self.values.of(file, data)
         return not (isinstance(value, DatasetValue) and _is_fixed(value.element))
 
