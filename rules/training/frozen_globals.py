@@ -18,7 +18,9 @@ from tflint_gpu.model import (
     RunSite,
     Traced,
     TracedCode,
+    entry,
     loops_around,
+    runs_once,
     walk,
     ways,
 )
@@ -71,7 +73,7 @@ class FrozenGlobals(Analysis):
         )
 
     def _read_in(self, traced: Traced) -> Iterator[FrozenGlobal]:
-        if traced.file is not self.file or traced.keras:
+        if traced.file is not self.file or traced.keras or not self._is_traced_once(traced):
             return
         own = self.file.tree.scopes[traced.function.node]
         reported: set[str] = set()
@@ -84,6 +86,12 @@ class FrozenGlobals(Analysis):
             if changes and not self.code.runs_once(self.file, node):
                 reported.add(node.value)
                 yield FrozenGlobal(traced, node, changes)
+
+    def _is_traced_once(self, traced: Traced) -> bool:
+        """Whether the program makes one `tf.function` object of it: a new one reads the global again."""
+        file, function = entry(traced)
+        made = [node for wrapped, node in self.code.execution.tracing.wraps_in(file) if wrapped.node is function]
+        return all(runs_once(self.inference, RunSite(file, node)) for node in made)
 
     def _is_the_global(self, name: cst.Name) -> bool:
         parent = self.file.tree.parents[name]

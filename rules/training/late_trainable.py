@@ -8,7 +8,20 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Analysis, Event, Histories, Kinds, LoopNode, Model, Origin, TracedCode, argument
+from tflint_gpu.model import (
+    Analysis,
+    Event,
+    Expression,
+    File,
+    Histories,
+    Kinds,
+    LoopNode,
+    Model,
+    Origin,
+    PythonArguments,
+    TracedCode,
+    argument,
+)
 from tflint_gpu.model.library.keras_methods import OWN_TRAINING
 
 Effect: TypeAlias = Literal["none", "never trained"]
@@ -38,6 +51,7 @@ class LateSettings(Analysis):
         self.histories = model.once(Histories)
         self.kinds = model.once(Kinds)
         self.code = model.once(TracedCode)
+        self.arguments = model.once(PythonArguments)
 
     def all(self) -> Iterator[LateSetting]:
         """Those that have no effect, and those by which a model is never trained."""
@@ -63,8 +77,26 @@ class LateSettings(Analysis):
         if fixed is None or not self._differs(events, index, events.index(fixed[0])):
             return None
         fixing, training = fixed
-        is_of_same_data = _data(fixing) == _data(training) or fixing.kind == "compile"
-        return LateSetting("none", setting, fixing, training) if setting.value or is_of_same_data else None
+        return (
+            None if self._is_traced_again(setting, fixing, training) else LateSetting("none", setting, fixing, training)
+        )
+
+    def _is_traced_again(self, setting: Event, fixing: Event, training: Event) -> bool:
+        """Whether a step may get what it is traced again for: where `fit` is, Keras 3 refuses what is thawed."""
+        if fixing.kind == "step":
+            is_other = _spelled(fixing) != _spelled(training)
+            return is_other or any(self._may_be_new(training.file, value) for value in _given(training))
+        return fixing.kind == "train" and not setting.value and _spelled(fixing)[:1] != _spelled(training)[:1]
+
+    def _may_be_new(self, file: File, value: Expression) -> bool:
+        """Whether a value is Python's, and another one in later calls, or compares such a one: `epoch > 5`."""
+        compared = [
+            (origin.file, side)
+            for origin in self.inference.of(file, value)
+            if isinstance(origin.node, cst.Comparison)
+            for side in (origin.node.left, *(c.comparator for c in origin.node.comparisons))
+        ]
+        return any(self.arguments.is_new(place, side) for place, side in [(file, value), *compared])
 
     def _is_same_training(self, first: Event, other: Event) -> bool:
         if first.kind != other.kind or first.kind == "update" or len(first.subject) != 1 or len(other.subject) != 1:
@@ -172,9 +204,12 @@ def _is_eager(event: Event) -> bool:
     )
 
 
-def _data(event: Event) -> str | None:
-    call = event.node
-    return event.file.code(call.args[0].value) if isinstance(call, cst.Call) and call.args else None
+def _given(event: Event) -> list[Expression]:
+    return [arg.value for arg in event.node.args] if isinstance(event.node, cst.Call) else []
+
+
+def _spelled(event: Event) -> list[str]:
+    return [event.file.code(value) for value in _given(event)]
 
 
 def _counts_from_0(setting: Event, loop: LoopNode, name: str) -> bool:

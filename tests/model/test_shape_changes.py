@@ -152,6 +152,14 @@ FIXED = {
         "data = tf.data.Dataset.from_generator(source, output_signature=tf.TensorSpec((8, 5), tf.float32))\n"
         "for part in data:\n    use(part)\n"
     ),
+    "from_generator of what is not known, in batches": (
+        "def clips(folder):\n    for name in folder:\n        yield cut(name)\n"
+        "data = tf.data.Dataset.from_generator(clips, output_signature=tf.TensorSpec([None, None, 3]))\n"
+        "for part in data.batch(4):\n    use(part)\n"
+    ),
+    "next to a list of texts": (
+        "names = [f'worker/{i}' for i in range(4)]\ngrid = lay_out(names)\nfor part in data:\n    use(placed(part, grid))\n"
+    ),
     "from_generator of slices": (
         "def parts():\n    for i in range(0, 640, 32):\n        yield table[i : i + 32]\n"
         "for part in tf.data.Dataset.from_generator(parts, tf.float32):\n    use(part)\n"

@@ -31,6 +31,8 @@ FROZEN = {
     "schedule = Schedule()\nfor i in range(9):\n    schedule.advance(i)\n    step(tf.ones(3))",
     "set in a function's loop": "rate = 0.1\n" + STEP + "def train(rates):\n    global rate\n    for one in rates:\n"
     "        rate = one\n        step(tf.ones(3))",
+    "of a function that is made once": "rate = 1.0\ndef made():\n    @tf.function\n    def step(x):\n"
+    "        return x * rate\n    return step\nstep = made()\nfor i in range(9):\n    rate /= 2\n    step(tf.ones(3))",
     "list": "rate = [1.0, 2.0]\n@tf.function\ndef step(x):\n    return x * rate[0]\n"
     "step(tf.ones(3))\nrate = [3.0]\nstep(tf.ones(3))",
     "read by a helper": "rate = 1.0\ndef scaled(x):\n    return x * rate\n@tf.function\ndef step(x):\n    return scaled(x)\n"
@@ -63,6 +65,10 @@ NOT_FROZEN = {
     "    return x * rate\nfor i in range(3):\n    step(tf.ones(3))",
     "an eager function": "rate = 1.0\ndef step(x):\n    return x * rate\nfor i in range(3):\n    step(1)\n    rate *= 0.5",
     "a loop without calls": "rate = 1.0\n" + STEP + "for i in range(3):\n    rate *= 0.5\nstep(tf.ones(3))",
+    "wrapped in each iteration": "rate = 1.0\ndef step(x):\n    return x * rate\nfor i in range(9):\n"
+    "    rate /= 2\n    fast = tf.function(step)\n    fast(tf.ones(3))",
+    "made in each iteration, by a function": "rate = 1.0\ndef made():\n    @tf.function\n    def step(x):\n"
+    "        return x * rate\n    return step\nfor i in range(9):\n    rate /= 2\n    step = made()\n    step(tf.ones(3))",
     "run eagerly": "tf.config.run_functions_eagerly(True)\nrate = 1.0\n"
     + STEP
     + "for i in range(3):\n    step(1)\n    rate *= 2",

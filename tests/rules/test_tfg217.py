@@ -125,6 +125,7 @@ NEVER = {
     "layer by layer": pair("for part in critic.layers:\n        part.trainable = False"),
     "in a loop that freezes again": pair(again="critic.trainable = False"),
 }
+FLAGGED = STEP.replace("batch, wanted):", "batch, wanted, late):") + BEFORE
 RIGHT = {
     "compiled again": PARTS + "trunk.trainable = False\n" + COMPILED + FIT + BEFORE + THAW + COMPILED + FIT,
     "thawed before the first fit": PARTS + "trunk.trainable = False\n" + COMPILED + BEFORE + THAW + FIT,
@@ -136,7 +137,19 @@ RIGHT = {
     + "    "
     + FIT,
     "thawed before each step": pair(thawed="critic.trainable = True", again="critic.trainable = False"),
+    "a step that is traced for each flag": FLAGGED
+    + "rule.build(net.weights)\ndescend(rows, sums, late=False)\n"
+    + THAW
+    + "descend(rows, sums, late=True)\n",
+    "a step that is traced for a comparison": FLAGGED
+    + "rule.build(net.weights)\nfor turn in range(9):\n    if turn == 4:\n        trunk.trainable = True\n"
+    "    descend(rows, sums, turn >= 4)\n",
     "trained once before": pair(before="trunk.train_on_batch(rows, sums)\n"),
+}
+FREEZE = "trunk.trainable = False\n"
+STOPPED = {
+    "the step is made again": PARTS + COMPILED + FIT + FREEZE + "net.make_train_function(force=True)\n" + BEFORE + FIT,
+    "the step is dropped": PARTS + COMPILED + FIT + FREEZE + "net.train_function = None\n" + BEFORE + FIT,
 }
 SILENT = {
     "thawed where nothing was frozen": PARTS + COMPILED + FIT + THAW + FIT,
@@ -217,6 +230,12 @@ def test_a_model_that_is_frozen_before_its_first_step(case: str, tmp_path: Path)
 def test_what_counts_is_not_found(case: str, tmp_path: Path) -> None:
     assert "TFG217" not in codes(RIGHT[case], tmp_path)
     assert _moved(RIGHT[case])
+
+
+@pytest.mark.parametrize("case", STOPPED)
+def test_a_new_step_without_compile(case: str, tmp_path: Path) -> None:
+    assert "TFG217" not in codes(STOPPED[case], tmp_path)
+    assert not _moved(STOPPED[case])
 
 
 @pytest.mark.parametrize("case", SILENT)

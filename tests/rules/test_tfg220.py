@@ -121,6 +121,13 @@ FITTED_ONCE = {
         "net.add(tf.keras.layers.LSTM(3))\nnet.compile('sgd', 'mse')\nnet.fit(letters.padded_batch(8))\n"
     ),
     "rows that a batch joins": "net.compile('sgd', 'mse')\nnet.fit(letters.batch(8))\n",
+    "a generator of which nothing is known": (
+        "from source import clips\nnet.compile('sgd', 'mse')\n"
+        "net.fit(tf.data.Dataset.from_generator(clips, (tf.float32, tf.int32)))\n"
+    ),
+    "a generator whose rows are batched, so of one shape": (
+        "net.compile('sgd', 'mse')\nnet.fit(tf.data.Dataset.from_generator(Clips('films'), tf.float32).batch(4))\n"
+    ),
     "unknown data": "net.compile('sgd', 'mse')\nnet.fit(data)\n",
 }
 

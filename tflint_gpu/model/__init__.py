@@ -132,6 +132,7 @@ if TYPE_CHECKING:
         names_of,
     )
     from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
+    from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
     from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
     from tflint_gpu.model.tensorflow.runtime.runtime import (
         GROWTH,
@@ -160,7 +161,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop, PythonLoops
     from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
     from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
-    from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+    from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
     from tflint_gpu.model.tensorflow.tracing.traces import FUNCTIONAL_API, TRACING_SUBSTRINGS, Trace, TracedFunctions
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
     from tflint_gpu.model.tensorflow.tracing.xla_roots import XlaCompilations
@@ -251,6 +252,7 @@ _NAMES = {
     "tensorflow.loops.iterations": "CountedIterations Iterations",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
+    "tensorflow.loops.python_arguments": "PythonArguments",
     "tensorflow.loops.shape_changes": "ShapeChanges",
     "tensorflow.runtime.runtime": "GROWTH INTER_THREADS INTRA_THREADS Initialiser LOGICAL Runtime VISIBLE",
     "tensorflow.runtime.strategies": "ScopeSide Strategies",
@@ -266,7 +268,7 @@ _NAMES = {
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
     "tensorflow.tracing.keras_functions": "KerasFunctions",
-    "tensorflow.tracing.traced_code": "Traced TracedCode",
+    "tensorflow.tracing.traced_code": "Traced TracedCode entry",
     "tensorflow.tracing.traces": "FUNCTIONAL_API TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",
     "tensorflow.tracing.xla_roots": "XlaCompilations",

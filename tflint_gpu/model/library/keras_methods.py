@@ -27,6 +27,8 @@ MODEL_PARTS = frozenset(FITTING_METHODS).union(
     ("get_weights", "set_weights"),
 )
 """What shows a model where nothing else is known of a value."""
+NEW_STEPS = frozenset(["compile", "make_train_function"])
+"""Methods after which Keras traces the training step of a model again."""
 UPDATING_METHODS = frozenset(["apply_gradients", "apply", "minimize"])
 """Methods of optimizers that change the weights."""
 TRAINING_METHODS = UPDATING_METHODS | {"train_on_batch"}

@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import PROGRAM_CALLS, WALK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.keras_methods import FITTING_METHODS, TRAINED_ATTRIBUTES, UPDATING_METHODS
+from tflint_gpu.model.library.keras_methods import FITTING_METHODS, NEW_STEPS, TRAINED_ATTRIBUTES, UPDATING_METHODS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, runs_once
 from tflint_gpu.model.python.execution.walks import Invocation
@@ -38,8 +38,9 @@ class Event:
     """Something that a program does to a model.
 
     Arguments:
-        kind: "step" is a call of a `tf.function` that reads which weights are trained, "update" an eager one of an
-            optimizer, "trainable" sets whether weights are trained.
+        kind: "compile" is all that has Keras trace its step again, "step" a call of a `tf.function` that
+            reads which weights are trained, "update" an eager one of an optimizer, "trainable" sets whether weights
+            are trained.
         subject: the model, or what a setting is of; the function of a step. subject_node: where it is named.
         value: what a setting gives, where that is known.
         branches: the arms of tests in which it is, also on the way to it, outermost first.
@@ -117,12 +118,14 @@ class Histories(Analysis):
         settings = {
             a.target: a.value
             for a in tree.attribute_assignments
-            if a.target.attr.value == "trainable" and tree.function(a.target) is code.function
+            if a.target.attr.value in ("trainable", "train_function") and tree.function(a.target) is code.function
         }
         calls = file.calls_in.get(code.function, ())
         for node in sorted((*calls, *settings), key=lambda node: (tree.end(node), -tree.order[node])):
             if isinstance(node, cst.Call):
                 yield from self._of_call(code, node)
+            elif node.attr.value == "train_function":
+                yield self._event(code, "compile", node, node.value)
             else:
                 value = settings[node]
                 known = self.constants.of(file, value, code.context)
@@ -146,10 +149,10 @@ class Histories(Analysis):
             return None
         if method in UPDATING_METHODS:
             return "update" if self.kinds.must_be(file, func.value, "optimizer", context=code.context) else None
-        if method != "compile" and method not in FITTING_METHODS:
+        if method not in NEW_STEPS and method not in FITTING_METHODS:
             return None
         is_of_model = method == "train_on_batch" or self.kinds.is_model(file, func.value, code.context)
-        kind: EventKind = "compile" if method == "compile" else "train"
+        kind: EventKind = "compile" if method in NEW_STEPS else "train"
         return kind if is_of_model else None
 
     def _of_functions(self, code: _Code, call: cst.Call) -> Iterator[Event]:

@@ -101,12 +101,16 @@ class ShapeChanges(Analysis):
         return not (isinstance(value, DatasetValue) and _is_fixed(value.element))
 
     def _is_yielded(self, file: File, value: Expression) -> bool:
-        """Whether a value is part of what a generator, or an iterable object, of the project yields."""
+        """Whether a value is part of what a generator, its dataset, or an iterable object of the project yields."""
         for loop in loops_around(file, value):
             data, batches = iterable(loop), self.data.batches(file, loop)
             if data is not None and batches is not None and self.data.holds(file, batches, value):
-                return self.inference.must_be(file, data, self.data.is_own_iterable)
+                return self.inference.must_be(file, data, self._is_generated)
         return False
+
+    def _is_generated(self, data: Origin) -> bool:
+        made = (chain.made for chain in self.pipelines.of_origin(data))
+        return self.data.is_own_iterable(data) or any(m is not None and m.name == "from_generator" for m in made)
 
     def _of(self, file: File, value: Expression, context: Context | None = None) -> Change:
         origins = [origin for origin in self.inference.of(file, value, context) if not origin.is_none]
@@ -202,7 +206,9 @@ class ShapeChanges(Analysis):
         if isinstance(node, cst.AugAssign):
             return max(self._of(file, node.target, context), self._of(file, node.value, context))
         if isinstance(node, _COMPREHENSIONS):
-            return max(self._of(file, node.elt, context), self._count(file, node.for_in.iter, context))
+            is_text = self.texts.is_text(file, node.elt, context)
+            element = Change.FIXED if is_text else self._of(file, node.elt, context)
+            return max(element, self._count(file, node.for_in.iter, context))
         if isinstance(node, _LISTS):
             values = (element.value for element in node.elements)
             return _joined(self._of(file, v, context) for v in values if not self.texts.is_text(file, v, context))
@@ -457,14 +463,13 @@ class ShapeChanges(Analysis):
 
     def _of_chain(self, chain: Chain) -> Change:
         change = _joined(map(self._of_chain, chain.inputs)) if chain.inputs else self._of_source(chain.made)
-        is_generated = chain.made is not None and chain.made.name == "from_generator"
         for operation in chain.operations:
             if operation.name in UNEVEN_BATCHES:
                 widths = argument(operation.call, 1, "padded_shapes") if operation.name == "padded_batch" else None
                 is_filled = argument(operation.call, -1, "pad_to_bucket_boundary") is not None
                 is_fixed = is_filled or self._are_written(operation.file, widths, operation.context)
                 change = Change.FIXED if is_fixed else Change.CHANGES
-            elif operation.name == "batch" and not is_generated and operation.batch_size != 1:
+            elif operation.name == "batch" and operation.batch_size != 1:
                 change = Change.FIXED  # what is batched has one shape, or is ragged, which is traced once
             elif operation.name in ("map", "flat_map", "interleave"):
                 mapped = self._of_mapped(operation)
@@ -486,15 +491,15 @@ class ShapeChanges(Analysis):
         return bool(origins) and all(isinstance(o.node, cst.BaseExpression) and _is_written(o.node) for o in origins)
 
     def _of_generator(self, made: Operation) -> Change:
-        """What `from_generator` yields: of any shape, but where the signature, or what is yielded, fixes it."""
+        """What `from_generator` yields; open where neither the signature nor what is yielded says it."""
         signature = argument(made.call, 4, "output_signature") or argument(made.call, 2, "output_shapes")
         if self._are_written(made.file, signature, made.context):
             return Change.FIXED
         given = argument(made.call, 0, "generator")
         functions = [c.function for c in self.inference.callables(made.file, given, made.context)] if given else []
         values = [(f.file, y.value) for f in functions for y in f.file.yields_of.get(f.node, ())]
-        is_fixed = all(isinstance(v, cst.BaseExpression) and self._of(f, v) is Change.FIXED for f, v in values)
-        return Change.FIXED if values and is_fixed else Change.CHANGES
+        changes = [self._of(f, v) if isinstance(v, cst.BaseExpression) else Change.OPEN for f, v in values]
+        return _joined(changes) if changes else Change.OPEN
 
     def _of_mapped(self, operation: Operation) -> Change:
         """What a mapped function gives; open where it is of the shape of its elements."""
