@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checks import codes, found
@@ -24,6 +25,21 @@ LOST = {
         HALF + NET.format("") + "def loss(truth, guess):\n    return -tf.math.log(guess + 1e-12)  # here\n"
         "def step(rows):\n    return loss(rows, net(rows))\nstep(tf.ones((2, 4)))"
     ),
+}
+OWN = (
+    HALF
+    + "class Share(keras.layers.Layer):\n    def __init__(self, **options):\n        super().__init__({0}**options)\n\n"
+    "    def call(self, rows):\n        return rows / (tf.reduce_sum(rows) + 1e-12)  # here\n\n"
+    "result = Share({1})(tf.zeros((2, 3)))\n"
+)
+LOST["in a layer of the program"] = OWN.format("", "")
+IN_FLOAT32 = {
+    "a layer that is made in float32": OWN.format("", "dtype='float32'"),
+    "a layer that makes itself in float32": OWN.format("dtype=tf.float32, ", ""),
+    "a layer that takes what it gets": OWN.format("autocast=False, ", ""),
+    "a loss": HALF
+    + "class Odds(keras.losses.Loss):\n    def call(self, truth, guess):\n        return tf.math.log(guess + 1e-12)\n\n"
+    "result = Odds()(tf.zeros((2, 3)), tf.zeros((2, 3)))\n",
 }
 SILENT = {
     "float32": "h = tf.zeros(3)\nx = tf.math.log(h + 1e-12)\ny = tf.zeros(3, tf.float16)",
@@ -49,6 +65,19 @@ def test_what_is_lost_is_found(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SILENT)
 def test_what_is_kept_is_not_found(name: str, tmp_path: Path) -> None:
     assert "TFG607" not in codes(HEAD + SILENT[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", IN_FLOAT32)
+def test_what_computes_in_float32_under_the_policy_is_not_found(name: str, tmp_path: Path) -> None:
+    """Protects the dtype of layers and losses of the program, for which TensorFlow is asked."""
+    tf = pytest.importorskip("tensorflow")
+    assert "TFG607" not in codes(HEAD + IN_FLOAT32[name], tmp_path)
+    policy, scope = tf.keras.mixed_precision.global_policy(), dict[str, Any]()
+    try:
+        exec(HEAD + IN_FLOAT32[name], scope)
+    finally:
+        tf.keras.mixed_precision.set_global_policy(policy)
+    assert scope["result"].dtype == tf.float32
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

@@ -278,14 +278,27 @@ class Layers:
         if parameter not in inputs:
             return []
         place = inputs.index(parameter)
-        floats = self.values.precision.computing(file, function)
+        floats = self._handed_in(owner, function)
         given: list[Value] = []
         for user in inference.seen.users(file, owner.name):
             for call in self._calls_of_objects(user):
-                if any(_is_of(inference.instance_class(maker), owner) for maker in inference.of(user, call.func)):
+                made = [o for o in inference.of(user, call.func) if _is_of(inference.instance_class(o), owner)]
+                if made:
+                    dtype = "" if any(_may_name_dtype(maker.call) for maker in made) else floats
                     expr = argument(call, place, parameter.name.value)
-                    given.append(None if expr is None else _cast(self.values.found(user, expr), floats))
+                    given.append(None if expr is None else _cast(self.values.found(user, expr), dtype))
         return given
+
+    def _handed_in(self, owner: Class, function: cst.FunctionDef) -> str:
+        """In what dtype Keras hands floats to `call` of a class; empty where its constructors name one."""
+        definitions, precision = self.values.inference.definitions, self.values.precision
+        if any(base.startswith(("keras.losses.", "keras.metrics.")) for base in definitions.external_bases(owner)):
+            return precision.floats
+        for cls in definitions.lineage(owner):
+            inner = (call for call in cls.file.method_calls("__init__") if cls.file.tree.within(call, cls.node))
+            if any(_names_dtype(call) for call in inner):
+                return ""
+        return precision.computing(owner.file, function)
 
     def _calls_of_objects(self, file: File) -> list[cst.Call]:
         """The calls of a file that may be of an object: of a name that no function or class has."""
@@ -422,6 +435,14 @@ def _as_arrays(value: Value) -> Value:
         shape = value.shape
         return TensorValue("array", value.dtype, None if shape is None else (None, *shape[1:]))
     return PENDING if isinstance(value, Pending) else TensorValue("array")
+
+
+def _names_dtype(call: cst.Call) -> bool:
+    return any(argument(call, -1, name) is not None for name in ("dtype", "autocast"))
+
+
+def _may_name_dtype(maker: cst.Call | None) -> bool:
+    return maker is None or _names_dtype(maker) or any(arg.star == "**" for arg in maker.args)
 
 
 def _is_of(cls: Class | None, owner: Class) -> bool:
