@@ -20,6 +20,7 @@ from tflint_gpu.model import (
     argument,
     runs_once,
 )
+from tflint_gpu.model.library.classes import FUNCTIONAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class SharedOptimizers(Analysis):
             if optimizer is None or training is None:
                 continue
             loops = [loop for loop in event.loops if loop in training.loops]
-            if any(_is_made_in(event.subject[0], loop) for loop in loops):
+            if any(self._is_new_in(event.subject[0], loop) for loop in loops):
                 yield SharedOptimizer(event, optimizer, training, is_in_loop=True)
             elif any(self._is_second(earlier, event) and made == optimizer for earlier, made in compiled):
                 yield SharedOptimizer(event, optimizer, training, is_in_loop=False)
@@ -85,6 +86,13 @@ class SharedOptimizers(Analysis):
             binding.kind == "assign" and not any(within(binding.node, loop) for loop in event.loops)
             for binding in bindings
         )
+
+    def _is_new_in(self, model: Origin, loop: LoopNode) -> bool:
+        """Whether each iteration makes a model, and not only its object around layers that are there before."""
+        call = model.call
+        outputs = argument(call, 1, "outputs") if call is not None and model.made_by in FUNCTIONAL else None
+        origins = self.inference.of(model.file, outputs, model.context) if outputs is not None else ()
+        return all(_is_made_in(origin, loop) for origin in (model, *origins))
 
     def _is_same_model(self, event: Event, other: Event) -> bool:
         subjects = [*event.subject, *other.subject]

@@ -23,6 +23,8 @@ RAISES = {
     "    net = tf.keras.Sequential([layers.Dense(width), layers.Dense(1)])\n"
     "    net.compile(optimizer=rule, loss='mse')\n    return net\n\nfor width in (2, 3):\n"
     "    ready(width).fit(rows, sums, verbose=0)\n",
+    "of layers that the loop makes": "rule, seen = optimizers.SGD(0.1), layers.Input((3,))\nfor width in (1, 4):\n"
+    "    told = layers.Dense(1)(layers.Dense(width)(seen))\n    net = tf.keras.Model(seen, told)\n" + TRAINED,
     "one after the other": MADE + "rule = optimizers.Adam()\nnear, far = made(), made()\nnear.compile(rule, 'mse')\n"
     "far.compile(rule, 'mse')\nnear.fit(rows, sums, verbose=0)\nfar.fit(rows, sums, verbose=0)\n",
 }
@@ -45,6 +47,8 @@ RUNS = {
     "def tried(rule):\n    net = made()\n" + TRAINED + "for name in rules:\n    tried(rules[name])\n",
     "by name": MADE + FOLD + TRAINED.replace("rule, ", "'adam', "),
     "the same model": MADE + "rule = optimizers.SGD(0.1)\nnet = made()\nfor turn in range(2):\n" + TRAINED,
+    "another object of the same layers": MADE + "rule, seen = optimizers.SGD(0.1), layers.Input((3,))\n"
+    "told = made()(seen)\nfor turn in range(2):\n    net = tf.keras.Model(inputs=seen, outputs=told)\n" + TRAINED,
     "one of two is trained": MADE + "rule = optimizers.Adam()\nnear, far = made(), made()\nnear.compile(rule, 'mse')\n"
     "far.compile(rule, 'mse')\nfar.fit(rows, sums, verbose=0)\n",
     "a part of the first": "rule, seen = optimizers.Adam(), layers.Input((3,))\nhidden = layers.Dense(1)(seen)\n"

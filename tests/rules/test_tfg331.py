@@ -55,6 +55,8 @@ RIGHT = {
     "print(confusion_matrix(shown, guesses))",
     "a generator in order": "flow = images.flow_from_directory('held', shuffle=False)\nguesses = net.predict(flow)\n"
     "print(confusion_matrix(flow.classes, guesses.argmax(axis=1)))",
+    "a generator that is set in order": "flow = images.flow_from_directory('held')\nflow.shuffle = False\nflow.reset()\n"
+    "guesses = net.predict(flow)\nprint(confusion_matrix(flow.classes, guesses.argmax(axis=1)))",
     "another generator": "flow = images.flow_from_directory('held')\nother = images.flow_from_directory('more')\n"
     "print(confusion_matrix(other.classes, net.predict(flow).argmax(axis=1)))",
 }  # fmt: skip
