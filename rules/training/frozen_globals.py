@@ -23,6 +23,7 @@ from tflint_gpu.model import (
     runs_once,
     walk,
     ways,
+    yields_numbers,
 )
 
 _ARITHMETIC = frozenset("int float bool len abs min max round sum list tuple sorted".split())
@@ -57,12 +58,19 @@ class FrozenGlobals(Analysis):
 
     @cached_property
     def _numbers(self) -> dict[str, list[Binding]]:
-        """The globals that are numbers or lists at first, and get several values."""
+        """The globals that are numbers or lists at first, and get several values; those that a loop counts, too."""
         return {
             name: bindings
             for name, bindings in self.file.tree.root.bindings.items()
-            if len(bindings) > 1 and self._is_plain(bindings[0]) and isinstance(bindings[0].value, _PLAIN)
+            if self._is_counted(bindings[0])
+            or (len(bindings) > 1 and self._is_plain(bindings[0]) and isinstance(bindings[0].value, _PLAIN))
         }
+
+    def _is_counted(self, binding: Binding) -> bool:
+        """Whether a loop gives a name another number in each iteration: `for epoch in range(20)`."""
+        if not isinstance(binding.node, cst.For) or binding.value is None:
+            return False
+        return yields_numbers(self.inference, self.file, binding.value, binding.path)
 
     def _is_plain(self, binding: Binding) -> bool:
         if binding.kind not in ("assign", "augment") or binding.value is None or binding.path:
@@ -106,8 +114,12 @@ class FrozenGlobals(Analysis):
     def _changes(self, traced: Traced, bindings: list[Binding]) -> Iterator[Node]:
         """The bindings that always come between two calls of the traced function."""
         calls = self._calls(traced)
-        is_always_plain = all(self._is_plain(binding) for binding in bindings)
+        is_always_plain = all(self._is_plain(binding) or self._is_counted(binding) for binding in bindings)
         for binding in bindings:
+            if self._is_counted(binding):
+                if is_always_plain and self._runs_apart(traced, binding.node, calls):
+                    yield binding.node
+                continue
             if not self._is_plain(binding):
                 return
             if binding.remote:
@@ -117,6 +129,11 @@ class FrozenGlobals(Analysis):
                 changes = repeated or self._is_between(binding.node, calls)
             if changes:
                 yield binding.node
+
+    def _runs_apart(self, traced: Traced, loop: Node, calls: list[cst.Call]) -> bool:
+        """Whether a loop calls the traced function, which is made before it, in its iterations."""
+        within = self.file.tree.within
+        return not within(traced.function.node, loop) and any(within(call, loop) for call in calls)
 
     def _is_between(self, node: Node, calls: list[cst.Call]) -> bool:
         order = self.file.tree.order

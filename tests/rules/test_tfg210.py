@@ -13,6 +13,8 @@ FROZEN = {
     "changed in the loop of the calls": "rate = 1.0\n"
     + STEP
     + "for i in range(9):\n    step(tf.ones(3))\n    rate *= 0.5",
+    "counted by the loop of the calls": STEP + "for rate in range(40):\n    for x in data:\n        step(x)",
+    "counted beside something": STEP + "for rate, x in enumerate(data):\n    step(x)",
     "changed in a while loop": "rate = 1\n" + STEP + "while True:\n    rate = rate + 1\n    step(tf.ones(3))",
     "changed between two calls": "rate = 1.0\n" + STEP + "step(tf.ones(3))\nrate = 2.0\nstep(tf.ones(3))",
     "a variable only in the end": "rate = 1.0\n" + STEP + "step(tf.ones(3))\nrate = 2.0\nstep(tf.ones(3))\n"
@@ -47,6 +49,10 @@ NOT_FROZEN = {
     + STEP
     + "def main():\n    global rate\n    rate = 0.5\n    step(tf.ones(3))\nmain()",
     "set before all calls": "rate = 1.0\n" + STEP + "rate = 2.0\nstep(tf.ones(3))",
+    "counted by a loop that makes the function": "for rate in range(9):\n    @tf.function\n    def step(x):\n"
+    "        return x * rate\n    step(tf.ones(3))",
+    "counted by another loop": STEP + "for rate in range(9):\n    print(rate)\nfor x in data:\n    step(x)",
+    "rows of a loop": STEP + "for rate in tf.ones((3, 2)):\n    step(tf.ones(3))",
     "a variable": "rate = tf.Variable(1.0)\n" + STEP + "for i in range(3):\n    step(tf.ones(3))\n    rate.assign(2.0)",
     "a variable instead of a number": "rate = 1.0\n"
     + STEP

@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
     from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
     from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
+    from tflint_gpu.model.tensorflow.loops.yielded_numbers import yields_numbers
     from tflint_gpu.model.tensorflow.runtime.runtime import (
         GROWTH,
         INTER_THREADS,
@@ -254,6 +255,7 @@ _NAMES = {
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.loops.python_arguments": "PythonArguments",
     "tensorflow.loops.shape_changes": "ShapeChanges",
+    "tensorflow.loops.yielded_numbers": "yields_numbers",
     "tensorflow.runtime.runtime": "GROWTH INTER_THREADS INTRA_THREADS Initialiser LOGICAL Runtime VISIBLE",
     "tensorflow.runtime.strategies": "ScopeSide Strategies",
     "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
