@@ -42,6 +42,9 @@ FROZEN = {
     "generator of the layer": "class Net(keras.layers.Layer):\n    def __init__(self):\n        super().__init__()\n"
     "        self.rng = np.random.default_rng(1)\n    def call(self, x):\n        return x + self.rng.normal(size=4)",
     "generator of the module": "RNG = np.random.RandomState(0)\n" + STEP + "    return x + RNG.uniform()",
+    "generator made here without a seed": STEP + "    source = np.random.RandomState()\n    return x + source.normal()",
+    "reseeded with nothing": STEP + "    np.random.seed(None)\n    return x * np.random.rand()",
+    "reseeded by itself": STEP + "    random.seed()\n    return x * random.gauss(0, 1)",
     "loss function": "def loss(y, p):\n    return tf.abs(y - p) * np.random.rand()\n"
     "model = keras.Sequential()\nmodel.compile(optimizer='sgd', loss=loss)",
     "Lambda layer": "layer = keras.layers.Lambda(lambda x: x + np.random.normal())",

@@ -19,6 +19,10 @@ paths = tf.data.Dataset.list_files("*.png")
 """
 MISPLACED = {  # the row below HEAD
     "a draw for all": ("def f(x, y):\n    return x * random.random(), y\nds = ds.map(f)\n", 2),
+    "a generator for each trace": (
+        "def f(x, y):\n    source = np.random.default_rng()\n    return x + source.normal(), y\nds = ds.map(f)\n",
+        3,
+    ),
     "NumPy draws in a lambda": ("ds = ds.map(lambda x, y: (x + np.random.normal(), y))\n", 1),
     "NumPy on an element": ("def f(x, y):\n    return np.log1p(x), y\nds = ds.map(f)\n", 2),
     "NumPy on what an element becomes": (

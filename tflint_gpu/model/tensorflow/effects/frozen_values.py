@@ -32,7 +32,7 @@ class FrozenValues(Analysis):
             return name
         if name not in DRAWS:
             name = self._drawn_from_generator(traced, call)
-        elif any(inner in _SEEDING for inner in (file.name(c.func) for c in traced.function.calls)):
+        elif any(file.name(c.func) in _SEEDING and self._is_given(file, c) for c in traced.function.calls):
             return None
         if name is None or _gets_tensor(traced, call) or _is_seed(file, call) or self._gives_seed(traced, call):
             return None
@@ -43,8 +43,12 @@ class FrozenValues(Analysis):
         is_handed_back = isinstance(traced.file.tree.parents[call], cst.Return | cst.Lambda)
         return is_handed_back and bool(traced.frames) and _is_seed(traced.frames[-1].file, traced.frames[-1].node)
 
+    def _is_given(self, file: File, call: cst.Call) -> bool:
+        """Whether a call gets a seed: `seed(None)` draws one."""
+        return bool(call.args) and self.constants.of(file, call.args[0].value) is not None
+
     def _drawn_from_generator(self, traced: Traced, call: cst.Call) -> str | None:
-        """`rng.normal()` of a generator that was made outside of the traced function."""
+        """`rng.normal()` of a generator that was made outside of the traced function, or in it without a seed."""
         func, file = call.func, traced.file
         if not isinstance(func, cst.Attribute) or func.attr.value not in NUMPY_DRAWS | PYTHON_DRAWS:
             return None
@@ -52,7 +56,8 @@ class FrozenValues(Analysis):
         made = [origin for origin in origins if origin.made_by in PYTHON_GENERATORS]
         if not origins or len(made) < len(origins):
             return None
-        if any(origin.file.tree.function(origin.node) is traced.function.node for origin in made):
+        own = [o for o in made if o.file.tree.function(o.node) is traced.function.node]
+        if any(origin.call is not None and self._is_given(origin.file, origin.call) for origin in own):
             return None
         return f"{file.code(func.value)}.{func.attr.value}"
 
