@@ -10,6 +10,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Consumers,
+    IterationFlow,
     Kinds,
     Pipelines,
     Repetitions,
@@ -18,9 +19,11 @@ from tflint_gpu.model import (
     Runtime,
     Training,
     argument,
+    is_drawn,
     loops_around,
     method_name,
     names_in,
+    operation_named,
     ways,
 )
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS
@@ -246,9 +249,18 @@ def _trainings(model: Model) -> Iterator[tuple[File, cst.Call, Context | None]]:
 
 
 def _names_iteration(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
-    """Whether what a call gets is written with a variable of the innermost `for` around it."""
+    """Whether what a call gets is made of a variable of the innermost `for` around it, or of a number drawn there.
+
+    What other code makes of these may not be there before: `env.step(turn)`.
+    """
     loop = next(loops_around(file, call), None)
-    return isinstance(loop, cst.For) and not names_in(loop.target).isdisjoint(names_in(data))
+    if not isinstance(loop, cst.For):
+        return False
+    elements = (use for name in names_in(loop.target) for use in file.tree.uses.get(name, ()))
+    calls = file.calls_below.get(loop, ())
+    drawn = (inner for inner in calls if is_drawn(file, inner, lambda arg: True))
+    others = (c for c in calls if not operation_named(file.name(c.func) or f"numpy.{method_name(c)}").shape)
+    return IterationFlow(file, loop, frozenset([*elements, *drawn]), frozenset(others)).holds(data)
 
 
 def _is_repeated(model: Model, file: File, call: cst.Call) -> bool:

@@ -116,6 +116,11 @@ BATCH_OF_ONE = {
     "train_on_batch of a slice with a name": "for i in range(99):\n    row = x[i : i + 1]\n    model.train_on_batch(row, y)",
     "train_on_batch of a new axis with a name": "for a, b in zip(x, y):\n    row = a[None]\n    model.train_on_batch(row, b)",
     "train_on_batch of a new axis": "for a, b in zip(x, y):\n    model.train_on_batch(a[np.newaxis, ...], b)",
+    "fit on a row by its name": "for i in range(99):\n    row = x[i:i + 1]\n    model.fit(row, y[i:i + 1], verbose=0)",
+    "fit on a row that is drawn": (
+        "import numpy as np\nfor turn in range(9999):\n    place = np.random.randint(0, 99)\n    row, mark = x[place], y[place]\n"
+        "    model.fit(row[None], mark[None], verbose=0)"
+    ),
     "fit on a slice for each row": "for i in range(99):\n    model.fit(x[i:i + 1], y[i:i + 1], verbose=0)",
     "fit on each row of a sample": "import random\nmemory = []\ndef remember(s, t):\n    memory.append((s, t))\n"
     "def replay():\n    for s, t in random.sample(memory, 32):\n        model.fit(s, t, epochs=1)\n"
@@ -172,6 +177,9 @@ NOT_A_BATCH_OF_ONE = {
     "fit on a row that comes after the last one": "for step in range(999):\n    s = np.reshape(env.step(0), [1, 4])\n"
     "    model.fit(s, y)",
     "fit on a row while there is more": "while True:\n    s = np.reshape(env.step(0), [1, 4])\n    model.fit(s, y)",
+    "fit on what a step gives": (
+        "for turn in range(9999):\n    state = world.step(turn)\n    model.fit(state[None], y[:1], verbose=0)"
+    ),
     "fit on one row once": "model.fit(x[:1], y[:1])",
     "fit on rows that another loop goes over": "for i in range(99):\n    for epoch in range(9):\n        model.fit(x[i:i + 1], y)",
     "train_on_batch once": "model.train_on_batch(x[:1], y[:1])",

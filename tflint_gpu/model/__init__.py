@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.unknown_ranks import UnknownRanks
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
+    from tflint_gpu.model.tensorflow.loops.drawn_numbers import is_drawn
     from tflint_gpu.model.tensorflow.loops.iterations import CountedIterations, Iterations
     from tflint_gpu.model.tensorflow.loops.loop_flow import (
         FEW,
@@ -251,6 +252,7 @@ _NAMES = {
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.block_bindings": "body_of",
     "tensorflow.loops.iterations": "CountedIterations Iterations",
+    "tensorflow.loops.drawn_numbers": "is_drawn",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
     "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.loops.python_arguments": "PythonArguments",
