@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
+
+import libcst as cst
 
 from tflint_gpu.model import argument
 from tflint_gpu.model.library.keras_methods import OF_LAST_AXIS
 from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from tflint_gpu.model import Model, Origin
 
 
@@ -30,7 +31,7 @@ class NeedlessTimeDistributed(Rule):
     difference.
 
     Fix: unsafe: the layer gets another name, by which saved weights and `get_layer` may know it. There is none where
-    `TimeDistributed` has other arguments.
+    `TimeDistributed` has other arguments, and where `.layer` is asked of it.
 
     Example:
         from tensorflow import keras
@@ -63,9 +64,10 @@ class NeedlessTimeDistributed(Rule):
             return
         for call in model.file.calls("keras.layers.TimeDistributed"):
             layer = argument(call, 0, "layer")
-            if layer is None or not model.inference.must_be(model.file, layer, _works_on_last_axis):
+            if layer is None or not model.inference.must_be(model.file, layer, partial(_works_on_last_axis, model)):
                 continue
-            alone = len(call.args) == 1 and not call.args[0].star
+            is_asked = any(node.attr.value == "layer" for node in model.file.tree.nodes(cst.Attribute))
+            alone = len(call.args) == 1 and not call.args[0].star and not is_asked
             yield Finding(
                 model.file,
                 call.func,
@@ -80,12 +82,23 @@ class NeedlessTimeDistributed(Rule):
         yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
-def _works_on_last_axis(origin: Origin) -> bool:
+def _works_on_last_axis(model: Model, origin: Origin) -> bool:
     """Whether a value is a layer that needs no wrapper; one that penalizes its output counts the steps."""
-    call: cst.Call | None = origin.call
-    return origin.made_by in OF_LAST_AXIS and call is not None and argument(call, -1, "activity_regularizer") is None
+    call = origin.call
+    if origin.made_by not in OF_LAST_AXIS or call is None or argument(call, -1, "activity_regularizer") is not None:
+        return False
+    given = argument(call, 1, "activation")
+    activations = model.inference.of(origin.file, given, origin.context) if given is not None else ()
+    return all(_is_of_keras(activation) for activation in activations) and (given is None or bool(activations))
 
 
+def _is_of_keras(activation: Origin) -> bool:
+    """Whether it is no function of the program, which may reduce over all axes."""
+    name = activation.name or activation.made_by or ""
+    return activation.is_none or isinstance(activation.node, cst.SimpleString) or name.startswith(_ACTIVATIONS)
+
+
+_ACTIVATIONS = ("keras.activations.", "tf.nn.")
 _PREDICTION = Prediction(
     "slowdown",
     ("training", "inference"),

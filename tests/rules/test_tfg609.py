@@ -23,6 +23,8 @@ FOUND = {
     "added": "model.add(TimeDistributed(Dense(10, activation='softmax')))",
     "in a list": "model = keras.Sequential([LSTM(4, return_sequences=True), TimeDistributed(Dense(3), name='tags')])",
     "a layer with a name": "head = Dense(4)\nout = TimeDistributed(head)(states)",
+    "an activation of Keras": "out = TimeDistributed(Dense(2, activation=keras.activations.tanh))(states)",
+    "no activation": "out = TimeDistributed(Dense(2, activation=None))(states)",
     "by keyword": "out = TimeDistributed(layer=tf.keras.layers.Dense(2))(states)",
     "made by a function": "def head(size):\n    return Dense(size)\nout = TimeDistributed(head(3))(states)",
 }
@@ -31,6 +33,10 @@ SILENT = {
     "flattening": "out = TimeDistributed(layers.Flatten())(Input((10, 28, 28, 1)))",
     "a network": "encoder = keras.Sequential([layers.Conv2D(8, 3), Dense(4)])\nout = TimeDistributed(encoder)(Input((9, 8, 8, 1)))",
     "either": "out = TimeDistributed(Dense(3) if tf.executing_eagerly() else layers.Flatten())(Input((9, 8, 8)))",
+    "an activation that sees the other steps": (
+        "def shares(x):\n    return x / tf.reduce_sum(x)\nout = TimeDistributed(Dense(3, activation=shares))(states)"
+    ),
+    "an activation that nothing is known of": "import mine\nout = TimeDistributed(Dense(3, mine.squash))(states)",
     "a penalty for each step": "out = TimeDistributed(Dense(3, activity_regularizer='l2'))(states)",
     "unknown": "from elsewhere import head\nout = TimeDistributed(head)(states)",
     "another one": "from mine import TimeDistributed\nout = TimeDistributed(Dense(3))(states)",
@@ -64,6 +70,12 @@ def test_keras_2_reshapes(code: str, tmp_path: Path) -> None:
 )
 def test_the_fix_leaves_the_layer(case: str, line: str, tmp_path: Path) -> None:
     assert fixed(HEAD + FOUND[case], tmp_path, "TFG609").splitlines()[-1] == line
+
+
+def test_there_is_no_fix_where_the_wrapper_is_asked_for_its_layer(tmp_path: Path) -> None:
+    code = HEAD + "each = TimeDistributed(Dense(4))\nout = each(states)\nprint(each.layer.units)"
+    assert codes(code, tmp_path) == ["TFG609"]
+    assert fixed(code, tmp_path, "TFG609") == code
 
 
 def test_alone_it_does_the_same_in_fewer_operations() -> None:
