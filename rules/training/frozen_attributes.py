@@ -89,7 +89,8 @@ class FrozenAttributes(Analysis):
         for assigned in self.file.tree.attribute_assignments:
             if assigned.target.attr.value != name:
                 continue
-            target, is_fixed = assigned.target, isinstance(assigned.value, _NUMBERS)
+            target, is_counted = assigned.target, isinstance(assigned.statement, cst.AugAssign)
+            is_fixed = isinstance(assigned.value, _NUMBERS) and not is_counted
             if self._is_in_hook(traced, owner, target, is_fixed=is_fixed) or (
                 not is_fixed and self._is_in_loop(traced, owner, target)
             ):

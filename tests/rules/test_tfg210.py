@@ -180,6 +180,10 @@ KEPT = {
     "by a callback": blended(),
     "once by a callback": blended("on_epoch_end", "self.model.share = 1.0"),
     "in the loop that trains": blended(fit=SWEEP),
+    "added to in the loop that trains": blended(
+        fit="for turn in range(4):\n    blend.fit(rows, wanted, verbose=0)\n    blend.share += 0.25"
+    ),
+    "added to by a callback": blended("on_epoch_end", "self.model.share += 0.5"),
 }
 CHANGED = {
     "a variable": blended(
