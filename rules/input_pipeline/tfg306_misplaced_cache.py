@@ -14,8 +14,10 @@ from tflint_gpu.model import (
     SHUFFLING_LOADERS,
     UNKNOWN,
     Consumers,
+    DatasetValue,
     MappedFunctions,
     Operation,
+    Values,
     argument,
     method_name,
     ways,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class MisplacedCache(Rule):
-    """`cache` comes after a random map, or after the last shuffle, of training data.
+    """`cache` comes after a random map or the last shuffle of training data, or before a `take` that ends too early.
 
     Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the cache is drawn
     once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order;
@@ -52,9 +54,15 @@ class MisplacedCache(Rule):
     `reshuffle_each_iteration=False`, one that a `take` or `skip` splits, a `repeat` before the cache, and a `take` of a
     few elements to repeat them (fake data).
 
+    A cache is complete once its whole dataset has been read. Where `take(n)` after it ends each pass before, TensorFlow
+    drops what was cached, with a warning, and each epoch does the work before the cache again. Reported where no other
+    reader is seen that may complete it, for more than ten elements, unless a shuffle comes before the `take`.
+
     Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random Keras layer,
     or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,
-    different without, with TensorFlow 2.21 and 2.15; a test shows it with the installed TensorFlow.
+    different without, with TensorFlow 2.21 and 2.15; a test shows it with the installed TensorFlow. Of 100 elements,
+    a map before `cache().take(10)` runs for 10 in each of three epochs, before `take(10).cache()` for 10, 0 and 0, with
+    TensorFlow 2.21.
 
     Fix: unsafe: it changes which samples an epoch sees, as it is meant to, and the cache may become larger.
 
@@ -81,20 +89,28 @@ class MisplacedCache(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield each cache of a training pipeline of several epochs that freezes what should change."""
+        """Yield each cache of a pipeline of several epochs that freezes what should change, or is never complete."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
-            paths = item.chain.paths if item.kind == "train" and not item.chain.is_short else ()
+            paths = item.chain.paths if item.kind in ("train", "validate") and not item.chain.is_short else ()
             for chain, cache, before, after in ((path, *split) for path in paths for split in _caches(path)):
-                frozen = _frozen(model, chain, before, after)
-                if frozen is None or cache.place in reported or not _has_epochs(model, item, cache, after):
+                frozen, taken = _frozen(model, chain, before, after), _cut_by(after)
+                # What is drawn before a cache that is never complete is drawn in each epoch.
+                if (frozen is None) == (taken is None) or cache.place in reported:
                     continue
-                reported.add(cache.place)
-                yield _finding(model, item, cache, before, *frozen)
+                if not _has_epochs(model, item, cache, after):
+                    continue
+                if frozen is not None and item.kind == "train":
+                    reported.add(cache.place)
+                    yield _finding(model, item, cache, before, *frozen)
+                elif taken is not None and _is_in_vain(model, chain, cache, before, taken):
+                    reported.add(cache.place)
+                    yield _unfilled(item, cache, taken, is_next=taken is after[0])
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """Two epochs of a dataset with random numbers drawn before the cache, and after it."""
-        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+        """Two epochs of a dataset with random numbers drawn before the cache, and after it; or the work of each."""
+        workload = _UNFILLED if finding.prediction.kind == "slowdown" else _WORKLOAD
+        yield Experiment(finding.file, finding.node, workload=workload, only_workload=True)
 
 
 _WORKLOAD = Workload(
@@ -108,6 +124,60 @@ _WORKLOAD = Workload(
     """,
     changes=((".shuffle(64).cache()", ".cache().shuffle(64)"),),
 )
+_BASIS = "the map runs for 10, 10, 10 elements of three epochs; for 10, 0, 0 where `take` comes before `cache`"
+_UNFILLED = Workload(
+    before="""
+        import time
+
+        import tensorflow as tf
+
+        def slow(x):
+            return tf.numpy_function(lambda v: (time.sleep(0.004), v)[1], [x], tf.int64)
+
+        tflint_measure.consume(tf.data.Dataset.range(64).map(slow).cache().take(32))
+    """,
+    changes=((".cache().take(32)", ".take(32).cache()"),),
+)
+
+
+def _cut_by(after: tuple[Operation, ...]) -> Operation | None:
+    """The `take` that alone says how far a cache is read; None where what it leaves is cached again."""
+    for index, operation in enumerate(after):
+        if operation.name == "take":
+            return None if any(later.name == "cache" for later in after[index:]) else operation
+        if operation.name not in BATCHING and operation.name not in ("map", "enumerate"):
+            return None
+    return None
+
+
+def _is_in_vain(model: Model, chain: Chain, cache: Operation, before: tuple[Operation, ...], taken: Operation) -> bool:
+    """Whether a cache that only a `take` reads was to save work, and is not known to be read to its end."""
+    loads = chain.made is not None and chain.made.name in SHUFFLING_LOADERS
+    if not loads and not any(_does_work(model, operation) for operation in before):
+        return False
+    if any("shuffle" in operation.name for operation in before) or not moved_after(cache, taken):
+        return False
+    given = taken.receiver
+    data = model.once(Values).of(taken.file, given, taken.context) if given is not None else None
+    count = data.cardinality if isinstance(data, DatasetValue) else None
+    return count is None or bool(taken.argument(0, "count") < count)
+
+
+def _unfilled(item: Consumption, cache: Operation, taken: Operation, *, is_next: bool) -> Finding:
+    edits = moved_before(taken, cache) if is_next else ()
+    return Finding(
+        cache.file,
+        cache.place,
+        "`take` ends each epoch before this cache is complete, unless it takes all: TensorFlow drops what was cached, "
+        "and every epoch does the work before it again",
+        Prediction("slowdown", ("training",), low=1.5, high=1000.0, basis=_BASIS),
+        help="`take` before `cache`",
+        fix=Fix("Take before `cache`", "unsafe", edits) if edits else None,
+        notes=(
+            Note(taken.file, taken.place, "all that is read of the cache"),
+            Note(item.file, item.node, "it is read in each epoch"),
+        ),
+    )
 
 
 def _finding(

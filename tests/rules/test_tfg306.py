@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checks import codes, findings, fixed, found, notebook
@@ -14,6 +16,10 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 source = tf.data.Dataset.from_tensor_slices((x, y))
 def augment(a, b):
     return tf.image.random_flip_left_right(a), b
+"""
+READ = """
+def read(path, label):
+    return tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path)), (9, 9)), label
 """
 LOOP = """
 optimizer = tf.keras.optimizers.SGD()
@@ -34,6 +40,15 @@ def make(x, augmented=False, cached=False):
     return ds.batch(32)
 """
 FOUND = {
+    "a cache that a take leaves unfinished": READ + "model.fit(source.map(read).cache().take(50).batch(8), epochs=9)",
+    "batches that a take leaves, by statements": READ + "rows = source.map(read)\nrows = rows.cache()\n"
+    "rows = rows.batch(8)\nrows = rows.take(20)\nmodel.fit(rows, epochs=9)",
+    "fewer than there are": READ + "names = tf.data.Dataset.from_tensor_slices((tf.fill([60], 'n'), tf.zeros([60])))\n"
+    "model.fit(names.map(read).cache('here').take(59).batch(8), epochs=9)",
+    "images of folders": "ds = tf.keras.utils.image_dataset_from_directory('d', shuffle=False).cache().take(20)\n"
+    "model.fit(ds, epochs=9)",
+    "validation data that a take leaves": READ
+    + "model.fit(source.batch(8), epochs=9, validation_data=source.map(read).cache().take(50).batch(8))",
     "both by flags": MADE + "model.fit(make(x, augmented=True, cached=True), epochs=9)",
     "random map": "model.fit(source.map(augment).cache().batch(8), epochs=9)",
     "TensorFlow's own function": "ds = tf.data.Dataset.from_tensor_slices(x).map(tf.image.random_flip_left_right)\n"
@@ -90,6 +105,20 @@ FOUND = {
     "ds = source.map(augment).cache().batch(8)\nfor _ in range(9):\n    epoch(ds)",
 }
 SILENT = {
+    "a take before the cache": READ + "model.fit(source.map(read).take(50).cache().batch(8), epochs=9)",
+    "a take of all": READ + "names = tf.data.Dataset.from_tensor_slices((tf.fill([60], 'n'), tf.zeros([60])))\n"
+    "model.fit(names.map(read).cache().take(60).batch(8), epochs=9)",
+    "the other part fills the cache": READ + "rows = source.map(read).cache()\n"
+    "model.fit(rows.take(50).batch(8), validation_data=rows.skip(50).batch(8), epochs=9)",
+    "a shuffle that fills the cache": READ
+    + "model.fit(source.map(read).cache().shuffle(999).take(50).batch(8), epochs=9)",
+    "cached again": READ + "model.fit(source.map(read).cache().take(50).cache().batch(8), epochs=9)",
+    "a take of other rows in each epoch": READ
+    + "model.fit(source.shuffle(99).map(read).cache().take(50).batch(8), epochs=9)",
+    "other numbers in each epoch": "model.fit(source.map(augment).cache().take(50).batch(8), epochs=9)",
+    "a few, to try": READ + "model.fit(source.map(read).cache().batch(8).take(2), epochs=9)",
+    "one epoch of a take": READ + "model.fit(source.map(read).cache().take(50).batch(8))",
+    "no work before the cache": "model.fit(source.cache().take(50).batch(8), epochs=9)",
     "a cache of its own in each of the runs around it": LOOP
     + "def epoch(ds):\n    for a, b in ds:\n        step(a, b)\n"
     "def train(rows):\n    epoch(rows.map(augment).cache().batch(8))\nfor _ in range(9):\n    train(source)",
@@ -229,7 +258,38 @@ def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
     assert is_frozen(numbers.map(lambda x: tf.random.uniform((), seed=1)))
 
 
+def test_a_cache_is_complete_only_after_a_whole_pass() -> None:
+    """The truth of the take that ends too early, with the installed TensorFlow, and of the readers that complete it."""
+    tf = pytest.importorskip("tensorflow")
+    runs = 0
+
+    def count(number: object) -> object:
+        nonlocal runs
+        runs += 1
+        return number
+
+    def passes(make: Callable[[Any], Any]) -> list[int]:
+        made = make(tf.data.Dataset.range(60).map(lambda x: tf.numpy_function(count, [x], tf.int64)))
+        counts = []
+        for _ in range(3):
+            start = runs
+            for _element in made:
+                pass
+            counts.append(runs - start)
+        return counts
+
+    assert passes(lambda data: data.cache().take(10)) == [10, 10, 10]
+    assert passes(lambda data: data.cache().batch(5).take(2)) == [10, 10, 10]
+    assert passes(lambda data: data.take(10).cache()) == [10, 0, 0]
+    assert passes(lambda data: data.cache().take(60)) == [60, 0, 0]
+    assert passes(lambda data: data.cache().shuffle(60).take(10)) == [60, 0, 0]
+
+
 MOVED = {
+    "a take that leaves a cache unfinished": (
+        "source.map(big).cache().take(40).batch(8)",
+        "source.map(big).take(40).cache().batch(8)",
+    ),
     "a shuffle right before the batch": (
         "source.map(big).shuffle(99).batch(8).cache()",
         "source.map(big).cache().shuffle(99).batch(8)",
@@ -249,7 +309,7 @@ MOVED = {
     ),
     "a random map": ("source.map(augment).map(big).cache().batch(8)", "source.cache().map(augment).map(big).batch(8)"),
 }
-_METHODS = re.compile(r"(?:map|cache|shuffle|batch|prefetch)\(\w*\)")
+_METHODS = re.compile(r"(?:map|cache|take|shuffle|batch|prefetch)\(\w*\)")
 PURE = """
 def big(a, b):
     return tf.image.resize(a, (9, 9)), b
