@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model import Guards, Runtime, imports_tensorflow_1, parse_device
+from tflint_gpu.model import Guards, Runtime, Visibility, imports_tensorflow_1, parse_device
 from tflint_gpu.rule import (
     Edit,
     Experiment,
     Finding,
     Fix,
     NoExperiment,
+    Note,
     Prediction,
     Rule,
     Workload,
@@ -24,7 +25,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import Model, VisibleGpus
 
 _NUMBER = regex(r"gpu:(\d+)$", re.IGNORECASE)
 
@@ -38,11 +39,15 @@ class UnguardedDevice(Rule):
     was idle. With soft placement off the same string raises. A condition, an assert, an early return or a `try` on the
     list of devices counts as a guard, and so does a flag that the user sets.
 
+    Where the program sets `CUDA_VISIBLE_DEVICES`, TensorFlow numbers what it names from 0. After
+    `os.environ["CUDA_VISIBLE_DEVICES"] = "2"` there is a `/GPU:0` and never a `/GPU:2`, on no machine.
+
     Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
-    a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow.
+    a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts
+    the GPUs of `CUDA_VISIBLE_DEVICES` from 0 is what CUDA's documentation says.
 
     Fix: safe with soft placement, where the same devices are used as before; unsafe without, where a program that
-    raised goes on.
+    raised goes on, and where a GPU gets the number that TensorFlow gives it.
 
     Example:
         import tensorflow as tf
@@ -78,7 +83,7 @@ class UnguardedDevice(Rule):
             if model.once(Runtime).is_graph_code(model.file, call) or model.once(imports_tensorflow_1):
                 continue
             if not model.once(Guards).depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
-                yield _finding(model, call, device, text)
+                yield _finding(model, call, device, text, _without_it(model, call, text))
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The block with the GPUs hidden: on which device do its operations run, without a guard and with one?"""
@@ -131,37 +136,61 @@ def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
     )
 
 
-def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str) -> Finding:
+def _without_it(model: Model, call: cst.Call, text: str) -> VisibleGpus | None:
+    """The GPUs that `CUDA_VISIBLE_DEVICES` leaves, where what a device string names is never among them."""
+    index = parse_device(text).index
+    left = model.once(Visibility).left_before(call) if index is not None else None
+    return left if left is not None and index is not None and index >= len(left.numbers) else None
+
+
+def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, left: VisibleGpus | None) -> Finding:
     is_soft = model.once(Runtime).soft_placement(call)
+    help_text = "drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first"
     return Finding(
         model.file,
         device,
-        f"`{text}` is not guarded: {_WHERE_MISSING[is_soft]}",
+        f"`{text}` is not guarded: where there is no such GPU {_WHERE_MISSING[is_soft]}"
+        if left is None
+        else f"`{text}` is never there: TensorFlow numbers the GPUs of `CUDA_VISIBLE_DEVICES` from 0, up to "
+        f"{len(left.numbers) - 1} here, so {_WHERE_MISSING[is_soft]}",
         Prediction(
             "crash" if is_soft is False else "wrong-device",
-            ("machines without that GPU",),
+            ("machines without that GPU",) if left is None else (),
             basis="soft placement, measured with 2.15 and 2.21 without a GPU",
         ),
-        help="drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first",
-        fix=_fix(model, call, device, text, is_soft is True),
+        help=help_text if left is None else "drop the device (TensorFlow uses a GPU by itself), or count from 0",
+        notes=() if left is None else (Note(model.file, left.target, "the variable that leaves these GPUs"),),
+        fix=_fix(model, call, device, text, left, is_soft is True),
         subject=call,
     )
 
 
-def _fix(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, is_soft: bool) -> Fix | None:
-    """Ask for the GPU where its name is written: with soft placement the same devices, and a reader sees them."""
+def _fix(
+    model: Model, call: cst.Call, device: cst.BaseExpression, text: str, left: VisibleGpus | None, is_soft: bool
+) -> Fix | None:
+    """Ask for the GPU where its name is written: with soft placement the same devices, and a reader sees them.
+
+    Where the GPU has another number than its name says, it gets that.
+    """
     number = _NUMBER.search(text)
     spelling = model.file.imports.spelling("tf.config.list_logical_devices", call)
     if spelling is None or number is None or not isinstance(device, cst.SimpleString):
         return None
+    named, index = model.file.code(device), int(number[1])
+    if left is not None:
+        if index not in left.numbers:
+            return None
+        index = left.numbers.index(index)
+        named = f"{index}".join(named.rsplit(number[1], 1))
     gpus = f'{spelling.text}("GPU")'
-    test = gpus if number[1] == "0" else f"len({gpus}) > {number[1]}"
-    edit = Edit(device, f'{model.file.code(device)} if {test} else "/CPU:0"')
-    return Fix("Ask whether the GPU is there", "safe" if is_soft else "unsafe", (*importing(spelling), edit))
+    test = gpus if index == 0 else f"len({gpus}) > {index}"
+    edit = Edit(device, f'{named} if {test} else "/CPU:0"')
+    same = is_soft and left is None
+    return Fix("Ask whether the GPU is there", "safe" if same else "unsafe", (*importing(spelling), edit))
 
 
 _WHERE_MISSING = {
-    True: "where there is no such GPU this silently runs on the CPU",
-    False: "soft placement is off, so this raises where there is no such GPU",
-    None: "where there is no such GPU this runs on the CPU, or raises if soft placement is off by then",
+    True: "this silently runs on the CPU",
+    False: "this raises, as soft placement is off",
+    None: "this runs on the CPU, or raises if soft placement is off by then",
 }

@@ -221,6 +221,61 @@ def test_missing_gpu_is_silently_the_cpu() -> None:
     assert product.device.endswith("CPU:0")
 
 
+LEFT = "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '{}'\nimport tensorflow as tf\n".format
+NEVER_THERE = {
+    "one": (LEFT("2") + WITH.format("'/GPU:2'"), "'/GPU:0' if tf.config.list_logical_devices(\"GPU\") else"),
+    "two": (LEFT("3,5") + WITH.format("'gpu:5'"), "'gpu:1' if len(tf.config.list_logical_devices(\"GPU\")) > 1 else"),
+    "another one": (LEFT("0") + WITH.format("'/device:GPU:1'"), ""),
+    "a strategy": (LEFT("4") + "plan = tf.distribute.OneDeviceStrategy('/gpu:4')\n", "'/gpu:0' if"),
+    "in functions": (
+        "import os\nimport tensorflow as tf\ndef main():\n    os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
+        "    with tf.device('/GPU:1'):\n        return tf.square(2.0)\nif __name__ == '__main__':\n    main()\n",
+        "'/GPU:0' if",
+    ),
+}
+MAY_BE_THERE = {
+    "the number it has": LEFT("2") + WITH.format("'/GPU:0'"),
+    "the second of two": LEFT("2,3") + WITH.format("'/GPU:1'"),
+    "another value": LEFT("2") + "os.environ['CUDA_VISIBLE_DEVICES'] = '0,1,2'\n" + WITH.format("'/GPU:2'"),
+    "if asked for": "import os, sys\nimport tensorflow as tf\nif sys.argv[1:]:\n"
+    "    os.environ['CUDA_VISIBLE_DEVICES'] = '2'\n" + WITH.format("'/GPU:2'"),
+    "what the user says": "import os, sys\nos.environ['CUDA_VISIBLE_DEVICES'] = sys.argv[1]\nimport tensorflow as tf\n"
+    + WITH.format("'/GPU:2'"),
+    "too late": HEAD + "bias = tf.zeros(3)\nos.environ['CUDA_VISIBLE_DEVICES'] = '2'\n" + WITH.format("'/GPU:2'"),
+    "afterwards": HEAD + WITH.format("'/GPU:2'") + "os.environ['CUDA_VISIBLE_DEVICES'] = '2'\n",
+    "for other processes": LEFT("2").replace("import os", "import os, subprocess") + WITH.format("'/GPU:2'"),
+    "parts of a GPU": LEFT("2")
+    + "gpu = tf.config.list_physical_devices('GPU')[-1:]\nfor one in gpu:\n"
+    + "    tf.config.set_logical_device_configuration(one, [tf.config.LogicalDeviceConfiguration(512)] * 3)\n"
+    + WITH.format("'/GPU:2'"),
+    "named otherwise": LEFT("GPU-8932f937,2") + WITH.format("'/GPU:2'"),
+    "none": LEFT("-1") + WITH.format("'/GPU:2'"),
+}
+
+
+@pytest.mark.parametrize(("code", "named"), NEVER_THERE.values(), ids=NEVER_THERE)
+def test_a_number_that_no_visible_gpu_has(code: str, named: str, tmp_path: Path) -> None:
+    """Protects the numbers: TensorFlow counts the GPUs from 0 that the variable leaves."""
+    ((_, finding),) = findings(code, tmp_path)
+    assert "is never there" in finding.message
+    assert (finding.fix is not None) == bool(named)
+    if named:
+        assert named in fixed(code, tmp_path, "TFG501")
+
+
+@_table(MAY_BE_THERE)
+def test_a_number_that_a_visible_gpu_may_have(code: str, tmp_path: Path) -> None:
+    (message,) = [found.message for _, found in findings(code, tmp_path) if "is not guarded" in found.message]
+    assert "where there is no such GPU" in message
+
+
+def test_the_numbers_may_be_chosen_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "gpus.py").write_text("import os\ndef use(which):\n    os.environ['CUDA_VISIBLE_DEVICES'] = which\n")
+    code = LEFT("2") + "import gpus\ngpus.use('0,1,2')\n" + WITH.format("'/GPU:2'")
+    ((_, finding),) = findings(code, tmp_path)
+    assert "is not guarded" in finding.message
+
+
 STRICT, SOFT = (f"tf.config.set_soft_device_placement({is_on})\n" for is_on in (False, True))
 BLOCK = "with tf.device('/GPU:0'):\n    product = tf.square(2.0)\n"
 IN_FUNCTION = "def squared():\n    with tf.device('/GPU:0'):\n        return tf.square(2.0)\n"

@@ -147,7 +147,7 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.tensorflow.runtime.strategies import ScopeSide, Strategies
     from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import imports_tensorflow_1, is_for_tensorflow_1
-    from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
+    from tflint_gpu.model.tensorflow.runtime.visibility import Visibility, VisibleGpus
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
     from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
     from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
@@ -261,7 +261,7 @@ _NAMES = {
     "tensorflow.runtime.runtime": "GROWTH INTER_THREADS INTRA_THREADS Initialiser LOGICAL Runtime VISIBLE",
     "tensorflow.runtime.strategies": "ScopeSide Strategies",
     "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
-    "tensorflow.runtime.visibility": "Visibility",
+    "tensorflow.runtime.visibility": "Visibility VisibleGpus",
     "tensorflow.tf_data.chains": "Chain Operation",
     "tensorflow.tf_data.consumers": "Consumers Consumption",
     "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -16,6 +17,7 @@ from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
 from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.text.lexical import without_comments
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 _BYTES = VARIABLE.encode()
@@ -24,6 +26,8 @@ _HIDING = frozenset(["-1", ""])
 _ELSEWHERE = regex(
     r"\b(?:subprocess|multiprocessing|joblib|torch|jax|cupy|ray|dask|popen|system|fork|exec\w*|Process|Pool)\b"
 )
+# What makes several devices of one GPU.
+_DIVIDING = (b"logical_device_configuration", b"virtual_device")
 _EXPLAINS = regex(r"#.*(?:cpu|gpu|cuda|device|debug)", re.IGNORECASE)
 
 
@@ -44,6 +48,14 @@ class HiddenGpus:
     setup: Node
 
 
+@dataclass(frozen=True, slots=True)
+class VisibleGpus:
+    """The numbers of the GPUs that an assignment to the environment variable leaves: TensorFlow counts them from 0."""
+
+    target: cst.Subscript
+    numbers: tuple[int, ...]
+
+
 class Visibility(Analysis):
     """The places of one file that choose which GPUs are visible."""
 
@@ -60,6 +72,28 @@ class Visibility(Analysis):
             before = self.runtime.initialiser_before(file, target)
             if before is not None and not self._is_repeated(file, target, value, before):
                 yield LateVariable(file, target, before)
+
+    def left_before(self, node: Node) -> VisibleGpus | None:
+        """The GPUs that the program must have left visible before a place, if the one line that chooses them tells."""
+        left = self._left
+        if left is None or self.file.tree.order[left.target] > self.file.tree.order[node]:
+            return None
+        return left if self.file.tree.function(left.target) in (None, self.file.tree.function(node)) else None
+
+    @cached_property
+    def _left(self) -> VisibleGpus | None:
+        assignments = list(self._here())
+        if len(assignments) != 1 or without_comments(self.file.source.text).count(VARIABLE) != 1:
+            return None
+        file, target, value = assignments[0]
+        numbers = str(self.constants.of(file, value)).split(",")
+        if not all(number.strip().isdecimal() for number in numbers) or not self.guards.must_run(file, target):
+            return None
+        project = self.constants.inference.project
+        if project.others_mention(file.source, (_BYTES,)) or self.runtime.mentions(_DIVIDING):
+            return None
+        is_late = self.runtime.initialiser_before(file, target) is not None
+        return None if is_late else VisibleGpus(target, tuple(map(int, numbers)))
 
     def _here(self) -> Iterator[tuple[File, cst.Subscript, Expression]]:
         """The assignments of the file that are meant for its own process."""
