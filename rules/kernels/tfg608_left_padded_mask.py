@@ -32,7 +32,8 @@ class LeftPaddedMask(Rule):
     Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes of `pad_sequences`' result, and
     accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.
 
-    Fix: unsafe: the model gets other numbers, and what was saved before expects the old ones.
+    Fix: unsafe: the model gets other numbers, and what was saved before expects the old ones. None where the program
+    pads anything else, which the model may get, too.
 
     Example:
         import tensorflow as tf
@@ -99,8 +100,9 @@ class LeftPaddedMask(Rule):
 
 def _reaches_gpu(model: Model, file: File, fit: cst.Call) -> bool:
     """Whether a model is trained in a graph, and may be on a GPU: run eagerly, Keras takes its own loop instead."""
-    code = model.once(TracedCode)
-    return not (code.runs_eagerly or code.functions_run_eagerly or model.once(Runtime).is_on_cpu(file, fit))
+    code, runtime = model.once(TracedCode), model.once(Runtime)
+    is_eager = code.runs_eagerly or code.functions_run_eagerly
+    return not (is_eager or runtime.hides_gpus() or runtime.is_on_cpu(file, fit))
 
 
 def _padder(model: Model, file: File, data: Expression | None) -> tuple[File, cst.Call] | None:
@@ -173,7 +175,9 @@ def _is_by_cudnn(model: Model, layer: LayerValue) -> bool:
 
 
 def _fix(model: Model, file: File, call: cst.Call) -> Fix | None:
-    edits = with_keyword(call, 'padding="post"')
+    """Pad at the end, where nothing else is padded that the model may get, too."""
+    others = [c for other in model.inference.seen.using("pad_sequences", file) for c in other.calls(*PADDERS)]
+    edits = with_keyword(call, 'padding="post"') if others == [call] else ()
     return Fix("Pad at the end", "unsafe", edits) if edits and argument(call, 3, "padding") is None else None
 
 

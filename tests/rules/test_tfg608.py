@@ -92,6 +92,17 @@ def test_the_fix_pads_at_the_end(tmp_path: Path) -> None:
     assert 'pad_sequences(texts, 50, padding="post")' in fixed(program(CHAINS["at once"]), tmp_path, "TFG608")
 
 
+def test_a_program_that_hides_the_gpus_is_silent(tmp_path: Path) -> None:
+    code = "import tensorflow as tf\ntf.config.set_visible_devices([], 'GPU')\n" + program(CHAINS["at once"])
+    assert "TFG608" not in codes(code, tmp_path)
+
+
+def test_there_is_no_fix_where_more_is_padded(tmp_path: Path) -> None:
+    """Protects what is evaluated from being padded on the other side than what was trained on."""
+    code = program(CHAINS["at once"]) + "net.evaluate(pad_sequences(others, 50), marks)\n"
+    assert ("TFG608", ROW) in found(code, tmp_path) and fixed(code, tmp_path, "TFG608") == code
+
+
 @pytest.mark.parametrize("side", ["pre", "post"])
 def test_keras_refuses_the_mask_of_the_front_alone(side: str) -> None:
     """Protects the claim: the assertion that Keras puts in front of its cuDNN kernel, in a graph."""
