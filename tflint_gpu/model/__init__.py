@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
     from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
+    from tflint_gpu.model.tensorflow.execution.request_handlers import RequestHandlers
     from tflint_gpu.model.tensorflow.execution.traceability import Traceability
     from tflint_gpu.model.tensorflow.execution.traced_calls import TracedCalls
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
@@ -245,6 +246,7 @@ _NAMES = {
     "tensorflow.execution.invocations": "Invocations",
     "tensorflow.execution.program": "FirstTraining Program",
     "tensorflow.execution.repetitions": "Repetitions",
+    "tensorflow.execution.request_handlers": "RequestHandlers",
     "tensorflow.execution.traceability": "Traceability",
     "tensorflow.execution.traced_calls": "TracedCalls",
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",

@@ -12,7 +12,8 @@ SEQUENTIAL = spelled("keras.{,models.}Sequential")
 FUNCTIONAL = spelled("keras.{,models.}Model")
 """What makes a model of its inputs and outputs, or is the base of a model's class."""
 MODEL_CLASSES = SEQUENTIAL | FUNCTIONAL
-BUILT_COPIES = spelled("keras.{models,saving}.load_model keras.models.clone_model")
+MODEL_LOADERS = spelled("keras.{models,saving}.load_model")
+BUILT_COPIES = MODEL_LOADERS | {"keras.models.clone_model"}
 """Functions that give a model which has its weights already."""
 MODELS = spelled("keras.models.model_from_{json,config,yaml} keras.{Model,Sequential}.from_config").union(
     MODEL_CLASSES, BUILT_COPIES
