@@ -81,6 +81,12 @@ _METHODS: tuple[tuple[str, frozenset[str], Handing], ...] = (
     ("run experimental_run_v2", frozenset(), Handing(((0, "fn"),), "args")),
 )
 
+PROCESSES = spelled("multiprocessing.{,process.,context.}Process")
+PROCESS_POOLS = spelled("multiprocessing.{,pool.}Pool concurrent.futures.{,process.}ProcessPoolExecutor")
+"""What makes processes for functions; on Linux before Python 3.14 they are forks."""
+POOL_METHODS = frozenset(name for names, makers, _ in _METHODS if makers for name in names.split()) | {"apply"}
+"""Methods of pools, of threads or of processes, that run their first argument."""
+
 RUNNING = {name: handing for names, handing in _FUNCTIONS for name in names.split()}
 RUNNING_METHODS = {name: (makers, handing) for names, makers, handing in _METHODS for name in names.split()}
 FOR_ELEMENTS = frozenset(
