@@ -57,7 +57,6 @@ class ModelLoadedAgain(Rule):
     code = "TFG224"
     name = "model-loaded-again"
     least_tensorflow = (2, 0)
-    required_substrings = ((b".predict(",),)
     nearby_substrings = (b"load_model(",)
     skips_tests = True
     skips_graphs = True
@@ -111,7 +110,7 @@ def _predictions(model: Model) -> Iterator[tuple[Invocation, str]]:
 def _loads(model: Model, invocation: Invocation) -> Iterator[Origin]:
     """The calls that load the model of a `predict`, where each run of it is certain to load the same file."""
     called = invocation.call.func
-    if not isinstance(called, cst.Attribute) or any(invocation.file.method_calls(*_MAKING)):
+    if not isinstance(called, cst.Attribute) or _may_change(model, invocation.file):
         return
     if not model.once(Kinds).has_method(invocation.file, called, invocation.context):
         return
@@ -122,7 +121,7 @@ def _loads(model: Model, invocation: Invocation) -> Iterator[Origin]:
 
 def _is_repeated(model: Model, load: Origin, invocation: Invocation) -> bool:
     call = load.call
-    if call is None or load.made_by not in MODEL_LOADERS or any(load.file.method_calls(*_MAKING)):
+    if call is None or load.made_by not in MODEL_LOADERS or _may_change(model, load.file):
         return False
     path = argument(call, 0, "filepath")
     if path is None or model.constants.of(load.file, path) is UNKNOWN:
@@ -134,6 +133,19 @@ def _is_repeated(model: Model, load: Origin, invocation: Invocation) -> bool:
         for file, root in _runs(invocation)
         for place, node in _ways(load)
     ) and not _is_conditional(load.file, call, invocation.call)
+
+
+def _may_change(model: Model, file: File) -> bool:
+    """Whether a file may train or save a model: what another library made, a `LabelEncoder`, is none."""
+    return any(
+        not isinstance(call.func, cst.Attribute)
+        or not model.inference.must_be(file, call.func.value, lambda origin: _is_of_another_library(origin.made_by))
+        for call in file.method_calls(*_MAKING)
+    )
+
+
+def _is_of_another_library(maker: str | None) -> bool:
+    return maker is not None and not maker.startswith(("tf.", "keras."))
 
 
 def _is_decorated(function: Node | None, invocation: Invocation) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import codes, findings
+from checks import codes, findings, found
 
 HEAD = """
 import functools
@@ -28,6 +28,9 @@ FOUND = {
     "    return str(net.predict(np.array([request.json])))",
     "for posted data": "@router.post('/tide')\nasync def tide(row: dict):\n    return answer(row)\n"
     "def answer(row):\n    net = load_model(FILE)\n    return str(net.predict(np.array([row['x']])))",
+    "where an encoder is fitted": "from sklearn.preprocessing import LabelEncoder\ndef level(name):\n"
+    "    encoder = LabelEncoder()\n    encoder.fit(kinds)\n    net = load_model(FILE)\n"
+    "    return encoder.inverse_transform(net.predict(np.load(name)))\nfor name in names:\n    print(level(name))",
     "in the branch that predicts": "@site.route('/')\ndef tide():\n    if request.method == 'POST':\n"
     "        net = load_model(FILE)\n        return str(net.predict(np.array([request.json])))\n    return 'form'",
 }
@@ -53,6 +56,8 @@ SILENT = {
     "    return str(net.predict(np.ones((1, 3))))",
     "the best of each fold": "for rows, labels in folds:\n    net.fit(rows, labels, callbacks=[best])\n"
     "    print(load_model(FILE).predict(rows))",
+    "saved by a function that gets it": "def keep(net):\n    net.save(FILE)\nfor name in names:\n"
+    "    print(load_model(FILE).predict(np.load(name)))",
     "in a function that is called once": "def main():\n    net = load_model(FILE)\n    print(net.predict(rows))\nmain()",
     "no Keras": "import joblib\n@site.route('/tide')\ndef tide():\n    return str(joblib.load('t.pkl').predict(rows))",
     "a constructor": "class Tides:\n    def __init__(self):\n        self.net = load_model(FILE)\n"
@@ -103,3 +108,13 @@ def test_a_loaded_model_traces_its_graph_again(tmp_path: Path) -> None:
     kept.predict(row, verbose=0)
     assert traces_of(3, kept) == 0
     assert traces_of(3) >= 3
+
+
+def test_in_the_file_of_the_route(tmp_path: Path) -> None:
+    """Protects programs whose route calls what another file holds, with the `predict` there."""
+    (tmp_path / "answers.py").write_text(
+        "import tensorflow as tf\n\n\ndef answer(row):\n    net = tf.keras.models.load_model('t.keras')\n"
+        "    return net.predict(row)\n"
+    )
+    code = "from answers import answer\nfrom flask import Flask\nsite = Flask(__name__)\n@site.route('/')\n"
+    assert ("TFG224 answers.py", 5) in found(code + "def tide():\n    return str(answer([[1.0]]))\n", tmp_path)
