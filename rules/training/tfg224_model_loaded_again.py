@@ -73,7 +73,7 @@ class ModelLoadedAgain(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A model that is made again with its weights, as loading it does, but for the file."""
-        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True, same_outputs=False)
 
 
 _WORKLOAD = Workload(
