@@ -109,7 +109,7 @@ def test_no_name_stands_twice_in_the_library() -> None:
 
 
 def test_a_double_is_seen(tmp_path: Path) -> None:
-    """Protects it where a table repeats another one's names in another spelling, next to more of its own."""
+    """Protects it where a table repeats another one's names in another spelling, next to other names."""
     module = tmp_path / "rows.py"
     module.write_text(
         'LONG = spelled("tf.{add,cos,sin,exp}")\nSHORT = frozenset("tf.add tf.cos tf.sin tf.tan tf.abs".split())\n'

@@ -27,7 +27,7 @@ class GrowingConcat(Rule):
     Measured: {evidence}
 
     Fix: unsafe: the list holds the parts themselves, which later code must not change in place. There is none where a
-    loop makes several tensors longer, for each would need a list of its own, and for updates, of which the last may
+    loop makes several tensors longer, for each would need a separate list, and for updates, of which the last may
     write a row again.
 
     Example:

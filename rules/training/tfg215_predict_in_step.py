@@ -111,7 +111,7 @@ class PredictInStep(Rule):
             yield Finding(
                 call.file,
                 call.call.func.attr,
-                f"`{method}` runs on one {part} in {where}: each call sets up an epoch of its own",
+                f"`{method}` runs on one {part} in {where}: each call sets up a new epoch",
                 of_forward_pass(model, _PREDICTION, call.file, call.call, (call.root_file, call.loop), way="predict"),
                 help=_help(model, call, method, of_batch),
                 notes=(

@@ -1,4 +1,4 @@
-# Asked: my agent learns slower on the graphics card than on the processor; is the network too small?
+# Asked: my agent learns slower on the GPU than on the processor; is the network too small?
 # expected: TFG206 | player.predict(
 import random
 from collections import deque

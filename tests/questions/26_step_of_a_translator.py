@@ -1,4 +1,4 @@
-# Asked: after some hundred steps the card has no memory left, though each batch is as large as the one before; why?
+# Asked: after some hundred steps the GPU has no memory left, though each batch is as large as the one before; why?
 # expected: TFG202 | tf.GradientTape()
 import tensorflow as tf
 

@@ -182,7 +182,7 @@ SILENT = {
     "a teacher": HEAD
     + "def made():\n    one = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n    one.compile(loss='mse')\n"
     "    return one\n\nteacher, pupil = made(), made()\nteacher.trainable = False\npupil.fit(rows, sums)\n",
-    "a step of its own": PARTS.replace(
+    "a custom step": PARTS.replace(
         "net = tf.keras.Sequential",
         "class Own(tf.keras.Sequential):\n    def train_step(self, data):\n        return {}\n\nnet = Own",
     )

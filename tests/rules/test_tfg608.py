@@ -26,7 +26,7 @@ CHAINS = {
     "behind others": (
         "layers.Embedding(900, 8, mask_zero=True), layers.SpatialDropout1D(0.2), layers.BatchNormalization(), layers.LSTM(6)"
     ),
-    "a mask of its own": "layers.Input((50, 1)), layers.Masking(), layers.LSTM(6)",
+    "a masking layer": "layers.Input((50, 1)), layers.Masking(), layers.LSTM(6)",
 }
 UNMASKED = {
     "no mask": "layers.Embedding(900, 8), layers.LSTM(6)",
