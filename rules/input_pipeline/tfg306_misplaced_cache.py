@@ -303,8 +303,5 @@ def _repetitions(model: Model, item: Consumption) -> Iterator[tuple[tuple[File, 
 def _ways(cache: Operation) -> Iterator[Operation]:
     """The call of `cache`, and the calls of the functions in which it is reached."""
     yield cache
-    context = cache.context
-    while context is not None:
-        if context.call is not None and context.file is not None:
-            yield Operation("call", context.call, context.file)
-        context = context.caller
+    for file, call in cache.context.calls if cache.context is not None else ():
+        yield Operation("call", call, file)

@@ -16,6 +16,7 @@ from tflint_gpu.model import (
     ReadPipelines,
     argument,
     asks_outside,
+    dict_values,
     expression_tests,
     method_name,
     operation_named,
@@ -210,13 +211,9 @@ def _is_small(model: Model, file: File, call: cst.Call, context: Context | None)
     return bool(origins) and all(
         not origin.access_path
         and isinstance(origin.node, cst.Dict | cst.DictComp)
-        and all(_is_small_field(model, origin.file, field, origin.context) for field in _values(origin.node))
+        and all(_is_small_field(model, origin.file, field, origin.context) for field in dict_values(origin.node))
         for origin in origins
     )
-
-
-def _values(table: cst.Dict | cst.DictComp) -> list[Expression]:
-    return [table.value] if isinstance(table, cst.DictComp) else [element.value for element in table.elements]
 
 
 def _is_small_field(model: Model, file: File, field: Expression, context: Context | None) -> bool:

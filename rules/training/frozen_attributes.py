@@ -17,6 +17,7 @@ from tflint_gpu.model import (
     TracedCode,
     loops_around,
     names_in,
+    own_attribute,
     walk,
 )
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS, REPEATED_HOOKS
@@ -53,18 +54,13 @@ class FrozenAttributes(Analysis):
                 continue
             reported = set[str]()
             for node in walk(traced.function.node.body):
-                name = self._own(node)
+                name = own_attribute(node)
                 if not isinstance(node, cst.Attribute) or name is None or name in reported:
                     continue
                 changes = tuple(self._changes(traced, owner, name)) if self._is_number(owner, name) else ()
                 if changes and not self.code.runs_once(self.file, node):
                     reported.add(name)
                     yield FrozenAttribute(traced, node, changes)
-
-    def _own(self, node: Node) -> str | None:
-        """`a` of `self.a`."""
-        is_own = isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
-        return node.attr.value if isinstance(node, cst.Attribute) and is_own else None
 
     def _class_of(self, node: Node) -> cst.ClassDef | None:
         """The class of the method in which a place is."""
@@ -76,7 +72,7 @@ class FrozenAttributes(Analysis):
         own = [
             a
             for a in self.file.tree.attribute_assignments
-            if self._own(a.target) == name and self._class_of(a.target) is owner.node
+            if own_attribute(a.target) == name and self._class_of(a.target) is owner.node
         ]
         return bool(own) and all(not a.path and self._holds_number(a.value) for a in own)
 
@@ -105,7 +101,9 @@ class FrozenAttributes(Analysis):
         hook = function.name.value
         is_between = hook in REPEATED_HOOKS and (hook.endswith("_end") or not is_fixed)
         is_callback = any(base.startswith("keras.callbacks.") for base in bases)
-        return is_between and is_callback and (self._own(target.value) == "model" or self._is_of(target.value, owner))
+        return (
+            is_between and is_callback and (own_attribute(target.value) == "model" or self._is_of(target.value, owner))
+        )
 
     def _is_of(self, value: Expression, owner: Class) -> bool:
         """Whether a value is certainly an object of a class, which no loop makes."""

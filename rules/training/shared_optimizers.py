@@ -107,11 +107,4 @@ class SharedOptimizers(Analysis):
 
 def _is_made_in(origin: Origin, loop: LoopNode) -> bool:
     """Whether an iteration of a loop makes a value, by itself or by what it calls."""
-    if origin.file.tree.within(origin.node, loop):
-        return True
-    context = origin.context
-    while context is not None:
-        if context.file is not None and context.call is not None and context.file.tree.within(context.call, loop):
-            return True
-        context = context.caller
-    return False
+    return any(file.tree.within(node, loop) for file, node in origin.places)

@@ -126,12 +126,12 @@ def _is_repeated(model: Model, load: Origin, invocation: Invocation) -> bool:
     path = argument(call, 0, "filepath")
     if path is None or model.constants.of(load.file, path) is UNKNOWN:
         return False
-    if any(_is_decorated(file.tree.function(node), invocation) for file, node in _ways(load)):
+    if any(_is_decorated(file.tree.function(node), invocation) for file, node in load.places):
         return False
     return any(
         file is place and file.tree.within(node, root) and not _is_conditional(file, node, invocation.call)
         for file, root in _runs(invocation)
-        for place, node in _ways(load)
+        for place, node in load.places
     ) and not _is_conditional(load.file, call, invocation.call)
 
 
@@ -151,16 +151,6 @@ def _is_of_another_library(maker: str | None) -> bool:
 def _is_decorated(function: Node | None, invocation: Invocation) -> bool:
     """Whether a decorator may keep what a function returned: `lru_cache`, `st.cache_resource`; a route does not."""
     return isinstance(function, cst.FunctionDef) and bool(function.decorators) and function is not invocation.root
-
-
-def _ways(load: Origin) -> Iterator[tuple[File, Node]]:
-    """The call that loads, and the calls of the functions in which it is reached."""
-    yield load.file, load.node
-    context = load.context
-    while context is not None:
-        if context.call is not None and context.file is not None:
-            yield context.file, context.call
-        context = context.caller
 
 
 def _runs(invocation: Invocation) -> Iterator[tuple[File, Node]]:

@@ -82,11 +82,13 @@ if TYPE_CHECKING:
         Node,
         argument,
         asks_for_main,
+        dict_values,
         displayed,
         dotted_name,
         iterable,
         method_name,
         method_place,
+        own_attribute,
     )
     from tflint_gpu.model.python.value_flow.calls import Callee, arguments, filled
     from tflint_gpu.model.python.value_flow.computed import computed_from
@@ -214,8 +216,8 @@ _NAMES = {
     "python.syntax.operators": "operands",
     "python.syntax.scopes": "Binding",
     "python.syntax.syntax": (
-        "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name "
-        "method_place"
+        "Expression FunctionNode LoopNode Node argument asks_for_main dict_values displayed dotted_name iterable "
+        "method_name method_place own_attribute"
     ),
     "python.value_flow.calls": "Callee arguments filled",
     "python.value_flow.computed": "computed_from",

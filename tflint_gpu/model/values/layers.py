@@ -9,6 +9,7 @@ import libcst as cst
 from tflint_gpu.model.library.classes import FUNCTIONAL, INPUT_LAYERS, INPUTS, KERAS_FOLDERS, SEQUENTIAL
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.library.keras_methods import KEEPING_INTEGERS
+from tflint_gpu.model.library.precision import WITHOUT_POLICY
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, positional_parameters
@@ -96,15 +97,7 @@ class Layers:
         kind = layer.name.rpartition(".")[2]
         if kind in KEEPING_INTEGERS and inputs and not all(t.dtype.startswith("float") for t in inputs):
             return inputs[0].dtype if len({t.dtype for t in inputs}) == 1 else ""
-        if kind in (
-            "StringLookup",
-            "IntegerLookup",
-            "TextVectorization",
-            "Hashing",
-            "Discretization",
-            "CategoryEncoding",
-            "Lambda",
-        ):
+        if kind in WITHOUT_POLICY:
             return ""
         return self.values.precision.computing(layer.origin.file, layer.origin.node)
 

@@ -31,11 +31,8 @@ class Precision(Analysis):
         """In what the layers that a place makes compute floats by themselves; empty if unknown."""
         if not self._is_set:
             return "float32"
-        names = {policy_name(self.inference, self.constants, *setter) for setter in self._setters}
-        name = names.pop() if len(names) == 1 else None
-        if name is None or not any(self._precedes(setter, file, node) for setter in self._setters):
-            return ""
-        return COMPUTED_UNDER.get(name, "")
+        is_before = any(self._precedes(setter, file, node) for setter in self._setters)
+        return COMPUTED_UNDER.get(self._policy or "", "") if is_before else ""
 
     @property
     def floats(self) -> str:
@@ -52,6 +49,12 @@ class Precision(Analysis):
         """The calls that do so."""
         files = dict.fromkeys(file for word in _WORDS for file in self.inference.seen.with_text(word))
         return [(file, call) for file in files for call in file.calls(*_SETTERS)]
+
+    @cached_property
+    def _policy(self) -> str | None:
+        """The one policy that all of them set."""
+        names = {policy_name(self.inference, self.constants, *setter) for setter in self._setters}
+        return names.pop() if len(names) == 1 else None
 
     @staticmethod
     def _precedes(setter: tuple[File, cst.Call], file: File, node: Node) -> bool:

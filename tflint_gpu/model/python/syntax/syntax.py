@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import libcst as cst
@@ -103,6 +103,29 @@ def asks_for_main(test: Expression) -> bool:
         else ()
     )
     return any(isinstance(side, cst.Name) and side.value == "__name__" for side in sides)
+
+
+def own_attribute(node: Node) -> str | None:
+    """`a` of `self.a`."""
+    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
+        return node.attr.value
+    return None
+
+
+def part_at(value: Expression | None, path: Sequence[int | None]) -> Expression | None:
+    """What a target gets: `1` for `b` of `a, b = 0, 1`, whose path is (1,)."""
+    for index in path:
+        if not isinstance(value, cst.Tuple | cst.List) or index is None or index >= len(value.elements):
+            return None
+        value = value.elements[index].value
+    return value
+
+
+def dict_values(table: Node) -> list[Expression]:
+    """`a` and `b` of `{"x": a, "y": b}`, `a` of `{name: a for name in names}`."""
+    if isinstance(table, cst.DictComp):
+        return [table.value]
+    return [element.value for element in table.elements] if isinstance(table, cst.Dict) else []
 
 
 def displayed(expr: Expression) -> Iterator[Expression]:

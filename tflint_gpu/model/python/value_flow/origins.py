@@ -47,6 +47,12 @@ class Context:
     depth: int = 0
     is_own: bool = False
 
+    @property
+    def calls(self) -> tuple[tuple[File, cst.Call], ...]:
+        """The calls that lead here, innermost first."""
+        own = ((self.file, self.call),) if self.file is not None and self.call is not None else ()
+        return (*own, *(self.caller.calls if self.caller is not None else ()))
+
 
 @dataclass(slots=True, unsafe_hash=True)  # never changed; a frozen one takes three times as long to make
 class Origin:
@@ -76,6 +82,11 @@ class Origin:
         if self.file is file or (self.context is not None and self.context.is_own):
             return True
         return self.receiver is not None and self.receiver.is_of(file)
+
+    @property
+    def places(self) -> tuple[tuple[File, Node], ...]:
+        """Where it is made, and the calls that lead there, innermost first."""
+        return ((self.file, self.node), *(self.context.calls if self.context is not None else ()))
 
     @property
     def call(self) -> cst.Call | None:

@@ -20,7 +20,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, own_attribute, part_at
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
@@ -198,7 +198,7 @@ class SideEffects(Analysis):
             is_update = traced.keras and traced.function.name == "update_state" and not traced.path
             if is_update and owner is not None and owner.node in evaluated:
                 result = self.inference.definitions.method(owner, "result")
-                reads = (_own_attribute(node) for node in (walk(result.node) if result is not None else ()))
+                reads = (own_attribute(node) for node in (walk(result.node) if result is not None else ()))
                 updates[traced.function.node] = frozenset(name for name in reads if name is not None)
         return updates
 
@@ -206,14 +206,14 @@ class SideEffects(Analysis):
         """Tensors of `update_state` that its metric keeps in an attribute or a list for its `result`."""
         file, read = traced.file, self._updates[traced.function.node]
         for assigned in file.tree.attribute_assignments:
-            name, is_here = _own_attribute(assigned.target), file.tree.function(assigned.target) is traced.function.node
+            name, is_here = own_attribute(assigned.target), file.tree.function(assigned.target) is traced.function.node
             if name in read and is_here and not assigned.path and self._is_of_graph(traced, assigned.value):
                 yield SideEffect(traced, "metric", assigned.statement, f"self.{name}")
         for call in traced.function.calls:
             owner = call.func.value if isinstance(call.func, cst.Attribute) else None
             if owner is None or method_name(call) != "append" or len(call.args) != 1:
                 continue
-            name, value = _own_attribute(owner), call.args[0].value
+            name, value = own_attribute(owner), call.args[0].value
             if name in read and self._is_of_graph(traced, value) and self._is_outer_container(traced, owner):
                 yield SideEffect(traced, "metric", call, f"self.{name}")
 
@@ -235,7 +235,7 @@ class SideEffects(Analysis):
         if function.name in CONSTRUCTORS:
             return
         for assigned in file.tree.attribute_assignments:
-            name = _own_attribute(assigned.target)
+            name = own_attribute(assigned.target)
             is_here = name is not None and file.tree.function(assigned.target) is function.node
             if not is_here or not _counts(assigned) or _ABOUT_TRACING.search(name or ""):
                 continue
@@ -248,7 +248,7 @@ class SideEffects(Analysis):
         written = [a for a in file.tree.attribute_assignments if a.target.attr.value == name]
         set_at_first = [a for a in written if not _counts(a)]
         is_set_by_trace = any(file.tree.function(a.target) in self._traced for a in set_at_first)
-        is_number = all(isinstance(_assigned(a), cst.Integer | cst.Float) for a in set_at_first)
+        is_number = all(isinstance(part_at(a.value, a.path), cst.Integer | cst.Float) for a in set_at_first)
         if not set_at_first or is_set_by_trace or not is_number:
             return False
         targets = {a.target for a in written}
@@ -299,16 +299,6 @@ def _is_deleted(file: File, target: cst.Subscript) -> bool:
     return any(isinstance(parent, cst.Del) for parent in islice(file.tree.ancestors(target), 3))
 
 
-def _assigned(assignment: AttributeAssignment) -> Expression | None:
-    """`0` for `self.n` of `self.body, self.n = body, 0`."""
-    value = assignment.value
-    for index in assignment.path:
-        if not isinstance(value, cst.Tuple | cst.List) or index is None or index >= len(value.elements):
-            return None
-        value = value.elements[index].value
-    return value
-
-
 def _counts(assigned: AttributeAssignment) -> bool:
     """`self.n += 1`, `self.n = self.n + 1`."""
     value = assigned.value
@@ -316,12 +306,6 @@ def _counts(assigned: AttributeAssignment) -> bool:
         return isinstance(value, cst.Integer | cst.Float)
     is_sum = isinstance(value, cst.BinaryOperation) and isinstance(value.right, cst.Integer | cst.Float)
     return isinstance(value, cst.BinaryOperation) and is_sum and spelling(value.left) == spelling(assigned.target)
-
-
-def _own_attribute(node: Node) -> str | None:
-    """`a` of `self.a`."""
-    is_own = isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
-    return node.attr.value if isinstance(node, cst.Attribute) and is_own else None
 
 
 def _innermost(expr: Expression) -> Expression:

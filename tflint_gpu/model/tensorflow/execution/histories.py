@@ -101,8 +101,7 @@ class Histories(Analysis):
         """Whether two values are certainly one object."""
         if origin.node is not other.node or origin.access_path != other.access_path:
             return False
-        calls = [_calls(origin.context), _calls(other.context)]
-        return calls[0] == calls[1] or runs_once(self.inference, RunSite(origin.file, origin.node))
+        return origin.places == other.places or runs_once(self.inference, RunSite(origin.file, origin.node))
 
     def whole(self, origin: Origin) -> Origin:
         """The object whose part a value is: `base` of `base.layers[3]` and of `base.get_layer("x")`."""
@@ -178,15 +177,6 @@ class Histories(Analysis):
         branches = [arm for file, place in places for arm in reversed(list(_arms(file, place)))]
         loops = [loop for file, place in places for loop in reversed(list(loops_around(file, place)))]
         return Event(kind, code.file, node, owner, tuple(subject), value, tuple(branches), tuple(loops))
-
-
-def _calls(context: Context | None) -> list[cst.Call]:
-    """The calls that lead to a value, outermost last."""
-    calls = []
-    while context is not None:
-        calls += [context.call] if context.call is not None else []
-        context = context.caller
-    return calls
 
 
 def _arms(file: File, node: Node) -> Iterator[Node]:

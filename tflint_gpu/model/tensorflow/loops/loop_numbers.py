@@ -16,8 +16,8 @@ from tflint_gpu.model.python.execution.handed_down import is_renewed
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, walk
-from tflint_gpu.model.python.syntax.scopes import Binding, Path
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name, part_at
 from tflint_gpu.model.python.value_flow.calls import Bound
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import has_few_values, is_drawn
@@ -165,7 +165,7 @@ class LoopNumbers(Analysis):
         return None
 
     def _assigned(self, file: File, binding: Binding) -> Number | None:
-        value = _part(binding.value, binding.path)
+        value = part_at(binding.value, binding.path)
         number = self.of(file, value) if value is not None else None
         if number is None or value is None or not _builds_on(value, binding.name) or self._is_scaled(file, value):
             return number
@@ -371,15 +371,6 @@ def _all(numbers: Iterable[Number | None]) -> Number | None:
     if None in known:
         return None
     return Number(tuple(dict.fromkeys(loop for number in known if number for loop in number.changed_by)))
-
-
-def _part(value: Expression | None, path: Path) -> Expression | None:
-    """What a name gets in `a, b = 0, 1`."""
-    for index in path:
-        if not isinstance(value, cst.Tuple | cst.List) or index is None or index >= len(value.elements):
-            return None
-        value = value.elements[index].value
-    return value
 
 
 def _builds_on(value: Expression, name: str) -> bool:

@@ -15,7 +15,7 @@ from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import operands
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dict_values, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee, filled
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inference import Inference
@@ -264,7 +264,7 @@ class ElementWise:
             return None
         first = self._expression(file, call.args[0].value, context)
         tables = [origin.node for origin in self.inference.of(file, features, context)]
-        made = [value for table in tables for value in _values(table)]
+        made = [value for table in tables for value in dict_values(table)]
         fixed = (
             self.inference.must_be(file, made_value, lambda o: o.made_by in FIXED_FIELDS, context)
             for made_value in made
@@ -332,13 +332,6 @@ class ElementWise:
             )
 
         return len(call.args) == 1 and self.inference.must_be(file, call.func, is_rescaling, context)
-
-
-def _values(table: Node) -> list[Expression]:
-    """`a` and `b` of `{"x": a, "y": b}`, `a` of `{name: a for name in names}`."""
-    if isinstance(table, cst.DictComp):
-        return [table.value]
-    return [element.value for element in table.elements] if isinstance(table, cst.Dict) else []
 
 
 def _combined(values: Iterable[_Value | None]) -> _Value | None:
