@@ -14,6 +14,7 @@ from tflint_gpu.model import (
     TensorValue,
     Values,
 )
+from tflint_gpu.model.library.datasets import SAME_ELEMENTS
 from tflint_gpu.model.library.precision import BYTES
 from tflint_gpu.rule import (
     Experiment,
@@ -29,10 +30,11 @@ from tflint_gpu.rule import (
 from .decoded_images import DecodedImages
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Chain, Model, Operation
+    from tflint_gpu.model import Chain, Expression, Model, Operation
 
 _BASIS = "500 float32 images of 512 x 512 took 1.8 GB after the map, 0.2 GB before it"
 _MUCH = 4_000_000_000
+_SHORTER = 10  # of rows that a batch fills up, most are shorter
 _ONLY_MOVES = frozenset(["map", "prefetch", "with_options"])
 
 
@@ -44,7 +46,8 @@ class ShuffleOfDecoded(Rule):
     table that a map spreads to one-hot vectors grow in the same way. The buffer is filled again at the beginning of
     every epoch, and the first batch waits for it. A shuffle before the map gives the same order. Reported where the
     size of the elements and of the buffer follow from the code and come to 4 GB or more; a dataset with fewer elements
-    than the buffer takes less. Not reported: a shuffle after a `cache` in memory, whose elements it shares, short
+    than the buffer takes less. Where a `padded_batch` fills rows up to a written length, they may be shorter: then from
+    ten times as much on. Not reported: a shuffle after a `cache` in memory, whose elements it shares, short
     datasets, and batches (TFG307).
 
     Measured: {evidence}
@@ -88,9 +91,9 @@ class ShuffleOfDecoded(Rule):
             chains = model.once(Pipelines).chains(model.file, call)
             if not all(chain.certain and chain.operations and not chain.is_short for chain in chains):
                 continue
-            held = [_bytes_held(model, chain) for chain in chains]
-            if held and min(held) >= _MUCH:
-                yield _finding(chains, min(held))
+            least, most = min((_bytes_held(model, chain) for chain in chains), default=(0, 0))
+            if least >= _MUCH:
+                yield _finding(chains, most)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """What a process holds until the first batch of an epoch is there, with other images."""
@@ -111,25 +114,39 @@ _WORKLOAD = Workload(
 )
 
 
-def _bytes_held(model: Model, chain: Chain) -> int:
-    """What the buffer of the shuffle that ends a chain takes when it is full; 0 where that is not known."""
+def _bytes_held(model: Model, chain: Chain) -> tuple[int, int]:
+    """What the buffer of the shuffle that ends a chain takes when it is full: at least, and at most; 0 if unknown."""
     shuffle, before = chain.operations[-1], chain.operations[:-1]
     rows = shuffle.argument(0, "buffer_size")
     in_memory = any(o.name == "cache" and not o.call.args for path in chain.paths for o in path.operations)
     if not isinstance(rows, int) or rows < 2 or in_memory:
-        return 0
+        return 0, 0
     most = chain.most()
-    images = model.once(DecodedImages).element(chain, before)
-    size = sum(image.size for image in images) or _bytes_of_element(model, shuffle, before)
-    return (rows if most is None else min(rows, most)) * size
+    count = rows if most is None else min(rows, most)
+    is_mapped = any(operation.name == "map" for operation in before)
+    size = sum(image.size for image in model.once(DecodedImages).element(chain, before))
+    size = size or (_bytes_of_element(model, shuffle, shuffle.receiver) if is_mapped else 0)
+    filled = _bytes_when_filled(model, shuffle) if is_mapped else 0
+    return count * max(size, filled // _SHORTER), count * max(size, filled)
 
 
-def _bytes_of_element(model: Model, shuffle: Operation, before: Sequence[Operation]) -> int:
-    """What an element takes at least, as far as the shapes of its tensors follow from the code."""
-    if shuffle.receiver is None or not any(operation.name == "map" for operation in before):
-        return 0
-    data = model.once(Values).of(shuffle.file, shuffle.receiver, shuffle.context)
-    return sum(_bytes(part) for part in _tensors(data.element)) if isinstance(data, DatasetValue) else 0
+def _bytes_of_element(model: Model, operation: Operation, data: Expression | None, axis: int = 0) -> int:
+    """What the axes of an element's tensors take, from one on, as far as their shapes follow from the code."""
+    dataset = model.once(Values).of(operation.file, data, operation.context) if data is not None else None
+    parts = _tensors(dataset.element) if isinstance(dataset, DatasetValue) else ()
+    return sum(_bytes(part.dtype, part.shape[axis:]) for part in parts if part.shape is not None)
+
+
+def _bytes_when_filled(model: Model, shuffle: Operation) -> int:
+    """What a shuffled element takes at most: a `padded_batch` after the shuffle refuses what is longer."""
+    for call in model.method_calls("padded_batch"):
+        for chain in model.once(Pipelines).chains(model.file, call):
+            *before, batch = chain.operations
+            calls = [operation.call for operation in before]
+            after = before[calls.index(shuffle.call) + 1 :] if shuffle.call in calls else None
+            if after is not None and all(operation.name in SAME_ELEMENTS for operation in after):
+                return _bytes_of_element(model, batch, batch.link, axis=1)
+    return 0
 
 
 def _tensors(value: object) -> Iterator[TensorValue]:
@@ -140,11 +157,10 @@ def _tensors(value: object) -> Iterator[TensorValue]:
         yield value
 
 
-def _bytes(tensor: TensorValue) -> int:
-    """The bytes of a tensor of numbers whose shape is known; of another 0."""
-    size = BYTES.get(tensor.dtype, 0)
-    lengths = [length for length in tensor.shape or () if length is not None]
-    return size * math.prod(lengths) if tensor.shape is not None and len(lengths) == len(tensor.shape) else 0
+def _bytes(dtype: str, shape: Sequence[int | None]) -> int:
+    """The bytes of numbers of a known shape; of others 0."""
+    lengths = [length for length in shape if length is not None]
+    return BYTES.get(dtype, 0) * math.prod(lengths) if len(lengths) == len(shape) else 0
 
 
 def _finding(chains: Sequence[Chain], held: int) -> Finding:

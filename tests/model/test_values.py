@@ -208,6 +208,22 @@ def test_an_array_is_indexed_by_numbers_or_by_arrays(tmp_path: Path) -> None:
     assert text(value_of("x = np.array(['a', 'b'])", tmp_path)) == "Array ? (2,)"
 
 
+def test_a_padded_batch_has_the_lengths_that_it_is_told(tmp_path: Path) -> None:
+    """Protects rows of unknown lengths: they are filled up; each program runs, and its shapes are what is said."""
+    rows = "tf.data.Dataset.from_tensors('a b').map(lambda t: (tf.one_hot(tf.strings.length(t), 7), tf.cast(t, tf.string)))"
+    for shapes, expected in {
+        "([9], [])": "Dataset of (Tensor float32 (?, 9), Tensor string (?,)), 1 elements",
+        "([None], ())": "Dataset of (Tensor float32 (?, ?), Tensor string (?,)), 1 elements",
+        "padded_shapes=((-1,), [])": "Dataset of (Tensor float32 (?, ?), Tensor string (?,)), 1 elements",
+    }.items():
+        code = f"x = {rows}.padded_batch(2, {shapes})"
+        assert text(value_of(code, tmp_path)) == expected
+        assert [len(part.shape) for part in ran(code).element_spec] == [2, 1]
+    code = "x = tf.data.Dataset.range(5).map(lambda n: tf.range(n)).padded_batch(2, [6], drop_remainder=True)"
+    assert text(value_of(code, tmp_path)) == "Dataset of Tensor int64 (2, 6), 2 elements"
+    assert ran(code).element_spec.shape == (2, 6)
+
+
 def test_two_ways_have_in_common_what_both_say(tmp_path: Path) -> None:
     code = "import sys\na = tf.ones((2, 3)) if sys.argv else tf.zeros((4, 3))\nx = a"
     assert text(value_of(code, tmp_path)) == "Tensor float32 (?, 3)"

@@ -49,6 +49,10 @@ FOUND = {
     "    return tf.one_hot(tf.reshape(words, [90]), 9000)\ndata = names.map(spread).shuffle(2000)",
     "random rows": "def drawn(name):\n    return {'wave': tf.random.normal([480000]), 'name': name}\n"
     "data = names.map(drawn).shuffle(5000)",
+    "rows that a batch fills up": "def spread(name):\n    letters = tf.strings.bytes_split(name)\n"
+    "    return {'n': 1, 'x': tf.one_hot(tf.strings.to_hash_bucket_fast(letters, 99)[:200], 900)}, tf.strings.length(name)\n"
+    "def pair(row, length):\n    return length, row['x']\n"
+    "data = names.map(spread).map(pair).shuffle(90000).repeat()\ndata = data.padded_batch(8, padded_shapes=((), (200, 900)))",
     "a cache in a file": "data = names.map(load).cache('pictures').shuffle(2000)",
 }
 SILENT = {
@@ -65,6 +69,15 @@ SILENT = {
     "data = names.map(halved).shuffle(2000)",
     "a number of each element": "def counted(number, pair):\n    return number\n"
     "data = pairs.map(labelled).enumerate().map(counted).shuffle(2000)",
+    "rows that a batch fills up, but not to many": "def spread(name):\n"
+    "    return tf.one_hot(tf.strings.to_hash_bucket_fast(tf.strings.bytes_split(name), 99), 900)\n"
+    "data = names.map(spread).shuffle(9000).padded_batch(8, [200, 900])",
+    "rows that a batch fills up to the longest": "def spread(name):\n"
+    "    return tf.one_hot(tf.strings.to_hash_bucket_fast(tf.strings.bytes_split(name), 99), 900)\n"
+    "data = names.map(spread).shuffle(90000).padded_batch(8, [None, 900])",
+    "rows that are made after the shuffle and filled up": "def spread(name):\n"
+    "    return tf.one_hot(tf.strings.to_hash_bucket_fast(tf.strings.bytes_split(name), 99), 900)\n"
+    "data = names.map(tf.strings.lower).shuffle(90000).map(spread).padded_batch(8, [200, 900])",
     "rows of a length that nobody knows": "def spread(name):\n"
     "    return tf.one_hot(tf.strings.to_hash_bucket_fast(tf.strings.split(name), 999), 90000)\n"
     "data = names.map(spread).shuffle(2000)",
@@ -106,6 +119,16 @@ def test_the_message_tells_the_gigabytes_that_tensorflow_needs(tmp_path: Path) -
     held = 2000 * picture.numpy().nbytes
     [message] = [f.message for r, f in findings(f"{HEAD}{code}.shuffle(2000)", tmp_path) if r.code == "TFG320"]
     assert f"{held / 1e9:.0f} GB" in message
+
+
+def test_a_batch_refuses_rows_that_are_longer_than_it_fills_up() -> None:
+    """Protects what is said of such rows: none that was shuffled takes more."""
+    import tensorflow as tf
+
+    rows = tf.data.Dataset.range(2, 6).map(lambda n: tf.zeros([n, 3])).shuffle(9)
+    assert [batch.shape for batch in rows.padded_batch(4, [5, 3])] == [(4, 5, 3)]
+    with pytest.raises(tf.errors.DataLossError):
+        list(rows.padded_batch(4, [4, 3]))
 
 
 def test_the_fix_shuffles_before_the_maps(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tflint_gpu.model.library.datasets import (
 )
 from tflint_gpu.model.library.keras_datasets import CHANGING_LENGTHS, KERAS_DATASETS
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, positional_parameters
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, positional_parameters
 from tflint_gpu.model.python.value_flow.origins import ELEMENT
 from tflint_gpu.model.values.arguments import Given, Inquiry
 from tflint_gpu.model.values.conversion import stacked_value
@@ -204,18 +204,36 @@ def _batched(dataset: DatasetValue, method: str, given: Given) -> Value:
         is_whole = drops or (dataset.cardinality is not None and dataset.cardinality % length == 0)
     else:
         count, is_whole = None, drops
-    pads = method == "padded_batch" and given.said(1, "padded_shapes") is not None
-    return DatasetValue(_with_rows(dataset.element, length if is_whole else None, pads), count)
+    shapes = given.said(1, "padded_shapes") if method == "padded_batch" else None
+    element = dataset.element if shapes is None else _padded(given, dataset.element, shapes)
+    return DatasetValue(_with_rows(element, length if is_whole else None), count)
 
 
-def _with_rows(value: Value, length: Dimension, pads: bool) -> Value:
-    """A batch of elements; of those that are padded to other lengths the lengths are not known."""
+def _padded(given: Given, value: Value, shapes: Expression | None) -> Value:
+    """An element that is filled up to the shapes, or the structure of shapes, that `padded_batch` is told."""
     if isinstance(value, StructureValue):
-        return StructureValue(tuple(_with_rows(item, length, pads) for item in value.items), value.keys)
+        origins = given.values.inference.of(given.file, shapes, given.context) if shapes is not None else ()
+        said = [o.node.elements for o in origins if isinstance(o.node, cst.Tuple | cst.List) and not o.access_path]
+        is_told = len(said) == len(origins) == 1 and len(said[0]) == len(value.items) and value.keys is None
+        parts = [element.value for element in said[0]] if is_told else [None] * len(value.items)
+        pairs = zip(value.items, parts, strict=True)
+        return StructureValue(tuple(_padded(given, item, part) for item, part in pairs), value.keys)
+    if not isinstance(value, TensorValue):
+        return None
+    lengths = given.shape_of(given.file, shapes, given.context) if shapes is not None else None
+    if lengths is None or (value.shape is not None and len(value.shape) != len(lengths)):
+        lengths = value.shape and (None,) * len(value.shape)
+    shape = lengths and tuple(None if length == -1 else length for length in lengths)
+    return TensorValue("tensor", value.dtype, shape)
+
+
+def _with_rows(value: Value, length: Dimension) -> Value:
+    """A batch of elements."""
+    if isinstance(value, StructureValue):
+        return StructureValue(tuple(_with_rows(item, length) for item in value.items), value.keys)
     if not isinstance(value, TensorValue) or value.shape is None:
         return TensorValue("tensor", value.dtype) if isinstance(value, TensorValue) else None
-    inner = (None,) * len(value.shape) if pads else value.shape
-    return TensorValue("tensor", value.dtype, (length, *inner))
+    return TensorValue("tensor", value.dtype, (length, *value.shape))
 
 
 def _limited(cardinality: Dimension, count: Any) -> Dimension:
