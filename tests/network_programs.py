@@ -387,4 +387,15 @@ model.compile(optimizer="adam", loss="mse")
 model = keras.applications.DenseNet121(weights=None, classes=20)
 model.compile(optimizer="adam", loss="mse")
 """,
+    "shapes of arrays that others are made of": """
+import numpy as np
+frames = np.concatenate([np.zeros((30, 24, 32)), np.ones((20, 24, 32))]).transpose(0, 2, 1)[..., np.newaxis]
+labels = keras.utils.to_categorical(np.zeros((50, 1)), 7)
+inputs = keras.Input(frames.shape[1:])
+x = layers.Conv2D(frames.shape[0] // 10, 3)(inputs)
+x = tf.keras.ops.reshape(x, (-1, x.shape[1] * x.shape[2], 5))
+x = tf.keras.ops.matmul(x, np.ones((5, 6), "float32"))
+model = keras.Model(inputs, layers.Dense(labels.shape[1])(layers.Flatten()(x)))
+model.compile(optimizer="adam", loss="mse")
+""",
 }

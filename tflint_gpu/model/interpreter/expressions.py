@@ -354,4 +354,5 @@ _STEPS: dict[type, Callable[[Expressions, Frame, Any], Any]] = {
     cst.ConcatenatedString: Expressions._joined_text,
     cst.FormattedString: Expressions._formatted,
     cst.Await: Expressions._awaited,
+    cst.Ellipsis: lambda run, frame, expr: ...,
 }

@@ -256,7 +256,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         Operation("rows", each="image"),
         "tf.image.{resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}",
     ),
-    (Operation("rows"), "keras.utils.to_categorical"),
+    (Operation("rows", says=Parameter("num_classes", 1)), "keras.utils.to_categorical"),
     (
         Operation("rows", is_array=True),
         "keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences",
@@ -448,8 +448,6 @@ WITHOUT_WORK = ARRANGING | spelled(
 """What does next to no work besides, for an axis more as well."""
 
 
-OPERATION_FOLDERS = ("tf.", "keras.ops.", "keras.activations.", "keras.backend.")
-"""How names of functions begin that may be operations on tensors."""
 RANGE = {"tensor": ("start", "limit", "delta"), "array": ("start", "stop", "step")}
 """The parameters of `tf.range`, and those of `numpy.arange`."""
 FILLS = frozenset("zeros ones full fill zeros_like ones_like full_like".split())

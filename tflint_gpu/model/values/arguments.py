@@ -114,7 +114,10 @@ class Given:
 
     def value(self, position: int, keyword: str = "") -> Value:
         """What an argument is; None where it is absent."""
-        expr = self.expression(position, keyword)
+        return self.value_of(self.expression(position, keyword))
+
+    def value_of(self, expr: Expression | None) -> Value:
+        """What one of the arguments is; None without it."""
         return None if expr is None else self.values.found(self.file, expr, self.context)
 
     def constant(self, position: int, keyword: str = "") -> Any:
@@ -140,7 +143,7 @@ class Given:
         if expr is None or parameter is None:
             default = parameter.default if parameter is not None else None
             return (default,) if isinstance(default, int) else None
-        value = self.values.constants.of(self.file, expr, self.context)
+        value = self.constant(parameter.position, parameter.keyword)
         if value is None:
             return None
         axes = value if isinstance(value, tuple) else (value,)

@@ -41,7 +41,7 @@ def source(values: Inquiry, name: str, given: Given) -> Value:
     """The dataset, or the arrays, that a function loads or makes; None for other functions."""
     last = name.rpartition(".")[2]
     if last == "load_data" and name.startswith("keras.datasets."):
-        return _loaded(name.split(".")[2], given)
+        return loaded(name.split(".")[2], given)
     if not is_source(name):
         return None
     if last == "from_tensor_slices":
@@ -277,16 +277,16 @@ def passed(values: Inquiry, file: File, call: cst.Call, function: FunctionNode, 
     return element if place == 0 and len(parameters) == 1 else None
 
 
-def _loaded(name: str, given: Given) -> Value:
+def loaded(name: str, given: Given) -> Value:
     """`(x, y), (x_test, y_test)` of `keras.datasets.mnist.load_data()`."""
-    loaded = KERAS_DATASETS.get(name)
-    if loaded is None:
+    known = KERAS_DATASETS.get(name)
+    if known is None:
         return None
     is_whole = given.count < 2 and all(given.expression(-1, word) is None for word in CHANGING_LENGTHS)
 
     def part(count: Dimension) -> Value:
-        shape = None if loaded.sample is None else (count, *loaded.sample)
-        samples = TensorValue("array", loaded.sample_dtype, shape)
-        return StructureValue((samples, TensorValue("array", loaded.label_dtype, (count, *loaded.label))))
+        shape = None if known.sample is None else (count, *known.sample)
+        samples = TensorValue("array", known.sample_dtype, shape)
+        return StructureValue((samples, TensorValue("array", known.label_dtype, (count, *known.label))))
 
-    return StructureValue(tuple(part(count if is_whole else None) for count in (loaded.train, loaded.test)))
+    return StructureValue(tuple(part(count if is_whole else None) for count in (known.train, known.test)))

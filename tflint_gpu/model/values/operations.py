@@ -105,7 +105,7 @@ def _first(kind: ArrayKind, given: Given) -> TensorValue | Pending | None:
     """The first argument, as a tensor or an array."""
     if given.first is None:
         return None
-    value = stacked_value(given.values.found(given.file, given.first, given.context), kind)
+    value = stacked_value(given.value_of(given.first), kind)
     return value if isinstance(value, TensorValue | Pending) else None
 
 
@@ -152,6 +152,8 @@ def _rows(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
     if row.says is not None and row.says.keyword in ("depth", "num_classes"):
         length = given.length(row.says.position, row.says.keyword)
         axis = given.constant(4 if row.says.keyword == "depth" else 2, "axis")
+        if given.name.endswith(".to_categorical") and shape is not None and len(shape) > 1 and shape[-1] == 1:
+            shape = shape[:-1]
         if shape is None or given.said(4, "axis") is None:
             return None if shape is None else (*shape, length)
         place = axis % (len(shape) + 1) if type(axis) is int else None
@@ -301,9 +303,9 @@ def _range(row: Operation, kind: ArrayKind, given: Given) -> Value:
 
 
 def _range_length(kind: ArrayKind, given: Given) -> Dimension:
-    said = [given.expression(i, word) for i, word in enumerate(RANGE[kind])]
-    values = [given.values.constants.of(given.file, expr, given.context) if expr is not None else None for expr in said]
-    start, stop, step = values
+    start, stop, step = (
+        given.constant(i, word) if given.expression(i, word) is not None else None for i, word in enumerate(RANGE[kind])
+    )
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -350,7 +352,7 @@ def _stacked(row: Operation, kind: ArrayKind, given: Given) -> Value:
 
 def _list(given: Given, kind: ArrayKind) -> list[TensorValue] | Pending | None:
     """The tensors of the list that is the first argument; None where they are not known one by one."""
-    value = given.values.found(given.file, given.first, given.context) if given.first is not None else None
+    value = given.value_of(given.first)
     if isinstance(value, Pending):
         return PENDING
     if not isinstance(value, StructureValue) or value.keys is not None:
@@ -580,6 +582,9 @@ def of_method(whole: TensorValue, method: str, given: Given) -> Value:
         return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, (-1,)))
     if method == "reshape" and given.count > 1:
         return TensorValue("array", whole.dtype, shapes.reshaped(whole.shape, given.lengths()))
+    if method == "transpose" and given.count > 1:
+        order = tuple(axis for axis in given.lengths() if axis is not None)
+        return TensorValue("array", whole.dtype, shapes.transposed(whole.shape, order))
     row = operation_named(f"numpy.{method}")
     if method not in ARRAY_METHODS and row.shape not in ("reduced", "repeated", "gathered", "product"):
         return None

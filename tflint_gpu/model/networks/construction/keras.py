@@ -21,8 +21,7 @@ from tflint_gpu.model.interpreter.values import (
 )
 from tflint_gpu.model.library.classes import FUNCTIONAL, INPUTS, LOSS_SCALING, SEQUENTIAL
 from tflint_gpu.model.library.precision import FLOATX_SETTERS, POLICIES, POLICY_SETTERS
-from tflint_gpu.model.networks.construction import arrays, operations
-from tflint_gpu.model.networks.construction.arrays import Array
+from tflint_gpu.model.networks.construction import operations
 from tflint_gpu.model.networks.construction.building import Building
 from tflint_gpu.model.networks.shapes import optimizers
 from tflint_gpu.model.networks.shapes.graph import Call, Layer, Network, NotKnown, Precision, Tensor
@@ -36,6 +35,7 @@ from tflint_gpu.model.networks.shapes.sizes import Sizes, sizes_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.values.value import TensorValue
 
 _CHOOSING_DTYPES = FLOATX_SETTERS | POLICY_SETTERS | POLICIES
 _SET_DATA_FORMAT = frozenset(["keras.backend.set_image_data_format", "keras.config.set_image_data_format"])
@@ -103,8 +103,8 @@ class Keras(Building):
 
     def attribute(self, value: Any, name: str) -> Any:
         """An attribute of what was made here."""
-        if isinstance(value, Array):
-            result = arrays.attribute(value, name)
+        if isinstance(value, TensorValue):
+            result = operations.attribute(value, name)
             return Method(value, name) if result is UNKNOWN else result
         if isinstance(value, Tensor):
             return value.shape if name in ("shape", "_keras_shape") else Method(value, name)
@@ -125,19 +125,13 @@ class Keras(Building):
 
     def operated(self, symbol: str, left: Any, right: Any) -> Any:
         """What an operator gives of which one side was made here."""
-        if isinstance(left, Tensor) or isinstance(right, Tensor):
-            return operations.operated(symbol, left, right)
-        if isinstance(left, Array) or isinstance(right, Array):
-            return arrays.operated(left, right)
-        return UNKNOWN
+        return operations.operated(symbol, left, right)
 
     def item(self, value: Any, key: Any) -> Any:
         """An item of what was made here."""
         if isinstance(value, Members):
             return Members(value.layers, is_whole=False)
-        if isinstance(value, Array):
-            return arrays.item(value, key)
-        return operations.item(value, key) if isinstance(value, Tensor) else UNKNOWN
+        return operations.item(value, key) if isinstance(value, Tensor | TensorValue) else UNKNOWN
 
     def elements(self, value: Any) -> list[Any] | None:
         """What iterating over something made here yields."""
@@ -205,8 +199,7 @@ class Keras(Building):
             return given.positional[0].shape
         if name in ("keras.backend.image_data_format", "keras.config.image_data_format"):
             return "channels_last"
-        result = operations.called(name, given)
-        return arrays.called(name, given) if result is UNKNOWN else result
+        return operations.called(name, given)
 
     def _policy(self, name: str, given: Arguments) -> Any:
         try:
@@ -237,8 +230,8 @@ class Keras(Building):
         return Method(network, name)
 
     def _method(self, receiver: Any, name: str, given: Arguments, site: Site) -> Any:
-        if isinstance(receiver, Array):
-            return arrays.method(receiver, name, given)
+        if isinstance(receiver, TensorValue):
+            return operations.method(receiver, name, given)
         if isinstance(receiver, Tensor) and name == "get_shape":
             return receiver.shape
         if not isinstance(receiver, Network):
@@ -266,7 +259,7 @@ class Keras(Building):
         if network.is_lost or optimizer is None or self.strategies:
             return
         data, labels = given.get(0, "x"), given.get(1, "y")
-        size = given.get(2, "batch_size") if name == "fit" else arrays.rows(data) or UNKNOWN
+        size = given.get(2, "batch_size") if name == "fit" else operations.rows(data) or UNKNOWN
         if not self.build_for(network, data):
             return
         sizes = sizes_of(network, optimizer)
@@ -276,7 +269,7 @@ class Keras(Building):
     def build_for(self, network: Network, data: Any) -> bool:
         """Build a network as its first data does; false where it is not built, and they do not tell."""
         if not network.is_built:
-            shape = data.shape if isinstance(data, Array) else None
+            shape = data.shape if isinstance(data, TensorValue) else None
             if shape is None or not network.layers:
                 return False
             self._grow(network, "build", Arguments((shape,)))

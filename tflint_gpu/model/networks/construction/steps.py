@@ -13,7 +13,7 @@ from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.interpreter.values import Arguments, Method, Site
 from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.networks.construction import arrays
+from tflint_gpu.model.networks.construction import operations
 from tflint_gpu.model.networks.construction.keras import Keras
 from tflint_gpu.model.networks.shapes.graph import Network, NotKnown, Tensor
 from tflint_gpu.model.networks.shapes.work import Work, forward_work
@@ -70,7 +70,7 @@ class Steps(Keras):
             work = None
         if work is not None:
             is_name = isinstance(site.node, cst.Call) and any(isinstance(a.value, cst.Name) for a in site.node.args[:1])
-            work = replace(work, rows=arrays.rows(data), is_whole_batch=is_name)
+            work = replace(work, rows=operations.rows(data), is_whole_batch=is_name)
         self.calls.setdefault(site.node, []).append(work)
         for recorded in self._open:
             recorded.append(work)

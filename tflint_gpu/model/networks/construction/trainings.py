@@ -11,8 +11,8 @@ import libcst as cst
 from tflint_gpu.bounds import RUN_STEPS
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.networks.construction.arrays import rows
 from tflint_gpu.model.networks.construction.keras import TRAINING, Keras, Training
+from tflint_gpu.model.networks.construction.operations import rows
 from tflint_gpu.model.networks.shapes.sizes import Estimate
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
