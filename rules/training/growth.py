@@ -223,8 +223,8 @@ class Growths(Analysis):
         return next((loop for loop in loops_around(file, node) if not self.data.is_at_most(file, loop, FEW)), None)
 
     def _counts(self, candidate: _Candidate, file: File, loop: LoopNode) -> bool:
-        """Whether a loop certainly runs eagerly, and goes through data or numbers, not through parts of a model."""
-        if not self.loops.must_be_eager(file, loop):
+        """Whether a loop runs in Python, and goes through data or numbers, not through parts of a model."""
+        if not self.loops.runs_in_python(file, loop):
             return False
         if self._joins_rows(candidate):
             return True

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LARGE = 128
 """From this size on a larger one gains little."""
+_ARRAYS = "these arrays are cut into batches of that size"
+_SHARE = "the rows that this sets aside are cut into batches of that size"
 _SINCE = (2, 2)
 """The TensorFlow that brought `validation_batch_size`."""
 
@@ -32,8 +34,9 @@ class ValidationBatchSize(Rule):
 
     Why: `fit` uses `batch_size` for validation arrays too, unless `validation_batch_size` says otherwise. The size of a
     training batch decides how the model learns, and its gradients need memory. Neither holds for validation: its
-    results do not depend on the size, and larger batches keep a GPU busier. Reported where the size is known, above one
-    and below 128, and the validation data is always arrays.
+    results do not depend on the size, and larger batches keep a GPU busier. Reported where the size is written in the
+    code, above one and below 128, and the validation data is always arrays, or the part of the training arrays that
+    `validation_split` sets aside.
 
     Measured: {evidence}
 
@@ -59,7 +62,7 @@ class ValidationBatchSize(Rule):
     code = "TFG211"
     name = "validation-batch-size"
     severity = "advice"
-    required_substrings = ((b"validation_data",), (b".fit(",))
+    required_substrings = ((b"validation_data", b"validation_split"), (b".fit(",))
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
@@ -87,7 +90,7 @@ class ValidationBatchSize(Rule):
                     basis="a small dense network and a small CNN, batches of 32 against 256, on a CPU; of validation",
                 ),
                 help=f"add `validation_batch_size`, for example {8 * validation.size}",
-                notes=(Note(model.file, validation.data, "these arrays are cut into batches of that size"),),
+                notes=(Note(model.file, validation.data, _SHARE if validation.is_share else _ARRAYS),),
                 fix=_fix(validation),
             )
 

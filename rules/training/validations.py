@@ -19,13 +19,15 @@ class Validation:
     """A `fit` whose validation arrays get the batch size of the training.
 
     Arguments:
-        call: of `fit`. argument: that brings the size. data: the validation arrays.
+        call: of `fit`. argument: that brings the size.
+        data: the validation arrays, or the share of the training arrays that is set aside for it.
     """
 
     call: cst.Call
     argument: Node
     size: int
     data: Expression
+    is_share: bool = False
 
 
 class Validations(Analysis):
@@ -48,16 +50,20 @@ class Validations(Analysis):
     def _found(self) -> Iterator[Validation]:
         file = self.file
         for call in file.method_calls("fit"):
-            data = argument(call, -1, "validation_data")
+            data, share = argument(call, -1, "validation_data"), argument(call, -1, "validation_split")
             size = self._size(call)
-            if data is None or size is None or not self._is_whole(call) or not self._are_arrays(data, size[1]):
+            if size is None or not self._is_whole(call):
+                continue
+            if not (self._are_arrays(data, size[1]) if data is not None else self._sets_aside(share)):
                 continue
             receiver = self.kinds.receiver(file, call, "fit")
             if receiver is None or self.kinds.is_stateful(file, receiver) or self.inference.callees(file, call):
                 continue
             trained = argument(call, 0, "x")
             if trained is not None and not self.pipelines.is_dataset(file, trained):
-                yield Validation(call, *size, data)
+                validated = data or share
+                assert validated is not None
+                yield Validation(call, *size, validated, is_share=data is None)
 
     def _size(self, call: cst.Call) -> tuple[Node, int] | None:
         """The argument that brings the batch size, and the size."""
@@ -75,6 +81,11 @@ class Validations(Analysis):
             if arg.star and not isinstance(self.constants.of(self.file, arg.value), dict):
                 return False
         return not any(self.constants.keyword_source(self.file, call, name) is not None for name in _OWN_SIZE)
+
+    def _sets_aside(self, share: Expression | None) -> bool:
+        """Whether `validation_split` is a share of the training arrays: Keras validates on them as it trains."""
+        value = self.constants.of(self.file, share)
+        return type(value) is float and 0 < value < 1
 
     def _are_arrays(self, data: Expression, size: int) -> bool:
         """Whether a value is always features with labels, of more rows than one batch has."""

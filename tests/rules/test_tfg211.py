@@ -22,6 +22,8 @@ SMALL = {  # the row, below HEAD
     "by position": ("model.fit(x, y, 32, 5, validation_data=(x, y))\n", 1),
     "with weights": ("model.fit(x, y, batch_size=32, validation_data=(x, y, y))\n", 1),
     "arrays by a name": ("held_out = (x[:99], y[:99])\nmodel.fit(x, y, batch_size=32, validation_data=held_out)\n", 2),
+    "a share": ("model.fit(x, y, batch_size=32, validation_split=0.2)\n", 1),
+    "a share by a name": ("SHARE = 0.25\nmodel.fit(x, y, 64, epochs=2, validation_split=SHARE)\n", 2),
     "a list": ("model.fit(x, y, batch_size=32, validation_data=[x, y])\n", 1),
     "by the settings": ("CFG = {'batch_size': 8}\nmodel.fit(x, y, validation_data=(x, y), **CFG)\n", 2),
     "on several lines": ("model.fit(\n    x,\n    y,\n    batch_size=32,\n    validation_data=(x, y),\n)\n", 4),
@@ -43,6 +45,10 @@ FINE = {
     "training on a dataset": (
         "ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(256)\nmodel.fit(ds, validation_data=(x, y))\n"
     ),
+    "no share": "model.fit(x, y, batch_size=32, validation_split=0.0)\n",
+    "an unknown share": "model.fit(x, y, batch_size=32, validation_split=args.share)\n",
+    "a share and a size": "model.fit(x, y, batch_size=32, validation_split=0.2, validation_batch_size=512)\n",
+    "data before a share": "model.fit(x, y, batch_size=32, validation_split=0.2, validation_data=load('test'))\n",
     "no size": "model.fit(x, y, validation_data=(x, y))\n",
     "no validation": "model.fit(x, y, batch_size=32)\n",
     "a large size": "model.fit(x, y, batch_size=512, validation_data=(x, y))\n",
@@ -129,8 +135,9 @@ def test_the_truth_validation_takes_the_size_of_training() -> None:
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     counts = []
-    for own in ({}, {"validation_batch_size": 35}):
+    arrays = {"validation_data": (x, x[:, :1])}
+    for own in (arrays, {**arrays, "validation_batch_size": 35}, {"validation_split": 0.5}):
         batches.clear()
-        model.fit(x, x[:, :1], batch_size=10, validation_data=(x, x[:, :1]), verbose=0, callbacks=[count], **own)
+        model.fit(x, x[:, :1], batch_size=10, verbose=0, callbacks=[count], **own)
         counts.append(len(batches))
-    assert counts == [7, 2]
+    assert counts == [7, 2, 4]

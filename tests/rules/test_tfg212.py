@@ -52,6 +52,22 @@ GROWING = {  # the row of the concatenation, below HEAD
         "    return out\nprint(collect(data))\n",
         4,
     ),
+    "a count that a function gets": (
+        "def collect(x, n):\n    out = x\n    for i in range(n):\n        out = tf.concat([out, x * i], 0)\n    return out\n",
+        4,
+    ),
+    "arrays that a function gets": (
+        "def scores(net, pictures, labels):\n    out = None\n    for picture, label in zip(pictures, labels):\n"
+        "        row = net(picture[None]) * label\n"
+        "        out = row if out is None else tf.concat([out, row], axis=0)\n    return out\n",
+        5,
+    ),
+    "a number that an object keeps": (
+        "class Sampler:\n    def __init__(self, rows):\n        self.rows = rows\n    def run(self, x):\n        done, out = 0, x\n"
+        "        while done < self.rows:\n            out = tf.concat([out, x + done], axis=0)\n            done += 1\n"
+        "        return out\n",
+        7,
+    ),
     "a while": (
         "it = iter(data)\nout = tf.zeros([0, 4])\nwhile out.shape[0] < 500:\n    out = tf.concat([out, next(it)], 0)\n",
         4,
@@ -167,8 +183,9 @@ FINE = {
         "class Pyramid(tf.keras.layers.Layer):\n    def call(self, x):\n        out = x\n        for i in range(50):\n"
         "            out = tf.concat([out, x * i], 0)\n        return out\n"
     ),
-    "perhaps in a traced function": (
+    "called from traced code, too": (
         "def collect(x, n):\n    out = x\n    for i in range(n):\n        out = tf.concat([out, x * i], 0)\n    return out\n"
+        "collect(x, 100)\n@tf.function\ndef step(x):\n    return collect(x, 100)\n"
     ),
     "a while_loop's body": (
         "def body(i, out):\n    return i + 1, tf.concat([out, [i]], 0)\n"

@@ -79,11 +79,14 @@ class EagerLoops(Analysis):
         sites = self.inference.call_sites(method)
         return self._is_handed_outside(method) or all(self._is_of_any_subclass(method, f, c) for f, c in sites)
 
-    def must_be_eager(self, file: File, loop: LoopNode) -> bool:
-        """Whether something shows that a loop runs eagerly: its data, a value read in it, or all that call it."""
-        return not self.is_no_place(file, loop) and self._shows_eager(RunSite(file, loop))
+    def runs_in_python(self, file: File, loop: LoopNode) -> bool:
+        """Whether Python runs a loop eagerly: its data or a value read in it show so, or all that call it.
 
-    def _shows_eager(self, site: RunSite) -> bool:
+        A function that nothing seen calls counts: a trace of it would unroll the loop, and do the same work.
+        """
+        return not self.is_no_place(file, loop) and self._runs_in_python(RunSite(file, loop))
+
+    def _runs_in_python(self, site: RunSite) -> bool:
         file, node, node_of = site.file, site.node, site.function
         if node_of is None:
             return not self.runtime.is_graph_code(file, node)
@@ -97,9 +100,9 @@ class EagerLoops(Analysis):
         if any(method_name(call) in _ONLY_EAGER for call in function.calls):
             return True
         sites = list(callers(self.inference, site))
-        if not sites or any(self._is_of_any_subclass(function, site.file, site.node) for site in sites):
+        if any(self._is_of_any_subclass(function, site.file, site.node) for site in sites):
             return False
-        return all(map(self._shows_eager, sites))
+        return all(map(self._runs_in_python, sites))
 
     def _is_of_any_subclass(self, function: Function, file: File, call: Node) -> bool:
         """Whether a call is a base class's `self.step()`, whose callers may all mean other subclasses."""
