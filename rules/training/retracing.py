@@ -241,8 +241,12 @@ class Retracing(Analysis):
 
     def _is_new(self, file: File, call: cst.Call, changing_loop: ChangingLoop) -> bool:
         """Whether what is called, or a model or the like among its arguments, is made in the same iteration."""
-        if file is not changing_loop.file:
-            return False
+        function = file.tree.function(call)
+        runs: Node = changing_loop.loop  # what an iteration runs: the loop's block, or the function that it calls
+        if file is not changing_loop.file or not file.tree.within(call, runs):
+            if function is None:
+                return False
+            runs = function
         root: Node = call.func
         while isinstance(root, cst.Attribute | cst.Subscript | cst.Call):
             root = root.func if isinstance(root, cst.Call) else root.value
@@ -250,7 +254,7 @@ class Retracing(Analysis):
         made = [name for name in names if any(self.kinds.of(o) in _STATE for o in self.inference.of(file, name))]
         made += [name for name in names if self.kinds.is_model(file, name)]
         return any(
-            file.tree.within(binding.node, changing_loop.loop)
+            binding.kind != "parameter" and file.tree.within(binding.node, runs)
             for name in (root, *made)
             if isinstance(name, cst.Name)
             for binding in file.flow.lookup(name.value, name)

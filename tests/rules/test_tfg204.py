@@ -174,6 +174,11 @@ QUIET = {
         "class T:\n    @tf.function\n    def step(self, x, n):\n        return x * n\nfor i in range(50):\n    t = T()\n"
         "    t.step(x, i)\n"
     ),
+    "a model that the iteration's function makes": (
+        "@tf.function\ndef scaled(net, x, n):\n    return net(x) * n\ndef draw(n):\n"
+        "    part = tf.keras.Model(model.inputs, model.layers[0].output)\n    for x in data:\n        scaled(part, x, n)\n"
+        "for n in range(64):\n    draw(n)\n"
+    ),
     "a model of the iteration": (
         "@tf.function\ndef other(net, x, n):\n    return net(x) * n\nfor i in range(50):\n"
         "    net = tf.keras.Sequential()\n    other(net, x, i)\n"
