@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model import STATIC_ATTRIBUTES, Kinds, argument, children, method_name, operands
+from tflint_gpu.model import STATIC_ATTRIBUTES, Kinds, argument, children, method_name, operands, operation_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,14 +24,7 @@ _CASTS = ("tf.cast", "tf.dtypes.cast")
 _OF_INTEGERS = regex(r"(?:tf\.(?:dtypes\.)?|numpy\.)?(?:u?int\d+|bool_?)")
 _OPERATIONS = (cst.BinaryOperation, cst.Comparison, cst.AugAssign)
 _HANDING_ON = ("tf.stop_gradient", "tf.identity")
-# Of a floating point tensor they make one of its dtype; arrays and numbers that come with it take that, too (tried
-# with 2.15 and 2.21).
-_FOLLOWING = regex(
-    r"tf\.(?:math\.)?(?:abs|exp|log|log1p|sqrt|rsqrt|square|squared_difference|minimum|maximum|add|subtract|multiply"
-    r"|divide|pow|negative|sigmoid|tanh|softplus|reduce_(?:sum|mean|max|min|prod|std|variance|logsumexp))"
-    r"|tf\.(?:clip_by_value|stop_gradient|identity|convert_to_tensor|squeeze|expand_dims|reshape|transpose)"
-    r"|tf\.nn\.(?:softmax|log_softmax|relu|sigmoid|tanh|softplus)"
-)
+_FOLLOWING_SHAPES = ("same", "broadcast", "reduced", "reshaped", "squeezed", "expanded", "transposed")
 _PREDICTING = ("predict", "predict_on_batch")
 
 
@@ -50,7 +43,7 @@ def makes_own_tensors(model: Model, file: File) -> bool:
         if not name.startswith("tf.") or _NEUTRAL.fullmatch(name) or _is_cast_to_integers(file, name, call):
             continue
         given = [arg.value for arg in call.args]
-        if _FOLLOWING.fullmatch(name) and any(_follows(model, file, value) for value in given):
+        if _follows_tensor(name) and any(_follows(model, file, value) for value in given):
             combined.append(given)
         elif name in _HANDING_ON:
             handed_on.append(call)
@@ -129,7 +122,7 @@ def _origin_follows(model: Model, origin: Origin, inside: frozenset[Origin], may
         return any(_follows(model, file, side, context, inside, may_be_array=False) for side in sides)
     if not isinstance(node, cst.Call):
         return False
-    if _FOLLOWING.fullmatch(file.name(node.func) or ""):
+    if _follows_tensor(file.name(node.func) or ""):
         return any(_follows(model, file, arg.value, context, inside) for arg in node.args)
     is_predicted = may_be_array and method_name(node) in _PREDICTING and isinstance(node.func, cst.Attribute)
     giver = node.func.value if is_predicted and isinstance(node.func, cst.Attribute) else node.func
@@ -142,6 +135,16 @@ def _origin_follows(model: Model, origin: Origin, inside: frozenset[Origin], may
 def _is_static(operand: cst.BaseExpression) -> bool:
     """`x.shape`: no tensor."""
     return isinstance(operand, cst.Attribute) and operand.attr.value in STATIC_ATTRIBUTES
+
+
+def _follows_tensor(name: str) -> bool:
+    """Whether a function makes of a floating point tensor one of its dtype.
+
+    Arrays and numbers that come with the tensor take that dtype, too (tried with 2.15 and 2.21).
+    """
+    row = operation_named(name)
+    is_alike = row.shape in _FOLLOWING_SHAPES and row.keeps_dtype and row.each != "image"
+    return name == "tf.convert_to_tensor" or (name.startswith("tf.") and is_alike)
 
 
 def _is_cast_to_integers(file: File, name: str, call: cst.Call) -> bool:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Expression, TensorValue, Values, argument
-from tflint_gpu.model.library.precision import ALMOST_ZERO, AT_LEAST, SINGULAR_AT_ZERO
+from tflint_gpu.model import Expression, TensorValue, Values, argument, operation_named
+from tflint_gpu.model.library.precision import ALMOST_ZERO, SINGULAR_AT_ZERO
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _kept_away(model: Model, guarded: Expression) -> tuple[Expression | None, Ex
     pair: tuple[Expression | None, Expression | None] = (None, None)
     if isinstance(guarded, cst.BinaryOperation) and isinstance(guarded.operator, cst.Add):
         pair = (guarded.left, guarded.right)
-    elif isinstance(guarded, cst.Call) and model.name(guarded.func) in AT_LEAST:
+    elif isinstance(guarded, cst.Call) and operation_named(model.name(guarded.func)).is_at_least:
         pair = (argument(guarded, 0, "x"), argument(guarded, 1, "y"))
     for tensor, constant in (pair, pair[::-1]):
         value = model.value(constant)

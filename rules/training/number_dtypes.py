@@ -9,25 +9,32 @@ import libcst as cst
 
 from tflint_gpu.bounds import DTYPE_CALLS
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model import Analysis, Expression, File, Function, Kinds, Model, Node, Origin, argument, walk
-from tflint_gpu.model.library.precision import DTYPE_POSITIONS
+from tflint_gpu.model import (
+    Analysis,
+    Expression,
+    File,
+    Function,
+    Kinds,
+    Model,
+    Node,
+    Origin,
+    argument,
+    operation_named,
+    walk,
+)
+from tflint_gpu.model.library.operations import TAKING_INTEGERS
+from tflint_gpu.model.library.precision import CASTS, DTYPE_POSITIONS
 from tflint_gpu.model.library.shape_facts import TAKING_SIZES
 
 Need: TypeAlias = Literal["any", "float32", "int32", "int64"]
 """What the uses of a number allow; "any" where each of them converts it."""
 
-_ANY = regex(
-    r"(?:tf|keras\.ops|keras\.backend|tf\.dtypes)\.cast|tf\.(?:print|identity|saturate_cast)|tf\.debugging\.\w+"
-)
+_ANY = regex(r"tf\.(?:print|identity|debugging\.\w+)")
 _SUMMARIES = regex(r"tf\.summary\.\w+")
-_MATHS = r"exp|log|log1p|sqrt|rsqrt|sin|cos|tan|tanh|sigmoid|softplus|erf|expm1"
-_ELEMENTWISE = r"abs|square|maximum|minimum|negative|clip_by_value|pow|multiply|add|subtract|reduce_\w+|squeeze|reshape"
 _FLOATING = regex(
-    rf"tf\.(?:math\.|nn\.)?(?:{_MATHS}|l2_loss|relu\d?|softmax\w*|sigmoid\w*|leaky_relu|dropout|log_softmax)"
-    r"|tf\.random\.(?:normal|truncated_normal)|tf\.image\.resize|keras\.losses\.[a-z]\w*|tf\.linalg\.(?:norm|matmul)"
+    r"tf\.nn\.(?:l2_loss|softmax\w+|sigmoid\w+|dropout)|tf\.random\.(?:normal|truncated_normal)|tf\.image\.resize"
+    r"|keras\.losses\.[a-z]\w*|tf\.linalg\.(?:norm|matmul)"
 )
-_KEEPING = regex(rf"tf\.(?:math\.|linalg\.)?(?:{_ELEMENTWISE}|matmul|concat|stack)|keras\.ops\.(?:{_ELEMENTWISE})")
-_MATH_OF_NUMBER = regex(rf"tf\.(?:math\.|nn\.)?(?:{_MATHS})")
 _FILLED = ("tf.ones", "tf.zeros")
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.Modulo, cst.FloorDivide)
 
@@ -104,13 +111,16 @@ class NumberDtypes(Analysis):
         if _SUMMARIES.fullmatch(name):
             is_step = arg.keyword is not None and arg.keyword.value == "step"
             return "int64" if is_step else "any"
-        if _ANY.fullmatch(name):
+        if name in CASTS or _ANY.fullmatch(name):
             return "any"
-        if _MATH_OF_NUMBER.fullmatch(name):
+        row = operation_named(name)
+        is_first = row.each == "element" and arg is call.args[0]
+        if is_first and name.startswith("tf.") and row.is_of_floats and name not in TAKING_INTEGERS:
             return "float32"
         if name in TAKING_SIZES:
             return "int32"
-        if _KEEPING.fullmatch(name) and any(self.is_float(file, a.value) for a in call.args if a is not arg):
+        others = [other.value for other in call.args if other is not arg]
+        if row.each == "element" and _keeps_dtype(name) and any(self.is_float(file, other) for other in others):
             return "float32"
         callees = self.inference.callees(file, call)
         if len(callees) != 1:
@@ -154,9 +164,18 @@ class NumberDtypes(Analysis):
             )
         if _FLOATING.fullmatch(name) or _is_made_in_float32(node, name):
             return True
-        if _KEEPING.fullmatch(name):
+        if name.startswith("tf.") and operation_named(name).is_of_floats:
+            return True
+        if _keeps_dtype(name):
             return any(self.is_float(file, value) for value in _operands(node))
         return self.kinds.is_model(file, node.func) or self.kinds.must_be(file, node.func, "layer", "loss")
+
+
+def _keeps_dtype(name: str) -> bool:
+    """Whether a function gives floating point numbers where one of its tensors has some."""
+    row = operation_named(name)
+    is_kept = row.shape == "product" or (row.keeps_dtype and row.each != "image")
+    return is_kept and name.startswith(("tf.", "keras.ops."))
 
 
 def _is_made_in_float32(call: cst.Call, name: str) -> bool:

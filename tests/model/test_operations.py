@@ -22,8 +22,6 @@ BITMAP = b"BM" + bytes.fromhex(
 )
 TEXTS = np.array([[" 1", "2.5 "], ["30", " 4 "]])
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
-    "clip": lambda f, x: f(x, 0.2, 0.5),
-    "clip_by_value": lambda f, x: f(x, 0.2, 0.5),
     "clip_by_norm": lambda f, x: f(x, 1.0),
     "roll": lambda f, x: f(x, 1, 1),
     "dropout": lambda f, x: f(x, 0.5),
@@ -31,7 +29,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "leaky_relu": lambda f, x: f(x, 0.2),
     "regex_replace": lambda f, x: f(x, " ", ""),
 }
-"""How operations are called that need more than one tensor; by the last part of their names."""
+"""How operations are called that need more than their tensors; by the last part of their names."""
 IMAGE_ARGUMENTS = {
     "adjust_brightness": (0.1,),
     "adjust_contrast": (0.5,),
@@ -118,6 +116,8 @@ def applied(name: str, row: Operation, x: Any, other: Any) -> tuple[Any, tuple[i
             return function(x, x[0]), x.shape
         case "same" if row.dtype == "given" and not row.is_array and row.type is not None and row.type.keyword:
             return function(x, "float16"), x.shape
+        case "same" if row.tensors > 1:
+            return function(x, *(0.2, 0.5)[: row.tensors - 1]), x.shape
         case "same" if name == "tf.ragged.constant":
             return function([[1.0], [2.0, 3.0]]).to_tensor(), (2, 2)
         case "same" if last == "ensure_shape":

@@ -76,6 +76,7 @@ class Operation:
         each: "element": each number of the result is made of those at the same place of the arguments; "image": each
             image of a batch is treated by itself.
         tensors: how many tensors it takes at least, one after the other.
+        is_at_least: each number of the result is at least the second argument.
         type: the parameter for the dtype; its default is the dtype without that argument, None where the content says
             it.
     """
@@ -87,6 +88,7 @@ class Operation:
     draws: bool = False
     each: Literal["", "element", "image"] = ""
     tensors: int = 1
+    is_at_least: bool = False
     type: Parameter | None = None
 
     def combines(self, arguments: int) -> bool:
@@ -118,6 +120,16 @@ class Operation:
         """Whether it gives a tensor another dtype, and does nothing else."""
         is_given = self.type is not None and self.type.keyword == "dtype"
         return is_given and self.shape == "same" and self.dtype == "given" and not self.is_array
+
+    @property
+    def is_of_floats(self) -> bool:
+        """Whether it makes floating point numbers of such, as many as there were."""
+        return self.shape == "same" and self.dtype == "float"
+
+    @property
+    def keeps_dtype(self) -> bool:
+        """Whether TensorFlow's gives floating point numbers the dtype that they have."""
+        return self.dtype in ("same", "float", "sum", "mean") and self.type is None and not self.draws
 
     @property
     def keeps_rows(self) -> bool:
@@ -163,7 +175,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         "{numpy,keras.ops}.full_like",
     ),
     (
-        Operation("same", "same", each="element", tensors=3),
+        Operation("same", "same", each="element", tensors=3, is_at_least=True),
         "tf.clip_by_value {numpy,keras.ops,keras.backend}.clip",
     ),
     (
@@ -262,10 +274,14 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         "keras.utils.pad_sequences keras.preprocessing.sequence.pad_sequences",
     ),
     (
+        Operation("broadcast", "same", each="element", tensors=2, is_at_least=True),
+        "{tf,tf.math,numpy,keras.ops,keras.backend}.maximum",
+    ),
+    (
         Operation("broadcast", "same", each="element", tensors=2),
         """
-        {tf,tf.math,numpy,keras.ops}.{add,subtract,multiply,maximum,minimum} {tf,tf.math}.pow numpy.{power,fmax,fmin}
-        keras.ops.power keras.backend.{maximum,minimum,pow} {numpy,keras.ops}.{mod,floor_divide} numpy.remainder
+        {tf,tf.math,numpy,keras.ops}.{add,subtract,multiply,minimum} {tf,tf.math}.pow numpy.{power,fmax,fmin}
+        keras.ops.power keras.backend.{minimum,pow} {numpy,keras.ops}.{mod,floor_divide} numpy.remainder
         tf.math.{floordiv,floormod,divide_no_nan,multiply_no_nan,squared_difference}
         """,
     ),
@@ -448,6 +464,8 @@ WITHOUT_WORK = ARRANGING | spelled(
 """What does next to no work besides, for an axis more as well."""
 
 
+TAKING_INTEGERS = spelled("tf.nn.{relu,relu6}")
+"""They leave integers as they are; what else `is_of_floats` of `tf` refuses them."""
 RANGE = {"tensor": ("start", "limit", "delta"), "array": ("start", "stop", "step")}
 """The parameters of `tf.range`, and those of `numpy.arange`."""
 FILLS = frozenset("zeros ones full fill zeros_like ones_like full_like".split())

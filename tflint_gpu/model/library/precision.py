@@ -63,6 +63,3 @@ SINGULAR_AT_ZERO = spelled(
     "tf.{,math.}log {keras.ops,keras.backend}.{log,sqrt} tf.{,math.}sqrt {tf.math,keras.ops}.{rsqrt,reciprocal}"
 )
 """Functions that are infinite at 0, or whose slope is."""
-
-AT_LEAST = spelled("{tf,tf.math,keras.ops,keras.backend}.maximum {tf,keras.ops,keras.backend}.{clip_by_value,clip}")
-"""Functions that give at least their second argument."""

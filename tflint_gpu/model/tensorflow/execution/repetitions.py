@@ -38,11 +38,7 @@ _SHAPING = frozenset(name.rpartition(".")[2] for name in ARRANGING) | {"astype"}
 
 
 class Repetitions(Analysis):
-    """The loops that are seen from one file.
-
-    Arguments:
-        file: the one that is checked; loops of other files count where it calls the functions that hold them.
-    """
+    """The loops that are seen from the file that is checked: its own, and those in functions that it calls."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -51,7 +47,10 @@ class Repetitions(Analysis):
         self._of_methods: dict[tuple[str, ...], tuple[Invocation, ...]] = {}
 
     def of_methods(self, *methods: str) -> tuple[Invocation, ...]:
-        """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""
+        """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way.
+
+        Left out are loops of few iterations, and calls that run in some iterations only (`is_occasional`).
+        """
         if methods not in self._of_methods:
             self._of_methods[methods] = tuple(self._repeated(methods))
         return self._of_methods[methods]

@@ -140,15 +140,40 @@ def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
 
 
 def is_occasional(file: File, node: Node, loop: Node) -> bool:
-    """Whether a place in a loop, or in a function that it calls, is reached in some iterations only: a test counts."""
+    """Whether a test that counts lets a loop, or a function that it calls, get to a place in some iterations only."""
     child = node
     for parent in file.tree.ancestors(node):
         if parent is loop or isinstance(parent, cst.FunctionDef):
             return False
         if isinstance(parent, cst.If) and child is parent.body and _counts(parent.test):
             return True
+        if isinstance(parent, cst.IndentedBlock) and _is_left_before(parent, child):
+            return True
         child = parent
     return False
+
+
+def _is_left_before(block: cst.IndentedBlock, statement: Node) -> bool:
+    """Whether most iterations leave a block before they come to one of its statements: `if step % 100: continue`."""
+    for earlier in block.body:
+        if earlier is statement:
+            return False
+        if isinstance(earlier, cst.If) and _leaves(earlier.body) and _excludes_most(earlier.test):
+            return True
+    return False
+
+
+def _leaves(body: Node) -> bool:
+    lines = list(children(body))
+    return bool(lines) and any(isinstance(small, cst.Continue | cst.Return) for small in children(lines[-1]))
+
+
+def _excludes_most(test: Expression) -> bool:
+    """`step % 100`, `step % 100 != 0`, `step % 100 > 0`."""
+    compared = test.comparisons[0].operator if isinstance(test, cst.Comparison) else cst.NotEqual()
+    rest = test.left if isinstance(test, cst.Comparison) else test
+    is_rest = isinstance(rest, cst.BinaryOperation) and isinstance(rest.operator, cst.Modulo)
+    return is_rest and isinstance(compared, cst.NotEqual | cst.GreaterThan)
 
 
 def _counts(test: Expression) -> bool:

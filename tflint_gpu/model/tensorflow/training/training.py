@@ -76,7 +76,7 @@ class Training(Analysis):
         )
 
     def runs_step(self, file: File, loop: LoopNode) -> bool:
-        """Whether an iteration of a loop is one update of weights."""
+        """Whether an iteration of a loop is one update of weights, and not an epoch of them."""
         return self.takes_gradients(file, loop) and not self.runs_epochs(file, loop)
 
     def runs_steps(self, file: File, call: cst.Call) -> bool:
