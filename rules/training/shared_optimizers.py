@@ -92,7 +92,7 @@ class SharedOptimizers(Analysis):
         call = model.call
         outputs = argument(call, 1, "outputs") if call is not None and model.made_by in FUNCTIONAL else None
         origins = self.inference.of(model.file, outputs, model.context) if outputs is not None else ()
-        return all(_is_made_in(origin, loop) for origin in (model, *origins))
+        return all(origin.is_made_in(loop) for origin in (model, *origins))
 
     def _is_same_model(self, event: Event, other: Event) -> bool:
         subjects = [*event.subject, *other.subject]
@@ -103,8 +103,3 @@ class SharedOptimizers(Analysis):
         is_other = earlier.subject[0].node is event.subject[0].node and not self._is_same_model(earlier, event)
         trained = (e for e in self.histories.events if e.kind == "train")
         return is_other and any(self._is_same_model(e, earlier) for e in trained)
-
-
-def _is_made_in(origin: Origin, loop: LoopNode) -> bool:
-    """Whether an iteration of a loop makes a value, by itself or by what it calls."""
-    return any(file.tree.within(node, loop) for file, node in origin.places)

@@ -88,6 +88,10 @@ class Origin:
         """Where it is made, and the calls that lead there, innermost first."""
         return ((self.file, self.node), *(self.context.calls if self.context is not None else ()))
 
+    def is_made_in(self, loop: Node) -> bool:
+        """Whether an iteration of a loop makes it, by itself or by what it calls."""
+        return any(file.tree.within(place, loop) for file, place in self.places)
+
     @property
     def call(self) -> cst.Call | None:
         """The call whose result this is, as a whole."""

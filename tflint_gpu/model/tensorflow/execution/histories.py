@@ -45,6 +45,7 @@ class Event:
         value: what a setting gives, where that is known.
         branches: the arms of tests in which it is, also on the way to it, outermost first.
         loops: the loops in whose iterations it is, in the same order.
+        context: the call in which it is executed.
     """
 
     kind: EventKind
@@ -55,6 +56,7 @@ class Event:
     value: bool | None
     branches: tuple[Node, ...]
     loops: tuple[LoopNode, ...]
+    context: Context | None
 
     @property
     def is_training(self) -> bool:
@@ -176,7 +178,8 @@ class Histories(Analysis):
         places = [*code.path, (code.file, node)]
         branches = [arm for file, place in places for arm in reversed(list(_arms(file, place)))]
         loops = [loop for file, place in places for loop in reversed(list(loops_around(file, place)))]
-        return Event(kind, code.file, node, owner, tuple(subject), value, tuple(branches), tuple(loops))
+        way = (tuple(branches), tuple(loops), code.context)
+        return Event(kind, code.file, node, owner, tuple(subject), value, *way)
 
 
 def _arms(file: File, node: Node) -> Iterator[Node]:
