@@ -10,7 +10,7 @@ import libcst as cst
 from tflint_gpu.bounds import GENERATED_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    ELEMENT,
+    TEXT,
     Analysis,
     Callee,
     Consumers,
@@ -22,6 +22,9 @@ from tflint_gpu.model import (
     Node,
     Origin,
     Origins,
+    SequenceValue,
+    StructureValue,
+    Values,
     argument,
     dotted_name,
     method_name,
@@ -35,9 +38,6 @@ from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS
 _DATASETS = tuple(f"keras.datasets.{name}." for name in KERAS_IMAGES | KERAS_NUMBERS)
 _GIVING_ARRAYS = frozenset(["keras.utils.to_categorical", "keras.utils.normalize"])
 _SPLITTING = "sklearn.model_selection.train_test_split"
-_LISTING = frozenset(["glob.glob", "os.listdir", "tf.io.gfile.glob", "tf.io.gfile.listdir"])
-_PATHS = frozenset(f"os.path.{name}" for name in "join basename dirname abspath realpath normpath relpath".split())
-_OF_TEXT = frozenset("replace strip lstrip rstrip lower upper format join decode".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class GeneratorInputs(Analysis):
         super().__init__(model)
         self.consumers = model.once(Consumers)
         self.lengths = model.once(Lengths)
+        self.values = model.once(Values)
 
     @cached_property
     def of_arrays(self) -> list[GeneratorInput]:
@@ -167,34 +168,10 @@ class GeneratorInputs(Analysis):
 
     def _holds_texts(self, origin: Origin) -> bool:
         """Whether a value is a list of which each element is a text: the name of a file."""
-        if origin.access_path:
-            return False
-        if origin.made_by in _LISTING:
-            return True
-        if not isinstance(origin.node, cst.List | cst.ListComp):
-            return False
-        elements = self.inference.elements(origin)
-        return bool(elements) and all(self._is_text(element, 0) for element in elements)
-
-    def _is_text(self, origin: Origin, depth: int) -> bool:
-        node, file, context = origin.node, origin.file, origin.context
-        if origin.access_path:
-            return origin.access_path == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
-
-        def is_text(expr: Expression) -> bool:
-            return self._is_followed(expr, depth) and self.inference.must_be(
-                file, expr, lambda origin: self._is_text(origin, depth + 1), context
-            )
-
-        if isinstance(node, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString):
-            return True
-        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-            return is_text(node.left) or is_text(node.right)
-        if not isinstance(node, cst.Call):
-            return False
-        if file.name(node.func) in _PATHS or file.names.is_builtin(node.func, "str"):
-            return True
-        return method_name(node) in _OF_TEXT and isinstance(node.func, cst.Attribute) and is_text(node.func.value)
+        value = self.values.at(origin)
+        items = value.items if isinstance(value, StructureValue) else ()
+        elements = (value.element,) if isinstance(value, SequenceValue) else items
+        return bool(elements) and all(element == TEXT for element in elements)
 
     def _loads_array(self, origin: Origin, call: cst.Call) -> bool:
         """Whether `np.load` reads one whole array of numbers: no archive, no mapped file, no pickled objects."""

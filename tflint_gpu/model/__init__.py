@@ -180,7 +180,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.types.tapes import taken
     from tflint_gpu.model.values.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.values.shown import ShownType, types_in
-    from tflint_gpu.model.values.value import DatasetValue, LayerValue, SequenceValue, StructureValue, TensorValue
+    from tflint_gpu.model.values.value import TEXT, DatasetValue, LayerValue, SequenceValue, StructureValue, TensorValue
     from tflint_gpu.model.values.values import Values
 
 _NAMES = {
@@ -289,7 +289,7 @@ _NAMES = {
     "tensorflow.types.tapes": "taken",
     "values.numpy_arrays": "NumpyArray NumpyArrays",
     "values.shown": "ShownType types_in",
-    "values.value": "DatasetValue LayerValue SequenceValue StructureValue TensorValue",
+    "values.value": "TEXT DatasetValue LayerValue SequenceValue StructureValue TensorValue",
     "values.values": "Values",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -68,6 +68,10 @@ FAILING_ON_ELEMENTS = spelled(
     """
 )
 """Each was tried on an element while tf.data traces: they raise TypeError or AttributeError, OpenCV's cv2.error."""
+TEXT_FUNCTIONS = spelled(
+    "os.path.{join,basename,dirname,abspath,realpath,normpath,relpath} glob.glob os.listdir"
+).union(spelled("tf.io.gfile.{glob,listdir}"))
+"""What gives a text, or a list of texts."""
 OUTSIDE = {
     "reading": (
         "io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile pycocotools.coco.COCO"

@@ -22,6 +22,7 @@ from tflint_gpu.model.values.conversion import ArrayKind, stacked_value
 from tflint_gpu.model.values.operators import operated
 from tflint_gpu.model.values.value import (
     PENDING,
+    TEXT,
     Dimension,
     Pending,
     SequenceValue,
@@ -32,6 +33,11 @@ from tflint_gpu.model.values.value import (
 )
 
 _MOST_PARTS = 32
+_GIVING_TEXT = frozenset(
+    "lower upper strip lstrip rstrip title capitalize replace format join zfill casefold swapcase removeprefix "
+    "removesuffix decode read readline".split()
+)
+_GIVING_TEXTS = frozenset(["split", "splitlines", "rsplit", "readlines"])
 _KEEPDIMS = ("keepdims", "keep_dims")
 
 
@@ -566,10 +572,15 @@ def drawn(method: str, given: Given) -> Value:
     return value if dtype is None or value.is_number else TensorValue("array", dtype, value.shape)
 
 
+def of_text(method: str) -> Value:
+    """What a method of a text, or of a file of text, gives."""
+    return TEXT if method in _GIVING_TEXT else SequenceValue(TEXT) if method in _GIVING_TEXTS else None
+
+
 def of_method(whole: TensorValue, method: str, given: Given) -> Value:
     """What a method of a tensor, a variable or an array gives: an array's does what the function of its name does."""
     if whole.is_number:
-        return whole if whole.dtype == "str" and method in ("format", "join", "lower") else None
+        return of_text(method) if whole.dtype == "str" else None
     if method in VARIABLE_METHODS and whole.kind == "variable":
         return whole if method.startswith("assign") else TensorValue("tensor", whole.dtype, whole.shape)
     if method == "numpy":

@@ -35,7 +35,8 @@ def operated(first: Value, operator: cst.CSTNode, second: Value) -> Value:
         known = next((value for value in pair if value.kind in ("tensor", "variable")), None)
         is_division = isinstance(operator, cst.Divide | cst.DivideAssign)
         if known is None:
-            return None
+            is_sum = isinstance(operator, cst.Add | cst.AddAssign)
+            return next((value for value in pair if is_sum and value.dtype == "str"), None)
         return TensorValue("tensor", dtypes.divided(known.dtype, of_tensor=True) if is_division else known.dtype)
     left, right = pair
     if left.is_number and right.is_number:

@@ -44,6 +44,9 @@ class TensorValue:
         return "array" if self.kind == "array" else "tensor"
 
 
+TEXT: Final = TensorValue("number", "str", ())
+
+
 @dataclass(frozen=True, slots=True)
 class SequenceValue:
     """Something to iterate over whose elements are alike: a list, a `range`, a generator; its length where known."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.bounds import ABSTRACT_PARTS, ABSTRACT_ROUNDS, ABSTRACT_STEPS
+from tflint_gpu.model.library.files import TEXT_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.library.nondeterminism import DRAWING, NUMPY_GENERATORS
 from tflint_gpu.model.model import Analysis, Model
@@ -28,6 +29,7 @@ from tflint_gpu.model.values.precision import Precision
 from tflint_gpu.model.values.shapes import Index
 from tflint_gpu.model.values.value import (
     PENDING,
+    TEXT,
     DatasetValue,
     LayerValue,
     Pending,
@@ -44,7 +46,10 @@ if TYPE_CHECKING:
 
 _NUMBERS: dict[type, str] = {cst.Integer: "int", cst.Float: "float"}
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
-_BUILTINS = {"len": "int", "int": "int", "float": "float", "str": "str", "bool": "bool", "isinstance": "bool"}
+_BUILTINS = {
+    **{name: name for name in ("int", "float", "str", "bool")},
+    **{"len": "int", "isinstance": "bool", "input": "str", "chr": "str", "repr": "str"},
+}
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
 _OF_OBJECTS = DRAWING | GRADIENT_METHODS | {"add_weight"}
 INT = TensorValue("number", "int", ())
@@ -67,6 +72,10 @@ class Values(Analysis):
         """What an expression is in any case; None where nothing is known of it."""
         value = self.found(file, expr, context)
         return None if isinstance(value, Pending) else value
+
+    def is_text(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether an expression is a `str` in any case."""
+        return self.of(file, expr, context) == TEXT
 
     def found(self, file: File, expr: Expression, context: Context | None = None) -> Value:
         """The same, `PENDING` within a question about what depends on itself."""
@@ -148,6 +157,8 @@ class Values(Analysis):
             return whole.item(content.key if content.kind == "item" else None)
         if isinstance(whole, DatasetValue | SequenceValue):
             return whole.element if content.kind in ("element", "item") else None
+        if whole == TEXT:
+            return whole if content.kind in ("element", "item") else None
         if isinstance(whole, TensorValue) and not whole.is_number:
             if content.kind == "attribute":
                 return self._attribute(whole, str(content.key))
@@ -174,8 +185,9 @@ class Values(Analysis):
         if isinstance(node, cst.Integer | cst.Float):
             return TensorValue("number", _NUMBERS[type(node)], ())
         if isinstance(node, _TEXTS):
-            is_bytes = isinstance(node, cst.SimpleString) and "b" in node.prefix.lower()
-            return TensorValue("number", "bytes" if is_bytes else "str", ())
+            first = node.left if isinstance(node, cst.ConcatenatedString) else node
+            is_bytes = isinstance(first, cst.SimpleString) and "b" in first.prefix.lower()
+            return TensorValue("number", "bytes", ()) if is_bytes else TEXT
         if isinstance(node, cst.Name):
             return TensorValue("number", "bool", ()) if node.value in ("True", "False") else None
         if isinstance(node, cst.Tuple | cst.List):
@@ -236,6 +248,8 @@ class Values(Analysis):
         self, file: File, left: Expression, operator: cst.CSTNode, right: Expression, context: Context | None
     ) -> Value:
         first, second = self.found(file, left, context), self.found(file, right, context)
+        if first == TEXT and isinstance(operator, cst.Modulo | cst.ModuloAssign):
+            return TEXT
         if isinstance(first, StructureValue | SequenceValue) or isinstance(second, StructureValue | SequenceValue):
             return self._of_sequences(file, first, operator, second, right, context)
         return operators.operated(first, operator, second)
@@ -279,7 +293,7 @@ class Values(Analysis):
             return StructureValue(whole.items[keys[0]], is_list=whole.is_list)
         if isinstance(whole, SequenceValue):
             return SequenceValue(whole.element) if isinstance(keys[0], slice) or keys[0] == "some" else whole.element
-        return None
+        return TEXT if whole == TEXT else None
 
     def index(self, file: File, part: cst.BaseSlice, context: Context | None) -> Index:
         """What one part of a subscript asks for."""
@@ -333,7 +347,8 @@ class Values(Analysis):
                 if result is not None:
                     return result
             if isinstance(receiver, StructureValue | SequenceValue):
-                return None
+                is_of_texts = isinstance(receiver, SequenceValue) and receiver.element == TEXT  # as a file is
+                return operations.of_text(call.func.attr.value) if is_of_texts else None
         called = self.found(origin.file, call.func, origin.context)
         if isinstance(called, LayerValue):
             return self.layers.called(called, given)
@@ -359,6 +374,8 @@ class Values(Analysis):
         return Layers(self)
 
     def _of_library(self, name: str, given: Given) -> Value:
+        if name in TEXT_FUNCTIONS:
+            return TEXT if name.startswith("os.path.") else SequenceValue(TEXT)
         made = datasets.source(self, name, given)
         if made is None:
             made = operations.applied(name, given)
@@ -371,6 +388,9 @@ class Values(Analysis):
         if name in _BUILTINS:
             return TensorValue("number", _BUILTINS[name], ())
         first = given.value(0) if given.count else None
+        if name == "open":
+            mode = given.constant(1, "mode") if given.said(1, "mode") is not None else ""
+            return SequenceValue(TEXT) if isinstance(mode, str) and "b" not in mode else None
         if name == "range":
             stop = given.constant(0) if given.count == 1 else UNKNOWN
             return SequenceValue(INT, stop if isinstance(stop, int) else None)

@@ -10,7 +10,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
-from tflint_gpu.model.tensorflow.types.texts import Texts
+from tflint_gpu.model.values.values import Values
 
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set, cst.Dict)
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp)
@@ -24,7 +24,7 @@ class PythonArguments(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.numbers = model.once(LoopNumbers)
-        self.texts = model.once(Texts)
+        self.values = model.once(Values)
         self._in_work: set[Node] = set()
 
     def is_new(self, file: File, value: Expression, context: Context | None = None) -> bool:
@@ -36,7 +36,7 @@ class PythonArguments(Analysis):
             number = self.numbers.of(file, value)
             if number is not None:
                 return bool(number.changed_by)
-            if self.texts.is_text(file, value, context):
+            if self.values.is_text(file, value, context):
                 return any(map(self._is_new_text, self.inference.of(file, value, context)))
             return any(map(self._is_new, self.inference.of(file, value, context)))
         finally:

@@ -29,7 +29,6 @@ from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-from tflint_gpu.model.tensorflow.types.texts import Texts
 from tflint_gpu.model.values.value import DatasetValue, StructureValue, TensorValue, Value
 from tflint_gpu.model.values.values import Values
 
@@ -58,7 +57,6 @@ class ShapeChanges(Analysis):
         self.data = model.once(LoopData)
         self.numbers = model.once(LoopNumbers)
         self.pipelines = model.once(Pipelines)
-        self.texts = model.once(Texts)
         self.values = model.once(Values)
         self._known: dict[Origin, Change] = {}
         self._in_work: list[tuple[Node, bool]] = []  # with whether its result is longer than its operands
@@ -184,10 +182,10 @@ class ShapeChanges(Analysis):
             return operation_named(file.name(node.func)).joins
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
             sides = (node.left, node.right)
-            return any(isinstance(side, cst.List) or self.texts.is_text(file, side, origin.context) for side in sides)
+            return any(isinstance(side, cst.List) or self.values.is_text(file, side, origin.context) for side in sides)
         if not isinstance(node, cst.AugAssign) or not isinstance(node.operator, cst.AddAssign):
             return False
-        return isinstance(node.value, cst.List) or self.texts.is_text(file, node.value, origin.context)
+        return isinstance(node.value, cst.List) or self.values.is_text(file, node.value, origin.context)
 
     def _found(self, origin: Origin) -> Change:
         node, file, context, path = origin.node, origin.file, origin.context, origin.access_path
@@ -206,12 +204,12 @@ class ShapeChanges(Analysis):
         if isinstance(node, cst.AugAssign):
             return max(self._of(file, node.target, context), self._of(file, node.value, context))
         if isinstance(node, _COMPREHENSIONS):
-            is_text = self.texts.is_text(file, node.elt, context)
+            is_text = self.values.is_text(file, node.elt, context)
             element = Change.FIXED if is_text else self._of(file, node.elt, context)
             return max(element, self._count(file, node.for_in.iter, context))
         if isinstance(node, _LISTS):
             values = (element.value for element in node.elements)
-            return _joined(self._of(file, v, context) for v in values if not self.texts.is_text(file, v, context))
+            return _joined(self._of(file, v, context) for v in values if not self.values.is_text(file, v, context))
         if isinstance(node, cst.UnaryOperation):
             return self._of(file, node.expression, context)
         if isinstance(node, cst.Comparison):
@@ -222,7 +220,7 @@ class ShapeChanges(Analysis):
 
     def _count(self, file: File, data: Expression, context: Context | None) -> Change:
         """How often something is gone through: a text as often as it has letters."""
-        if self.texts.is_text(file, data, context) and not isinstance(data, cst.SimpleString):
+        if self.values.is_text(file, data, context) and not isinstance(data, cst.SimpleString):
             return Change.CHANGES if self._repeats(file, data) else Change.FIXED
         return self._of(file, data, context)
 
@@ -393,7 +391,7 @@ class ShapeChanges(Analysis):
     def _of_arguments(self, origin: Origin, call: cst.Call, *, is_known: bool) -> Change:
         """What a call makes of its arguments; what nothing is known of may be of any shape in each call."""
         file, context = origin.file, origin.context
-        given = [arg.value for arg in call.args if not self.texts.is_text(file, arg.value, context)]
+        given = [arg.value for arg in call.args if not self.values.is_text(file, arg.value, context)]
         if isinstance(call.func, cst.Attribute) and file.name(call.func) is None:
             given.append(call.func.value)
         with nullcontext() if is_known else self._afresh():

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.types.images import Images
-from tflint_gpu.model.tensorflow.types.texts import Texts
+from tflint_gpu.model.values.values import Values
 
 _TABLES = frozenset(["pandas.DataFrame"])
 """What makes rows of a list besides arrays and tensors."""
@@ -39,7 +39,7 @@ class Rows(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._images = Images(self.inference, self.constants)
-        self._texts = model.once(Texts)
+        self._values = model.once(Values)
         self._takes_scalars = self.target.keras == 2 and self.target.tensorflow >= _SCALARS_SINCE
         self._asked: set[Node] = set()
 
@@ -139,7 +139,7 @@ class Rows(Analysis):
             sample = sample.elements[0].value
         file, context = origin.file, origin.context
         is_number = isinstance(self.constants.of(file, sample, context), int | float)
-        return is_number or self._texts.is_text(file, sample, context)
+        return is_number or self._values.is_text(file, sample, context)
 
     def _is_one_sample(self, file: File, samples: Expression, context: Context | None) -> bool:
         """Whether there is one of something: a list of one, or an array of one row."""
