@@ -316,11 +316,6 @@ INPUT_STEPS = Bound(
     "steps from what a loop gives a model to the value that it is made of",
     "A value may be made of itself.",
 )
-IMAGE_STEPS = Bound(
-    12,
-    "operations on one image of a dataset",
-    "Each operand is followed for itself; what prepares an image for training has fewer steps.",
-)
 SHAPE_STEPS = Bound(
     40,
     "steps inside each other from a value to what sets its shape",

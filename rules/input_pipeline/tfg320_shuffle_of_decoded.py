@@ -27,8 +27,6 @@ from tflint_gpu.rule import (
     moved_before,
 )
 
-from .decoded_images import DecodedImages
-
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Expression, Model, Operation
 
@@ -116,16 +114,15 @@ _WORKLOAD = Workload(
 
 def _bytes_held(model: Model, chain: Chain) -> tuple[int, int]:
     """What the buffer of the shuffle that ends a chain takes when it is full: at least, and at most; 0 if unknown."""
-    shuffle, before = chain.operations[-1], chain.operations[:-1]
+    shuffle = chain.operations[-1]
     rows = shuffle.argument(0, "buffer_size")
     in_memory = any(o.name == "cache" and not o.call.args for path in chain.paths for o in path.operations)
     if not isinstance(rows, int) or rows < 2 or in_memory:
         return 0, 0
     most = chain.most()
     count = rows if most is None else min(rows, most)
-    is_mapped = any(operation.name == "map" for operation in before)
-    size = sum(image.size for image in model.once(DecodedImages).element(chain, before))
-    size = size or (_bytes_of_element(model, shuffle, shuffle.receiver) if is_mapped else 0)
+    is_mapped = any(operation.name == "map" for path in chain.paths for operation in path.operations)
+    size = _bytes_of_element(model, shuffle, shuffle.receiver) if is_mapped else 0
     filled = _bytes_when_filled(model, shuffle) if is_mapped else 0
     return count * max(size, filled // _SHORTER), count * max(size, filled)
 

@@ -52,7 +52,6 @@ from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.types.versions import value_of_test
 from tflint_gpu.model.values.numpy_arrays import NumpyArrays
 from tflint_gpu.model.values.values import Values
-from tflint_gpu.rules.input_pipeline.decoded_images import DecodedImages, _Values
 from tflint_gpu.rules.input_pipeline.element_loops import ElementLoops
 from tflint_gpu.rules.input_pipeline.generator_inputs import GeneratorInputs
 from tflint_gpu.rules.input_pipeline.randomness import Randomness
@@ -502,11 +501,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         2100,
         lambda n: f"[{', '.join(f'h({i})' for i in range(n))}]\n",
         about_last(lambda model, expr: ShapeChanges(model).of(model.file, expr)),
-    ),
-    "IMAGE_STEPS": (
-        14,
-        lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
-        about_last(lambda model, expr: _Values(DecodedImages(model), {}).image(model.file, expr, None)),
     ),
     "SOURCE_VALUES": (
         210,

@@ -30,7 +30,15 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "regex_replace": lambda f, x: f(x, " ", ""),
 }
 """How operations are called that need more than their tensors; by the last part of their names."""
-IMAGE_ARGUMENTS = {
+STATELESS: dict[str, tuple[Any, ...]] = {
+    "brightness": (0.1,),
+    "contrast": (0.1, 0.5),
+    "hue": (0.1,),
+    "saturation": (0.1, 0.5),
+    "flip_left_right": (),
+    "flip_up_down": (),
+}
+IMAGE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "adjust_brightness": (0.1,),
     "adjust_contrast": (0.5,),
     "adjust_hue": (0.1,),
@@ -43,6 +51,8 @@ IMAGE_ARGUMENTS = {
     "resize_with_pad": (4, 4),
     "resize_with_crop_or_pad": (4, 4),
     "central_crop": (0.5,),
+    "resize_images": ((4, 4),),
+    **{f"stateless_random_{name}": (*given, (1, 2)) for name, given in STATELESS.items()},
 }
 
 
@@ -93,8 +103,8 @@ def applied(name: str, row: Operation, x: Any, other: Any) -> tuple[Any, tuple[i
         x = tensor = tf.sparse.from_dense(x)
     match row.shape:
         case "same" | "rows" if name.startswith("tf.image."):
-            if last in ("random_jpeg_quality",):
-                return function(IMAGES[0], 50, 90), IMAGES[0].shape
+            if last.endswith("random_jpeg_quality"):
+                return function(IMAGES[0], 50, 90, *([(1, 2)] if "stateless" in last else [])), IMAGES[0].shape
             images = tf.constant(images[..., :1] if last == "grayscale_to_rgb" else images)
             given = (tf.float16,) if last == "convert_image_dtype" else IMAGE_ARGUMENTS.get(last, ())
             return function(images, *given), images.shape
@@ -224,6 +234,8 @@ def filled(function: Any, row: Operation, name: str) -> Any:
     before: tuple[Any, ...] = {"randint": (0, 5), "binomial": (5, 0.5), "beta": (1.0, 2.0), "gamma": (1.0, 2.0)}.get(
         last, (0.0, 1.0)[: row.says.position]
     )
+    if last.endswith("random_crop"):
+        return function(X, shape, *([(1, 2)] if "stateless" in last else []))
     if last == "broadcast_to":
         return function(X[:1, :3], shape)
     if last == "choice":

@@ -14,7 +14,7 @@ import pytest
 from checks import model_of
 
 from tflint_gpu.model.values.shown import types_in
-from tflint_gpu.model.values.value import TensorValue, Value, text
+from tflint_gpu.model.values.value import TEXT, TensorValue, Value, text
 from tflint_gpu.model.values.values import Values
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -322,3 +322,22 @@ def test_random_programs_give_what_is_known_of_them(seed: int) -> None:
     choose = random.Random(seed)
     assert [line for _ in range(3) for line in differences(choose, counts)] == []
     assert counts["known"] > 0.8 * counts["statements"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "'{} of {}'.format(1, 2).upper()",
+        "', '.join(['a', 'b'])[1:]",
+        "'a b'.split()[0]",
+        "'%s rows' % np.arange(3)",
+        "[line.strip() for line in 'first second'.split()][1]",
+        "os.path.join('data', 'train') + '.csv'",
+        "b'a'.upper()",
+        "len('ab')",
+        "[1, 2].copy()",
+    ],
+)
+def test_texts_are_known_as_such(code: str, tmp_path: Path) -> None:
+    """Protects what is said of a `str`: the same expression gives one, and others do not."""
+    assert (value_of(f"import os\nx = {code}", tmp_path) == TEXT) is isinstance(ran(f"import os\nx = {code}"), str)

@@ -60,18 +60,17 @@ SLOW_OF_NUMPY = tuple(
     )
 )
 """Those of NumPy's that read files, or compute for long outside of that lock."""
-FAILING_ON_ELEMENTS = spelled(
+_PATHS = spelled("os.path.{join,basename,dirname,abspath,realpath,normpath,relpath}")
+TEXT_FUNCTIONS = _PATHS | spelled("{glob.glob,os.listdir,tf.io.gfile.glob,tf.io.gfile.listdir}")
+"""What gives a path, or a list of the names of files."""
+FAILING_ON_ELEMENTS = _PATHS | spelled(
     """
-    os.path.{join,basename,dirname,split,splitext,exists,isfile,isdir,getsize,abspath,realpath,relpath,normpath}
+    os.path.{split,splitext,exists,isfile,isdir,getsize}
     math.{sqrt,floor,ceil,log,log2,log10,exp,sin,cos,tan,pow,radians,degrees} os.fspath pathlib.Path io.open
     numpy.load json.loads PIL.Image.open PIL.Image.fromarray
     """
 )
 """Each was tried on an element while tf.data traces: they raise TypeError or AttributeError, OpenCV's cv2.error."""
-TEXT_FUNCTIONS = spelled(
-    "os.path.{join,basename,dirname,abspath,realpath,normpath,relpath} glob.glob os.listdir"
-).union(spelled("tf.io.gfile.{glob,listdir}"))
-"""What gives a text, or a list of texts."""
 OUTSIDE = {
     "reading": (
         "io.open codecs.open gzip.open tf.io.gfile.GFile tf.data.TextLineDataset zipfile.ZipFile pycocotools.coco.COCO"

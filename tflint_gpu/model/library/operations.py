@@ -188,6 +188,7 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
     (
         Operation("same", "same"),
         """
+        tf.image.stateless_random_{brightness,contrast,hue,saturation,flip_left_right,flip_up_down,jpeg_quality}
         numpy.{flip,fliplr,flipud,roll,sort} keras.ops.{flip,roll,sort} tf.{clip_by_norm,reverse,roll,sort}
         keras.backend.reverse numpy.empty_like
         """,
@@ -263,11 +264,18 @@ _ROWS: tuple[tuple[Operation, str], ...] = (
         "numpy.{float16,float32,float64,int8,int16,int32,int64,uint8,uint16,uint32,uint64}",
     ),
     (Operation("same", "same", Parameter("shape", 1)), "tf.ensure_shape"),
-    (Operation("rows", says=Parameter("size", 1), each="image"), "tf.image.resize keras.ops.image.resize"),
     (
-        Operation("rows", each="image"),
-        "tf.image.{resize_with_pad,resize_with_crop_or_pad,grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}",
+        Operation("rows", "given", Parameter("size", 1), each="image", type=Parameter("method", 2, "float32")),
+        "tf.image.{resize,resize_images}",  # the nearest pixels keep their type
     ),
+    (Operation("rows", "same", Parameter("size", 1), each="image"), "keras.ops.image.resize"),
+    (
+        Operation("rows", "given", Parameter("target_height", 1), each="image", type=Parameter("method", 3, "float32")),
+        "tf.image.resize_with_pad",
+    ),
+    (Operation("rows", "same", Parameter("target_height", 1), each="image"), "tf.image.resize_with_crop_or_pad"),
+    (Operation("rows", each="image"), "tf.image.{grayscale_to_rgb,rgb_to_grayscale,central_crop,rot90}"),
+    (Operation("filled", "same", Parameter("size", 1), draws=True), "tf.image.{random_crop,stateless_random_crop}"),
     (Operation("rows", says=Parameter("num_classes", 1)), "keras.utils.to_categorical"),
     (
         Operation("rows", is_array=True),

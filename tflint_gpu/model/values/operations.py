@@ -164,8 +164,11 @@ def _rows(row: Operation, given: Given, shape: Shape | None) -> Shape | None:
             return None if shape is None else (*shape, length)
         place = axis % (len(shape) + 1) if type(axis) is int else None
         return None if place is None else (*shape[:place], length, *shape[place:])
-    if row.says is not None and row.says.keyword == "size" and shape is not None and len(shape) >= 3:
-        size = given.shape(row.says.position, "size")
+    if row.says is not None and row.says.keyword in ("size", "target_height") and shape is not None and len(shape) >= 3:
+        if row.says.keyword == "size":
+            size = given.shape(row.says.position, "size")
+        else:
+            size = (given.length(1, "target_height"), given.length(2, "target_width"))
         height, width = size if size is not None and len(size) == 2 else (None, None)
         return (*shape[:-3], height, width, shape[-1])
     return None
