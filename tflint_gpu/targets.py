@@ -215,11 +215,6 @@ def target_of_notebook(data: bytes, name: str) -> Target | None:
     return _target(release, name) if release is not None else None
 
 
-def find_target(setting: str | None, directory: Path, folder: Path | None = None) -> Target:
-    """The target for the files of one directory, as `Pins.target` has it."""
-    return Pins().target(setting, directory, folder)
-
-
 def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, int] | None:
     """The newest release that one of the requirements of a file still allows and bounds."""
     versions = (newest_allowed(requirement, package.releases) for requirement in _requirements(path, read, package))

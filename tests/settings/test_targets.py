@@ -12,7 +12,7 @@ from tflint_gpu.checking.engine import Engine
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.settings.options import Options
-from tflint_gpu.targets import NEWEST, Pins, find_target, memory_size, newest_allowed, target_of_notebook
+from tflint_gpu.targets import NEWEST, Pins, memory_size, newest_allowed, target_of_notebook
 
 Write = Callable[..., list[Path]]
 
@@ -47,7 +47,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_pins_of_a_project(name: str, tmp_path: Path, write_files: Write) -> None:
     write_files({name: FILES[name], "src/deep/x.py": ""})
-    target = find_target(None, tmp_path / "src" / "deep")
+    target = Pins().target(None, tmp_path / "src" / "deep")
     assert (target.tensorflow, target.keras, target.source, target.pinned) == ((2, 12), 2, name, True)
     row = next(row for row, line in enumerate(FILES[name].splitlines(), 1) if "tensorflow" in line)
     assert Pins().reason(target, tmp_path / "src" / "deep") == f"{tmp_path / name}, line {row}"
@@ -74,7 +74,7 @@ def test_pins_of_a_project(name: str, tmp_path: Path, write_files: Write) -> Non
 def test_the_line_that_pins(name: str, text: str, row: int, tmp_path: Path, write_files: Write) -> None:
     """Protects the answer to "why TensorFlow 1?": sentences, names and other packages' wishes are no pins."""
     write_files({name: text, ".git/HEAD": ""})
-    assert Pins().reason(find_target(None, tmp_path), tmp_path) == f"{tmp_path / name}, line {row}"
+    assert Pins().reason(Pins().target(None, tmp_path), tmp_path) == f"{tmp_path / name}, line {row}"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_line_that_pins(name: str, text: str, row: int, tmp_path: Path, writ
 )
 def test_shapes_of_pyproject(text: str, tmp_path: Path, write_files: Write) -> None:
     write_files({"pyproject.toml": text})
-    assert find_target(None, tmp_path).tensorflow == (2, 12)
+    assert Pins().target(None, tmp_path).tensorflow == (2, 12)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_shapes_of_pyproject(text: str, tmp_path: Path, write_files: Write) -> N
 )
 def test_what_is_no_pin_means_the_newest(name: str, text: str, tmp_path: Path, write_files: Write) -> None:
     write_files({name: text, ".git/HEAD": ""})
-    target = find_target(None, tmp_path)
+    target = Pins().target(None, tmp_path)
     assert (target.tensorflow, target.keras, target.source, target.pinned) == (NEWEST, 3, "newest", False)
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_pin_means_the_newest(name: str, text: str, tmp_path: Path, w
 )
 def test_a_release_of_keras_3(text: str, release: tuple[int, int] | None, tmp_path: Path, write_files: Write) -> None:
     write_files({"requirements.txt": text, "setup.py": ""})
-    assert find_target(None, tmp_path).keras_release == release
+    assert Pins().target(None, tmp_path).keras_release == release
 
 
 def test_the_nearest_pin_holds_and_none_above_the_repository(tmp_path: Path, write_files: Write) -> None:
@@ -140,7 +140,7 @@ def test_the_nearest_pin_holds_and_none_above_the_repository(tmp_path: Path, wri
         }
     )
     names = ("p", "p/a", "p/b", "q", "q/lib/deep", "r", "r/src")
-    targets = {name: find_target(None, tmp_path / name).tensorflow for name in names}
+    targets = {name: Pins().target(None, tmp_path / name).tensorflow for name in names}
     expected = {"p": (2, 5), "p/a": (2, 6), "p/b": (2, 5), "q": (2, 4), "q/lib/deep": (2, 4)}
     assert targets == expected | {"r": NEWEST, "r/src": NEWEST}
 
@@ -171,7 +171,7 @@ def test_tensorflow_1_for_some_installations_is_not_the_project(
     files: dict[str, str], release: tuple[int, int], tmp_path: Path, write_files: Write
 ) -> None:
     write_files({**files, ".git/HEAD": ""})
-    assert find_target(None, tmp_path).tensorflow == release
+    assert Pins().target(None, tmp_path).tensorflow == release
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_a_notebook_is_checked_for_what_it_installs(tmp_path: Path, write_files:
 
 def test_the_setting_wins(tmp_path: Path, write_files: Write) -> None:
     write_files({"requirements.txt": "tensorflow==2.4\n", "setup.py": ""})
-    target = find_target("2.16.1", tmp_path)
+    target = Pins().target("2.16.1", tmp_path)
     assert (target.tensorflow, target.keras, target.source) == ((2, 16), 3, "settings")
-    assert find_target("1.14", tmp_path).tensorflow == (1, 15)
+    assert Pins().target("1.14", tmp_path).tensorflow == (1, 15)
 
 
 def test_sizes_of_memory() -> None:
@@ -247,7 +247,7 @@ def test_a_package_of_a_monorepo_has_its_own_pin(tmp_path: Path, write_files: Wr
         releases = {}
         for name in ("plain", "pinned", "extending", "saying"):
             settings = resolver.for_directory(tmp_path / name)
-            target = find_target(settings.target_tensorflow, tmp_path / name, settings.target_folder)
+            target = Pins().target(settings.target_tensorflow, tmp_path / name, settings.target_folder)
             releases[name] = target.tensorflow
         return releases
 

@@ -124,9 +124,6 @@ class UnusedSuppressions:
             if repeated or unknown or idle:
                 yield _Unused(directive, idle, unknown, repeated)
 
-    def _is_ours(self, code: WrittenCode) -> bool:
-        return _OURS.fullmatch(code.text) is not None or code.text in self._names
-
     def _meant(self, code: WrittenCode) -> frozenset[str]:
         """The rules that a code or prefix means."""
         name = self._names.get(code.text, code.text)

@@ -7,6 +7,7 @@ imported when it is first used, so that a rule costs what it uses.
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -183,117 +184,15 @@ if TYPE_CHECKING:
     from tflint_gpu.model.values.value import TEXT, DatasetValue, LayerValue, SequenceValue, StructureValue, TensorValue
     from tflint_gpu.model.values.values import Values
 
-_NAMES = {
-    "library.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
-    "library.datasets": "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS",
-    "library.devices": "device_problem parse_device",
-    "library.higher_order": "TF_FUNCTIONS",
-    "library.keras_methods": "FORWARD_METHODS TRACED_METHODS UPDATES WEIGHTED WEIGHT_ATTRIBUTES",
-    "library.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
-    "library.operations": "OTHER_WORK operation_named",
-    "library.precision": "CASTS DOUBLES DOUBLE_SPELLINGS FLOATX_SETTERS POLICIES POLICY_SETTERS",
-    "library.tensor_functions": "STATIC_ATTRIBUTES returns_tensor",
-    "model": "Analysis Model",
-    "networks.construction.steps": "StepWorks",
-    "networks.construction.trainings": "Trainings",
-    "networks.shapes.sizes": "Estimate as_bytes",
-    "networks.shapes.work": "Work",
-    "python.execution.callers": "EveryWay RunSite callers loops_around runs_once ways",
-    "python.execution.handed_down": "handed_down",
-    "python.execution.summaries": "Summaries",
-    "python.execution.walks": "Frame Invocation",
-    "python.project.file": "File",
-    "python.project.functions": "Class Function",
-    "python.project.mentions": "Mention",
-    "python.project.project": "Project",
-    "python.project.sources": "Sources",
-    "python.refactoring.arguments": "without_arguments",
-    "python.refactoring.free_names": "free",
-    "python.refactoring.moves": "head in_one_block may_move_down needed_before needed_behind reads_any text_at",
-    "python.refactoring.outlines": "NotMovable Outline outline outline_of_function set_apart",
-    "python.refactoring.traced_calls": "CallOutline traced_definitions",
-    "python.syntax.children": "children names_in spelling walk",
-    "python.syntax.operators": "operands",
-    "python.syntax.scopes": "Binding",
-    "python.syntax.syntax": (
-        "Expression FunctionNode LoopNode Node argument asks_for_main dict_values displayed dotted_name iterable "
-        "method_name method_place own_attribute"
-    ),
-    "python.value_flow.calls": "Callee arguments filled",
-    "python.value_flow.computed": "computed_from",
-    "python.value_flow.constants": "Constants UNKNOWN",
-    "python.value_flow.inference": "Inference",
-    "python.value_flow.origins": "Content Context ELEMENT Origin Origins",
-    "tensorflow.training.mixed_precision": "MixedPrecision",
-    "tensorflow.effects.array_arguments": "ArrayArguments",
-    "tensorflow.effects.created_state": "Created CreatedState",
-    "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
-    "tensorflow.effects.graph_draws": "graph_draw",
-    "tensorflow.effects.graph_lists": "GraphLists Leak",
-    "tensorflow.effects.blockers": "Blocker",
-    "tensorflow.effects.host_effects": "HostEffects",
-    "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
-    "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
-    "tensorflow.effects.kept_values": "KeptValues",
-    "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
-    "tensorflow.effects.missing_kernels": "MissingKernel MissingKernels",
-    "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
-    "tensorflow.execution.construction": "Construction",
-    "tensorflow.execution.contexts": "ExecutionContexts",
-    "tensorflow.execution.eager_loops": "EagerLoops",
-    "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
-    "tensorflow.execution.function_objects": "FunctionObjects ShortLived",
-    "tensorflow.execution.histories": "Event Histories",
-    "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
-    "tensorflow.execution.invocations": "Invocations",
-    "tensorflow.execution.program": "FirstTraining Program",
-    "tensorflow.execution.repetitions": "Repetitions",
-    "tensorflow.execution.request_handlers": "RequestHandlers",
-    "tensorflow.execution.traceability": "Traceability",
-    "tensorflow.execution.traced_calls": "TracedCalls",
-    "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
-    "tensorflow.execution.unknown_ranks": "UnknownRanks",
-    "tensorflow.loops.batches": "Batches LoopData",
-    "tensorflow.loops.block_bindings": "body_of",
-    "tensorflow.loops.iterations": "CountedIterations Iterations",
-    "tensorflow.loops.drawn_numbers": "is_drawn",
-    "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in counter_of is_occasional names_of",
-    "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
-    "tensorflow.loops.python_arguments": "PythonArguments",
-    "tensorflow.loops.shape_changes": "ShapeChanges",
-    "tensorflow.loops.yielded_numbers": "yields_numbers",
-    "tensorflow.runtime.runtime": "GROWTH INTER_THREADS INTRA_THREADS Initialiser LOGICAL Runtime VISIBLE",
-    "tensorflow.runtime.strategies": "ScopeSide Strategies",
-    "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
-    "tensorflow.runtime.visibility": "Visibility VisibleGpus",
-    "tensorflow.tf_data.chains": "Chain Operation",
-    "tensorflow.tf_data.consumers": "Consumers Consumption",
-    "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",
-    "tensorflow.tf_data.lengths": "Lengths counted_by",
-    "tensorflow.tf_data.mapped_functions": "MappedFunctions SEQUENTIAL_UP_TO State",
-    "tensorflow.tf_data.pipelines": "Pipelines",
-    "tensorflow.tf_data.plain_code": "asks_outside expression_tests is_plain statement_tests",
-    "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
-    "tensorflow.tf_data.read_pipelines": "ReadPipelines",
-    "tensorflow.tracing.keras_functions": "KerasFunctions",
-    "tensorflow.tracing.traced_code": "Traced TracedCode entry",
-    "tensorflow.tracing.traces": "FUNCTIONAL_API TRACING_SUBSTRINGS Trace TracedFunctions",
-    "tensorflow.tracing.tracing": "Tracing",
-    "tensorflow.tracing.xla_roots": "XlaCompilations",
-    "tensorflow.training.compilations": "Compilations",
-    "tensorflow.training.training": "TAPES Training",
-    "tensorflow.training.try_outs": "TryOuts",
-    "tensorflow.types.guards": "Guards",
-    "tensorflow.types.kinds": "Kinds is_of_other_framework keras_kind",
-    "tensorflow.types.rows": "Rows",
-    "tensorflow.types.tapes": "taken",
-    "values.numpy_arrays": "NumpyArray NumpyArrays",
-    "values.shown": "ShownType types_in",
-    "values.value": "TEXT DatasetValue LayerValue SequenceValue StructureValue TensorValue",
-    "values.values": "Values",
-}
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
+def _exported() -> dict[str, str]:
+    """The names that the imports above bind, and the modules that they come from."""
+    block = Path(__file__).read_text("utf-8").partition("if TYPE_CHECKING:\n")[2].partition("\n\n")[0]
+    statements = [statement.partition(" import ") for statement in block.split("from tflint_gpu.model.")[1:]]
+    return {name: module for module, _, names in statements for name in names.replace(",", " ").strip("() \n").split()}
+
+
+_MODULES = _exported()
 __all__ = [*_MODULES]
 
 
