@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Compilations, Expression, File, LayerValue, Origin, Runtime, TracedCode, Values, argument
 from tflint_gpu.model.library.keras_methods import MASKING, PADDERS, PASSING_MASKS
 from tflint_gpu.rule import Experiment, Finding, Fix, Note, Prediction, Rule, Workload, with_keyword
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
 _SPLITTING = "sklearn.model_selection.train_test_split"
+_ARRAYS = ("numpy.array", "numpy.asarray")
+
+
+@dataclass(frozen=True, slots=True)
+class _Padder:
+    """What pads one of the inputs that a model is trained on; place: which, where it gets several."""
+
+    file: File
+    call: cst.Call
+    place: int | None
 
 
 class LeftPaddedMask(Rule):
@@ -27,7 +38,7 @@ class LeftPaddedMask(Rule):
     later finds a GPU it uses the cuDNN kernel and asserts the mask in the graph: training stops at the first sequence
     that is shorter than the longest, and on a CPU the same program runs. Keras 2 leaves the kernel for such a batch,
     and computes step by step. Reported is a model whose masking layer hands its mask to an LSTM or GRU that cuDNN
-    computes, and that is trained on the result of `pad_sequences` or a part of it.
+    computes, and that is trained on the result of `pad_sequences`, a part of it, or batches of such rows.
 
     Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes of `pad_sequences`' result, and
     accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.
@@ -74,11 +85,11 @@ class LeftPaddedMask(Rule):
             return
         for file, fit, made in model.once(Compilations).trained():
             padder = _padder(model, file, argument(fit, 0, "x"))
-            layers = _masked(model, made) if padder is not None else None
+            layers = _masked(model, made, padder.place) if padder is not None else None
             if padder is None or layers is None or not _reaches_gpu(model, file, fit):
                 continue
+            at, call = padder.file, padder.call
             masking, recurrent = layers
-            at, call = padder
             yield Finding(
                 at,
                 call,
@@ -105,25 +116,39 @@ def _reaches_gpu(model: Model, file: File, fit: cst.Call) -> bool:
     return not (is_eager or runtime.hides_gpus() or runtime.is_on_cpu(file, fit))
 
 
-def _padder(model: Model, file: File, data: Expression | None) -> tuple[File, cst.Call] | None:
+def _padder(model: Model, file: File, data: Expression | None) -> _Padder | None:
     """The call that certainly pads what a model is trained on at the front."""
     while isinstance(data, cst.Subscript):
         data = data.value
     origins = model.inference.of(file, data) if data is not None else ()
-    padders = {(call.file, call.node) for origin in origins for call in _padded(model, origin)}
+    padders = {padder for origin in origins for padder in _padders(model, origin)}
     if len(origins) != 1 or len(padders) != 1:
         return None
-    [(at, call)] = padders
-    assert isinstance(call, cst.Call)
-    told = argument(call, 3, "padding")
-    if any(arg.star for arg in call.args) or argument(call, 5, "value") is not None:
+    [padder] = padders
+    told = argument(padder.call, 3, "padding")
+    if any(arg.star for arg in padder.call.args) or argument(padder.call, 5, "value") is not None:
         return None
-    return (at, call) if told is None or model.value(told, at) == "pre" else None
+    return padder if told is None or model.value(told, padder.file) == "pre" else None
+
+
+def _padders(model: Model, origin: Origin) -> Iterator[_Padder]:
+    """The calls that pad a value, or the batches that a generator or an object of the project gives."""
+    inference = model.inference
+    pairs = [] if _is_display(origin) else filter(_is_display, inference.elements(origin))
+    for given in [inputs for pair in pairs for inputs in inference.item(pair, 0)] or [origin]:
+        for place, value in enumerate(inference.elements(given)) if _is_display(given) else [(None, given)]:
+            for padded in _padded(model, value):
+                assert isinstance(padded.node, cst.Call)
+                yield _Padder(padded.file, padded.node, place)
+
+
+def _is_display(origin: Origin) -> bool:
+    return isinstance(origin.node, cst.List | cst.Tuple) and not origin.access_path
 
 
 def _padded(model: Model, origin: Origin) -> Iterator[Origin]:
-    """The padding that a value is the result of: as a whole, or as a part of one that is split."""
-    node = origin.node
+    """The padding that a value is the result of: as a whole, as a part of one that is split, or row by row."""
+    node, inference = origin.node, model.inference
     if not isinstance(node, cst.Call):
         return
     name = origin.file.name(node.func)
@@ -132,15 +157,40 @@ def _padded(model: Model, origin: Origin) -> Iterator[Origin]:
     elif name == _SPLITTING and len(origin.access_path) == 1:
         place = origin.access_path[0].key
         if isinstance(place, int) and 0 <= place < 2 * len(node.args) and node.args[place // 2].keyword is None:
-            for given in model.inference.of(origin.file, node.args[place // 2].value, origin.context):
+            for given in inference.of(origin.file, node.args[place // 2].value, origin.context):
                 yield from _padded(model, given)
+    elif name in _ARRAYS and node.args and not origin.access_path:
+        for rows in inference.of(origin.file, node.args[0].value, origin.context):
+            for row in inference.elements(rows):
+                node, is_row = row.node, len(row.access_path) == 1
+                if is_row and isinstance(node, cst.Call) and row.file.name(node.func) in PADDERS:
+                    yield row
 
 
-def _masked(model: Model, made: Origin) -> tuple[LayerValue, LayerValue] | None:
-    """The layer of a model that makes a mask, and the one behind it that hands the mask to cuDNN."""
+def _masked(model: Model, made: Origin, place: int | None) -> tuple[LayerValue, LayerValue] | None:
+    """The layer of a model that masks one of its inputs, and the one behind it that hands the mask to cuDNN."""
     values = model.once(Values)
     value = values.at(made)
-    layers = values.layers.chain(value)[::-1] if isinstance(value, LayerValue) else []
+    for start, layers in values.layers.chains(value) if isinstance(value, LayerValue) else ():
+        found = _masked_in(model, layers)
+        if found is not None and (place is None or _is_input(model, made, place, start)):
+            return found
+    return None
+
+
+def _is_input(model: Model, made: Origin, place: int, start: Origin | None) -> bool:
+    """Whether a value is a certain one of the inputs that a model is made of."""
+    inputs = argument(made.call, 0, "inputs") if made.call is not None else None
+    held = model.inference.of(made.file, inputs, made.context) if inputs is not None else ()
+    listed = [model.inference.elements(origin) for origin in held if _is_display(origin)]
+    return (
+        start is not None
+        and len(held) == len(listed) == 1
+        and [index for index, origin in enumerate(listed[0]) if origin.node is start.node] == [place]
+    )
+
+
+def _masked_in(model: Model, layers: list[LayerValue]) -> tuple[LayerValue, LayerValue] | None:
     kinds = [layer.name.rpartition(".")[2] for layer in layers]
     masking = next((place for place, kind in enumerate(kinds) if kind in MASKING), None)
     if masking is None or not _masks(model, layers[masking]):

@@ -21,6 +21,8 @@ FOUND = {
     "plan = distribute.experimental.MultiWorkerMirroredStrategy()\n",
     "in main": "import tensorflow as tf\ndef main():\n    adam = tf.keras.optimizers.Adam()\n"
     "    plan = tf.distribute.MultiWorkerMirroredStrategy()\n    with plan.scope():\n        build(adam)\nmain()\n",
+    "a ready dataset": "import tensorflow as tf\nimport tensorflow_datasets as tfds\n"
+    "kinds, about = tfds.load('beans', with_info=True)\nplan = tf.distribute.MultiWorkerMirroredStrategy()\n",
     "devices": "import tensorflow as tf\nprint(tf.config.list_logical_devices('GPU'))\n"
     "plan = tf.distribute.MultiWorkerMirroredStrategy()\n",
 }
@@ -28,6 +30,8 @@ SILENT = {
     "first": "import tensorflow as tf\nplan = tf.distribute.MultiWorkerMirroredStrategy()\nbias = tf.zeros((3,))\n",
     "physical devices": "import tensorflow as tf\ntf.config.list_physical_devices('GPU')\n"
     "plan = tf.distribute.MultiWorkerMirroredStrategy()\n",
+    "what builds a dataset": "import tensorflow as tf\nimport tensorflow_datasets as tfds\n"
+    "made = tfds.builder('beans')\nplan = tf.distribute.MultiWorkerMirroredStrategy()\n",
     "a seed": "import tensorflow as tf\ntf.random.set_seed(1)\nplan = tf.distribute.MultiWorkerMirroredStrategy()\n",
     "perhaps": "import sys\nimport tensorflow as tf\nif len(sys.argv) > 2:\n    tf.zeros((3,))\n"
     "plan = tf.distribute.MultiWorkerMirroredStrategy()\n",

@@ -68,6 +68,61 @@ def test_layers_that_are_called_or_added_are_found(tmp_path: Path) -> None:
         assert ("TFG608", ROW) in found(HEAD.format("") + model + FIT.format("x"), tmp_path)
 
 
+TWO_INPUTS = """
+photo, words = keras.Input((64,)), keras.Input((30,))
+looked = layers.Dense(16)(photo)
+said = layers.Embedding(900, 16, mask_zero=True)({0})
+both = layers.add([looked, layers.LSTM(16)(layers.Dropout(0.2)(said))])
+net = keras.Model([photo, words], layers.Dense(900)(both))
+net.compile("adam", "mse")
+"""
+ROWS = """
+import numpy as np
+from tensorflow import keras
+from tensorflow.keras import layers
+from tensorflow.keras.preprocessing.sequence import pad_sequences
+def begun(text, photo):
+    photos, starts, ends = list(), list(), list()
+    for end in range(1, len(text)):
+        photos.append(photo)
+        starts.append(pad_sequences([text[:end]], maxlen=30{0})[0])
+        ends.append(text[end])
+    return np.array(photos), np.array(starts), np.array(ends)
+"""
+PADDED_ROW = next(n for n, line in enumerate(ROWS.splitlines(), 1) if "pad_sequences(" in line)
+BATCHES = {
+    "a generator": (
+        "def batches():\n    while True:\n        for text, photo in pairs:\n            seen, heard, y = begun(text, photo)\n"
+        "            yield {0}, y\n",
+        "net.fit(batches(), steps_per_epoch=9)\n",
+    ),
+    "lists": (
+        "def batches():\n    for text, photo in pairs:\n        seen, heard, y = begun(text, photo)\n        yield [{0}, y]\n",
+        "net.fit(x=batches())\n",
+    ),
+    "an object": (
+        "class Batches(keras.utils.PyDataset):\n    def __len__(self):\n        return 9\n"
+        "    def __getitem__(self, at):\n        seen, heard, y = begun(*pairs[at])\n        return {0}, y\n",
+        "net.fit(Batches())\n",
+    ),
+    "arrays": ("seen, heard, y = begun(*pairs[0])\n", "net.fit({0}, y)\n"),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_rows_of_batches_with_several_inputs_are_found(name: str, tmp_path: Path) -> None:
+    """Protects programs that describe pictures: their generators pad row by row, for the second input."""
+    head, fit = BATCHES[name]
+    inputs = "(seen, heard)" if name == "an object" else "[seen, heard]"
+
+    def code(told: str = "", given: str = inputs, masked: str = "words") -> str:
+        return ROWS.format(told) + head.format(given) + TWO_INPUTS.format(masked) + fit.format(given)
+
+    assert ("TFG608", PADDED_ROW) in found(code(), tmp_path)
+    for other in (code(', padding="post"'), code(given="[heard, seen]"), code(masked="keras.Input((30,))")):
+        assert "TFG608" not in codes(other, tmp_path)
+
+
 @pytest.mark.parametrize("name", UNMASKED)
 def test_what_cudnn_does_not_refuse_is_silent(name: str, tmp_path: Path) -> None:
     assert "TFG608" not in codes(program(UNMASKED[name]), tmp_path)

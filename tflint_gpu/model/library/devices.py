@@ -51,7 +51,7 @@ TPU_SETUP = {
 INITIALISERS = spelled(
     """
     tf.Variable {tf,keras}.device tf.config.{,experimental.}list_logical_devices
-    tf.distribute.{MirroredStrategy,MultiWorkerMirroredStrategy}
+    tf.distribute.{MirroredStrategy,MultiWorkerMirroredStrategy} tensorflow_datasets.load
     """
 )
 """What initialises the GPUs, besides operations on tensors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -15,7 +16,7 @@ from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, positional_parameters
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.values import dtypes
 from tflint_gpu.model.values.arguments import Given, Inquiry
 from tflint_gpu.model.values.conversion import stacked_value
@@ -160,24 +161,44 @@ class Layers:
             )
         return value
 
-    def chain(self, model: LayerValue) -> list[LayerValue]:
-        """The layers of a model from its outputs to its inputs, as far as each gets the next one's result alone."""
+    def chains(self, model: LayerValue) -> Iterator[tuple[Origin | None, list[LayerValue]]]:
+        """The layers between inputs, merges and outputs of a model, in order, each with what the first of them gets.
+
+        Of a `Sequential` that is what the model gets, None.
+        """
         call, origin = model.origin.call, model.origin
         if model.name in SEQUENTIAL:
-            return (self._layers_of(model) or [])[::-1]
+            yield None, self._layers_of(model) or []
+            return
         expr = argument(call, 1, "outputs") if model.name in FUNCTIONAL and call is not None else None
-        layers: list[LayerValue] = []
-        file, context = origin.file, origin.context
-        while expr is not None:
-            made = [o for o in self.values.inference.of(file, expr, context) if isinstance(o.node, cst.Call)]
-            expr = None
-            if len(made) == 1 and made[0].call is not None and made[0].call.args:
-                file, context = made[0].file, made[0].context
-                layer = self.values.of(file, made[0].call.func, context)
-                if isinstance(layer, LayerValue) and layer not in layers:
-                    layers.append(layer)
-                    expr = made[0].call.args[0].value
-        return layers
+        ends = [] if expr is None else list(self._joined(origin.file, expr, origin.context))
+        seen = set[Node]()
+        while ends:
+            made, layers = ends.pop(), list[LayerValue]()
+            while made is not None and made.node not in seen:
+                seen.add(made.node)
+                call = made.call
+                layer = None if call is None else self.values.of(made.file, call.func, made.context)
+                given = (
+                    []
+                    if call is None or not call.args
+                    else [*self._joined(made.file, call.args[0].value, made.context)]
+                )
+                if not isinstance(layer, LayerValue) or layer.name in INPUT_LAYERS or len(given) != 1:
+                    ends.extend(given)
+                    break
+                layers.append(layer)
+                [made] = given
+            yield made, layers[::-1]
+
+    def _joined(self, file: File, expr: Expression, context: Context | None) -> Iterator[Origin]:
+        """What an expression is, where that is one value, or what stands in its display."""
+        inference = self.values.inference
+        held = inference.of(file, expr, context)
+        if len(held) == 1 and isinstance(held[0].node, cst.List | cst.Tuple) and not held[0].access_path:
+            yield from inference.elements(held[0])
+        elif len(held) == 1:
+            yield held[0]
 
     def _layers_of(self, model: LayerValue) -> list[LayerValue] | None:
         """The layers that a `Sequential` is given, and those that are added to it."""

@@ -404,11 +404,22 @@ class File:
         return frozenset(name for root in roots if (name := dotted_name(root)) is not None)
 
     def bound_to(self, node: Node) -> str | None:
-        """The dotted name to which an expression is assigned as a whole."""
+        """The dotted name to which an expression is assigned, by itself or beside others: `rows, labels = [], []`."""
         parent = self.tree.parents.get(node)
-        if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
-            return dotted_name(parent.targets[0].target)
-        return dotted_name(parent.target) if isinstance(parent, cst.AnnAssign) else None
+        if isinstance(parent, cst.AnnAssign):
+            return dotted_name(parent.target)
+        display = self.tree.parents[parent] if isinstance(parent, cst.Element) else None
+        assigned = self.tree.parents.get(display) if display is not None else parent
+        if not isinstance(assigned, cst.Assign) or len(assigned.targets) != 1:
+            return None
+        target = assigned.targets[0].target
+        if display is None:
+            return dotted_name(target)
+        sides = [side.elements for side in (target, display) if isinstance(side, cst.Tuple | cst.List)]
+        if len(sides) < 2 or any(isinstance(e, cst.StarredElement) for side in sides for e in side):
+            return None
+        names = (dotted_name(name.value) for name, held in zip(*sides, strict=False) if held is parent)
+        return next(names, None)
 
     def enclosing_functions(self, node: Node) -> Iterator[FunctionNode]:
         """The functions around a node, innermost first."""

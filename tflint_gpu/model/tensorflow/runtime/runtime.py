@@ -309,9 +309,11 @@ class Runtime(Analysis):
     def initialises(self, file: File, call: cst.Call, depth: int = 0) -> str | None:
         """The name of what a call does that initialises the runtime, None where it does not for certain."""
         name = file.name(call.func)
+        if name in INITIALISERS:
+            return name
         if name is not None and is_library(name):
             last = name.rpartition(".")[2]
-            if name in INITIALISERS or (name.startswith("tf.") and returns_tensor(name)):
+            if name.startswith("tf.") and returns_tensor(name):
                 return name
             if is_source(name) and name.startswith("tf.data.Dataset."):
                 return name
