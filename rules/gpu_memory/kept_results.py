@@ -23,6 +23,7 @@ from tflint_gpu.model import (
     Invocation,
     Invocations,
     IterationFlow,
+    Kinds,
     LoopData,
     LoopNode,
     Model,
@@ -84,6 +85,7 @@ class KeptResults(Analysis):
         super().__init__(model)
         self.training = model.once(Training)
         self.host_reads = model.once(HostReads)
+        self.kinds = model.once(Kinds)
         self.data = model.once(LoopData)
         self.invocations = model.once(Invocations)
         self._updates = Summaries(self.inference, "an update is called", _updates_itself, self.inference.functions_run)
@@ -152,6 +154,8 @@ class KeptResults(Analysis):
             return False
         if not self.inference.must_be(region.file, held, _is_list, region.context):
             return False
+        if self.kinds.must_be(region.file, value, "variable", context=region.context):
+            return False  # one object, as often as it is appended
         return bool(_name_of(region.file, held)) and self._lives(region, held, loop)
 
     def _lives(self, region: _Region, held: Expression, loop: RunSite) -> bool:

@@ -102,6 +102,18 @@ KEPT |= {
     ),
 }
 FINE = {
+    "one variable, as often as there are steps": (
+        "spot = tf.Variable([4.0, 0.0])\nfor turn in range(900):\n    with tf.GradientTape() as tape:\n"
+        "        height = tf.reduce_sum(spot**2)\n    spot.assign_sub(0.01 * tape.gradient(height, spot))\n"
+        "    losses.append(spot)\n"
+    ),
+    "marks that are made where the tape does not record": (
+        "for x, y in dataset:\n    with tf.GradientTape() as tape:\n        plans = model(x)\n"
+        "        with tape.stop_recording():\n            marks = [judge(plan) for plan in plans.numpy()]\n"
+        "        miss = tf.reduce_mean(plans)\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(miss, model.trainable_variables), model.trainable_variables))\n"
+        "    losses.append(marks)\n"
+    ),
     "a name that holds a number by then": (
         "mean = tf.keras.metrics.Mean()\nfor x, y in dataset:\n    loss = step(x, y)\n    mean.update_state(loss)\n"
         "    loss = mean.result().numpy()\n    losses.append(loss)\n"

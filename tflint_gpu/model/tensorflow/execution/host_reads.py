@@ -251,11 +251,14 @@ def _expressions(file: File, loop: _Region) -> Iterator[Node]:
 
 
 def _recorded(file: File, tape: cst.Call) -> set[Node]:
-    """The calls in a tape's block."""
-    block = next((parent for parent in file.tree.ancestors(tape) if isinstance(parent, cst.With)), None)
+    """The calls in a tape's block, without what it is told not to record."""
+    tree = file.tree
+    block = next((parent for parent in tree.ancestors(tape) if isinstance(parent, cst.With)), None)
     if block is None:
         return set()
-    return {call for call in file.calls_below.get(block, ()) if file.tree.within(call, block.body)}
+    calls = [call for call in file.calls_below.get(block, ()) if tree.within(call, block.body)]
+    left_out = [tree.statement(call) for call in calls if method_name(call) == "stop_recording"]
+    return {call for call in calls if not any(tree.within(call, node) for node in left_out)}
 
 
 def _is_assigned(file: File, read: Node) -> bool:
