@@ -179,6 +179,13 @@ def test_an_expression_is_what_it_is_when_it_runs(expression: str, tmp_path: Pat
     ("code", "expected"),
     [
         ("x = np.zeros((4, 1))\nfor _ in range(3):\n    x = np.concatenate([x, x])", "Array float64 (?, 1)"),
+        ("x = np.concatenate([np.zeros((4, 3)), eval('np.ones((2, 3))')], axis=0)", "Array ? (?, 3)"),
+        ("x = tf.stack([tf.zeros((4, 3)), eval('tf.ones((4, 3))')], axis=1)", "Tensor ? (4, 2, 3)"),
+        ("x = tf.concat([eval('tf.ones((4, 3))'), eval('tf.ones((4, 3))')], axis=1)", "Tensor ? (...)"),
+        (
+            "x = np.zeros((1, 9, 2))\nfor n in range(9):\n    x = np.concatenate([x, eval('np.ones((1, 1, 2))')], axis=1)",
+            "Array ? (1, ?, 2)",
+        ),
         ("x = tf.ones((4, 2))\nfor _ in range(3):\n    x = x * 2 + 1", "Tensor float32 (4, 2)"),
         ("a = b = tf.ones(3)\nfor _ in range(9):\n    a, b = b, a\nx = a", "Tensor float32 (3,)"),
         ("a = b = tf.ones(3)\nfor _ in range(9):\n    a, b = b, tf.concat([b, b], 0)\nx = a", "Tensor float32 (?,)"),

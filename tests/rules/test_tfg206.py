@@ -98,6 +98,12 @@ FOUND = {
     "a model of a package's folder": "from keras_unet_collection import models\nunet = models.att_unet_2d((64, 64, 3), [64, 128], 2)\n"
     "for row in x:\n    y = unet.predict(row[None])",
     "reshaped by its own shape, counted": "for row in x:\n    y = model.predict(np.array(row).reshape(-1, *row.shape) / 255)[0]",
+    "a vector's own length": "for row in x:\n    y = model.predict(row.reshape(-1, len(row)))",
+    "a vector's own length, by its shape": "for row in x:\n    y = model.predict(np.reshape(row, (-1, row.shape[0])))",
+    "the tail of a series that predictions make longer": "def waves(count, steps):\n    height = np.random.rand(count, 1)\n"
+    "    return (height * np.linspace(0, 1, steps))[..., np.newaxis]\nseries = waves(1, 60)\n"
+    "known, later = series[:, :50], series[:, 50:]\nfor k in range(30):\n    y = model.predict(known[:, k:])[:, None]\n"
+    "    known = np.concatenate([known, y], axis=1)",
     "one input of several": "for row in x:\n    y = model.predict([row[None], states])",
     "an input before the states": "target = np.zeros((1, 1, 9))\nstates = encoder(x)\nwhile True:\n"
     "    y, h, c = model.predict([target] + states)\n    states = [h, c]",
@@ -224,6 +230,11 @@ SILENT = {
     "    y = model.predict(face.reshape(-1, 64, 64, 3))",
     "a tokenizer of a package": "import keras_hub\ntokens = keras_hub.models.BertTokenizer.from_preset('bert')\n"
     "for row in x:\n    y = tokens.predict(row[None])",
+    "cut by another length": "for rows in batches:\n    y = model.predict(rows.reshape(-1, len(x)))\n",
+    "the tail of several series": (
+        "series = np.random.rand(4, 60, 1)\nknown, later = series[:, :50], series[:, 50:]\nfor k in range(30):\n"
+        "    y = model.predict(known[:, k:])[:, None]\n    known = np.concatenate([known, y], axis=1)\n"
+    ),
     "several models of each fold": (
         "for fold in folds:\n    nets = [keras.Sequential() for _ in range(9)]\n    for net in nets:\n"
         "        net.predict(fold[:1])\n"
@@ -312,7 +323,7 @@ SILENT = {
     "a slice of a known size": "for row in x[10:14]:\n    y = model.predict(row[None])",
     "a row for each of several generators": "for net in (model, keras.Sequential()):\n    net.predict(x[:1])",
     "two rows": "for i in range(640):\n    y = model.predict(x[i:i + 2])",
-    "rows of unknown number": "for rows in x:\n    y = model.predict(rows.reshape(-1, 2))",
+    "rows of unknown number": "for rows in batches:\n    y = model.predict(rows.reshape(-1, 2))",
     "one row on one way only": "for row in x:\n    b = row[None] if flag else row\n    y = model.predict(b)",
     "predict_on_batch": "for row in x:\n    y = model.predict_on_batch(row[None])",
     "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nfor row in x:\n    model.predict(row[None])",

@@ -360,7 +360,10 @@ def _stacked(row: Operation, kind: ArrayKind, given: Given) -> Value:
 
 
 def _list(given: Given, kind: ArrayKind) -> list[TensorValue] | Pending | None:
-    """The tensors of the list that is the first argument; None where they are not known one by one."""
+    """The tensors of the list that is the first argument; None where it is not known how many there are.
+
+    What is known of none of its items but that it is there is a tensor, too: nothing else can be joined.
+    """
     value = given.value_of(given.first)
     if isinstance(value, Pending):
         return PENDING
@@ -369,8 +372,9 @@ def _list(given: Given, kind: ArrayKind) -> list[TensorValue] | Pending | None:
     parts = [stacked_value(item, kind) for item in value.items]
     if any(isinstance(part, Pending) for part in parts):
         return PENDING
-    tensors = [part for part in parts if isinstance(part, TensorValue)]
-    return tensors if len(tensors) == len(parts) and tensors else None
+    if not any(isinstance(part, TensorValue) for part in parts):
+        return None
+    return [part if isinstance(part, TensorValue) else TensorValue(kind) for part in parts]
 
 
 def _common_dtype(parts: list[TensorValue], kind: ArrayKind) -> str:

@@ -85,9 +85,9 @@ def reduced(shape: Shape | None, axes: tuple[int, ...] | None, keeps: bool) -> S
 
 
 def concatenated(shapes: Sequence[Shape | None], axis: int | None) -> Shape | None:
-    """Of tensors one after the other along an axis."""
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes) or not known or len({len(shape) for shape in known}) != 1 or not known[0]:
+    """Of tensors one after the other along an axis; all others of their lengths are the same."""
+    known = _of_one_rank(shapes)
+    if not known or not known[0]:
         return None
     if axis is None:
         return (None,) * len(known[0])
@@ -99,15 +99,24 @@ def concatenated(shapes: Sequence[Shape | None], axis: int | None) -> Shape | No
 
 
 def stacked(shapes: Sequence[Shape | None], axis: int | None) -> Shape | None:
-    """Of tensors along a new axis."""
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes) or not known or len({len(shape) for shape in known}) != 1:
+    """Of tensors along a new axis; all have the same shape."""
+    known = _of_one_rank(shapes)
+    if not known:
         return None
     inner = tuple(merged([shape[i] for shape in known]) for i in range(len(known[0])))
     if axis is None:
         return (None,) * (len(inner) + 1)
     place = axis if axis >= 0 else axis + len(inner) + 1
     return (*inner[:place], len(shapes), *inner[place:])
+
+
+def _of_one_rank(shapes: Sequence[Shape | None]) -> list[Shape]:
+    """The shapes of tensors of one rank, which is all that is known of some; none where no rank is known."""
+    ranks = {len(shape) for shape in shapes if shape is not None}
+    if len(ranks) != 1:
+        return []
+    unknown: Shape = (None,) * ranks.pop()
+    return [unknown if shape is None else shape for shape in shapes]
 
 
 def total(lengths: Iterable[Dimension]) -> Dimension:

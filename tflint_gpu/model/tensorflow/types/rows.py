@@ -15,6 +15,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.types.images import Images
+from tflint_gpu.model.values.value import TensorValue
 from tflint_gpu.model.values.values import Values
 
 _TABLES = frozenset(["pandas.DataFrame"])
@@ -51,9 +52,15 @@ class Rows(Analysis):
             return True
         self._asked.add(expr)
         try:
-            return self.inference.must_be(file, expr, self._is_single, context)
+            is_single = self.inference.must_be(file, expr, self._is_single, context)
         finally:
             self._asked.discard(expr)
+        return is_single or self._has_one_row(file, expr, context)
+
+    def _has_one_row(self, file: File, expr: Expression, context: Context | None) -> bool:
+        """Whether its shape, where that is known, begins with one."""
+        value = self._values.of(file, expr, context)
+        return isinstance(value, TensorValue) and value.shape is not None and value.shape[:1] == (1,)
 
     def is_single_input(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether what a model gets has one row; its inputs may be a list, a tuple or a dictionary, or such in one.
@@ -238,7 +245,18 @@ class Rows(Analysis):
         dimensions = [dimension.value for dimension in shape]
         if len(shape) == 2 and _is_starred(shape[1]):
             return _is_shape_of(origin.file, dimensions[1], array)
+        if len(shape) == 2 and self._is_length_of(origin.file, dimensions[1], array):
+            return True  # of what has two dimensions or more that would be no row at all
         return self._images.is_one(origin.file, array, dimensions, origin.context)
+
+    def _is_length_of(self, file: File, length: Expression, array: Expression) -> bool:
+        """`len(x)` and `x.shape[0]`."""
+        if isinstance(length, cst.Call) and length.args and file.names.is_builtin(length.func, "len"):
+            return length.args[0].value.deep_equals(array)
+        if not isinstance(length, cst.Subscript) or not isinstance(length.slice[0].slice, cst.Index):
+            return False
+        is_first = self.constants.of(file, length.slice[0].slice.value) == 0
+        return is_first and _is_shape_of(file, length.value, array)
 
     def _joins_one(self, origin: Origin, row: Operation, said: Expression | None, first: Expression) -> bool:
         """`np.vstack([x[None]])`, `np.append(x[:, 1:], y, axis=1)`: one array, or arrays that are joined elsewhere."""
