@@ -96,6 +96,10 @@ CALL = {
     ),
     "partial": ("import functools\ndef f(m, x):\n    reveal(m)\ng = functools.partial(f, a())\ng(b())", "a()"),
     "after a partial": ("import functools\ndef f(m, x):\n    reveal(x)\ng = functools.partial(f, a())\ng(b())", "b()"),
+    "handed on by a strategy, with a name": (
+        "def f(x, y):\n    reveal(y)\npair = (a(), b())\nstrategy.run(f, args=pair)",
+        "b()",
+    ),
     "handed on by a strategy": ("def f(x, y):\n    reveal(y)\nstrategy.run(f, args=(a(), b()))", "b()"),
     "function given to a function": ("def each(g):\n    g(a())\ndef f(x):\n    pass\neach(reveal)", None),
     "closure": ("def outer(m):\n    def f():\n        reveal(m)\n    f()\nouter(a())", "a()"),

@@ -36,6 +36,9 @@ LOOPS = {
     + "import cv2\nfor sheets in held_out:\n    show(net(sheets))\n    if cv2.waitKey(1) == ord('q'):\n        break\n",
     "until somebody asked": LOADED
     + "for n, sheets in enumerate(held_out):\n    answers = net(sheets)\n    if stopped or n > 500:\n        break\n",
+    "replicas that get a pair by its name": LOADED
+    + "spread = tf.distribute.MirroredStrategy()\ndef judged(sheets, marks):\n    return distance(marks, net(sheets))\n"
+    + "for pair in spread.experimental_distribute_dataset(held_out):\n    spread.run(judged, args=pair)\n",
     "a part of a dictionary": LOADED + "for page in held_out:\n    answers = net(page['sheets'])\n",
 }
 OTHERS = {

@@ -137,6 +137,14 @@ def hands_on(call: cst.Call) -> bool:
     return any(arg.keyword is not None and arg.keyword.value == "args" for arg in call.args)
 
 
+def items(file: File, value: Expression, context: Context | None) -> Iterator[Bound]:
+    """The arguments that a tuple or list holds; of a variable its first items."""
+    if isinstance(value, cst.Tuple | cst.List):
+        yield from (Bound(file, element.value, context) for element in value.elements)
+    else:
+        yield from (Bound(file, value, context, key) for key in range(UNPACKED))
+
+
 def handed_on(file: File, call: cst.Call, context: Context | None, start: int) -> tuple[Bound, ...]:
     """The arguments with which a function that a call is given will be called.
 
@@ -148,10 +156,13 @@ def handed_on(file: File, call: cst.Call, context: Context | None, start: int) -
 def _handed(file: File, call: cst.Call, context: Context | None, start: int) -> Iterator[Bound]:
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value == "args":
-            if isinstance(arg.value, cst.Tuple | cst.List):
-                yield from (Bound(file, element.value, context) for element in arg.value.elements)
+            yield from items(file, arg.value, context)
             return
     for arg in call.args[start:]:
         if arg.star:
             return
         yield Bound(file, arg.value, context, keyword=arg.keyword.value if arg.keyword is not None else "")
+
+
+UNPACKED = 4
+"""As many items of a variable are told apart; given more than a function has parameters, the others are left."""

@@ -11,7 +11,7 @@ from tflint_gpu.model.library.higher_order import Handing
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed
-from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, given_before
+from tflint_gpu.model.python.value_flow.calls import UNPACKED, Bound, Callee, arguments, given_before, items
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -106,12 +106,11 @@ def _passed(file: File, call: cst.Call, context: Context | None, handing: Handin
         yield Bound(file, call.args[0].value, context, is_element=True)
     elif passes == "args":
         given = argument(call, *handing.args)
-        if isinstance(given, cst.Tuple | cst.List):
-            yield from (Bound(file, element.value, context) for element in given.elements)
+        yield from items(file, given, context) if given is not None else ()
     elif passes in ("element", "following", "unpacked"):
         following = call.args[position + 1 :]
         if passes == "unpacked" and following:
-            yield from (Bound(file, following[0].value, context, key, is_element=True) for key in range(_UNPACKED))
+            yield from (Bound(file, following[0].value, context, key, is_element=True) for key in range(UNPACKED))
             return
         for arg in following:
             if arg.star:
@@ -119,7 +118,3 @@ def _passed(file: File, call: cst.Call, context: Context | None, handing: Handin
             keyword = arg.keyword.value if arg.keyword is not None else ""
             if passes == "following" or not keyword:
                 yield Bound(file, arg.value, context, keyword=keyword, is_element=passes == "element")
-
-
-_UNPACKED = 4
-"""As many of an element's items are told apart; given more than a function has parameters, the others are left."""
