@@ -49,6 +49,21 @@ for number, (real, _) in enumerate(batches):
 """,
         2,
     ),
+    "a layer of a network before a step of Keras": (
+        "TFG207",
+        """
+maker = tf.keras.Sequential([tf.keras.Input((4,)), dense(4)])
+critic = tf.keras.Sequential([tf.keras.Input((4,)), dense(1)])
+pair = tf.keras.Sequential([maker, critic])
+first, second = pair.layers
+second.compile("sgd", "mse")
+for number, (real, _) in enumerate(batches):
+    made = first(tf.random.stateless_normal((3, 4), [number, 1]))
+    second.train_on_batch(tf.concat([made, real], 0), tf.zeros((3 + len(real), 1)))
+    result.append(tf.reduce_sum(made))
+""",
+        1,
+    ),
     "one model twice": (
         "TFG207",
         """
@@ -172,6 +187,16 @@ def test_one_fix_traces_all_models_of_a_loop(rule: str, program: str, functions:
     assert not {"TFG207", "TFG214"} & {found.code for found, _ in findings(after, tmp_path)}, after
     assert "\n\n\n\n" not in after
     assert_same(before, after)
+
+
+def test_noise_before_another_step_is_not_reported(tmp_path: Path) -> None:
+    """Protects loops in which nothing shows that an iteration is a step of training."""
+    program = """
+maker = tf.keras.Sequential([tf.keras.Input((4,)), dense(4)])
+for real, _ in batches:
+    shown(maker(tf.random.normal((3, 4))), real)
+"""
+    assert "TFG207" not in {found.code for found, _ in findings(HEAD + LAYERS + program, tmp_path)}
 
 
 def test_a_call_that_may_not_be_traced_stays(tmp_path: Path) -> None:

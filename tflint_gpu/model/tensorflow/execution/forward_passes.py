@@ -112,8 +112,11 @@ class ForwardPasses(Analysis):
         return EagerForward(first.file, first.call, first.root_file, first.loop, use, shown_by, first.path, others)
 
     def _forward_in(self, file: File, loop: LoopNode, batches: Batches) -> Iterator[Invocation]:
-        """The forward passes of a loop's data, and after these what other models its iterations run, as on noise."""
-        besides, is_found = list[Invocation](), False
+        """The forward passes of a loop's data, and after these what other models its iterations run, as on noise.
+
+        Those on noise also where each iteration is a training step of Keras: a generator before `train_on_batch`.
+        """
+        besides, is_found = list[Invocation](), self._trains_on_batches(file, loop)
         for run in self.invocations.eager(file, loop, batches):
             if not self._gets_data(run, file, loop, batches):
                 besides.append(run)
@@ -125,6 +128,14 @@ class ForwardPasses(Analysis):
                 continue
             if self._is_forward(run, file, loop) and self._counts(run, file, loop, batches):
                 yield run
+
+    def _trains_on_batches(self, file: File, loop: LoopNode) -> bool:
+        return any(
+            method_name(call) == "train_on_batch"
+            and isinstance(call.func, cst.Attribute)
+            and self.kinds.has_method(file, call.func)
+            for call in file.calls_below.get(loop, ())
+        )
 
     def _counts(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
         """Whether a model runs eagerly for results that somebody waits for, and not as a part of a training step."""

@@ -168,9 +168,21 @@ class Kinds(Analysis):
         if origin.access_path[-1:] == (Content("attribute", "optimizer"),):
             owner = replace(origin, access_path=origin.access_path[:-1])
             return "optimizer" if self.of(owner) == "model" else None
+        if origin.access_path[-2:-1] == (Content("attribute", "layers"),):
+            return self._of_part(replace(origin, access_path=origin.access_path[:-2]), origin.access_path[-1])
         if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self._of_parameter(origin.file, origin.node)
         return "dataset" if is_loaded(origin) else None
+
+    def _of_part(self, owner: Origin, content: Content) -> Kind | None:
+        """What one of a network's layers is, where the code lists them: `g, c = keras.Sequential([g, c]).layers`."""
+        call = owner.call
+        parts = call.args[0].value if call is not None and owner.made_by in SEQUENTIAL and call.args else None
+        if not isinstance(parts, cst.List) or any(isinstance(e, cst.StarredElement) for e in parts.elements):
+            return None
+        chosen = parts.elements[content.key : content.key + 1] if type(content.key) is int else parts.elements
+        kinds = {self.of(o) for part in chosen for o in self.inference.of(owner.file, part.value, owner.context)}
+        return kinds.pop() if len(kinds) == 1 else None
 
     def _is_image_flow(self, origin: Origin) -> bool:
         """`ImageDataGenerator().flow_from_directory(...)`."""
