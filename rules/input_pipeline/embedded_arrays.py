@@ -14,10 +14,10 @@ from tflint_gpu.model import (
     File,
     Kinds,
     MappedCode,
-    Model,
     Node,
     NumpyArray,
     NumpyArrays,
+    Once,
     Traced,
     TracedCode,
     displayed,
@@ -48,12 +48,10 @@ class EmbeddedArray:
 class EmbeddedArrays(Analysis):
     """The large arrays in what TensorFlow traces from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.traced_code = model.once(TracedCode)
-        self.mapped_code = model.once(MappedCode)
-        self.arrays = model.once(NumpyArrays)
+    kinds = Once(Kinds)
+    traced_code = Once(TracedCode)
+    mapped_code = Once(MappedCode)
+    arrays = Once(NumpyArrays)
 
     @cached_property
     def large(self) -> list[EmbeddedArray]:

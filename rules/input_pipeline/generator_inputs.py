@@ -18,8 +18,8 @@ from tflint_gpu.model import (
     Expression,
     File,
     Lengths,
-    Model,
     Node,
+    Once,
     Origin,
     Origins,
     SequenceValue,
@@ -71,11 +71,9 @@ class _Rows:
 class GeneratorInputs(Analysis):
     """The datasets over generators that one file makes."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.consumers = model.once(Consumers)
-        self.lengths = model.once(Lengths)
-        self.values = model.once(Values)
+    consumers = Once(Consumers)
+    lengths = Once(Lengths)
+    values = Once(Values)
 
     @cached_property
     def of_arrays(self) -> list[GeneratorInput]:

@@ -8,17 +8,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from tflint_gpu.bounds import SAMPLE_STEPS
-from tflint_gpu.model import (
-    Analysis,
-    Context,
-    DatasetValue,
-    Expression,
-    File,
-    Model,
-    TensorValue,
-    Values,
-    counted_by,
-)
+from tflint_gpu.model import Analysis, Context, DatasetValue, Expression, File, Once, TensorValue, Values, counted_by
 
 _WHOLE: dict[str, Callable[[float], float]] = {"int": int, "round": round, "float": float}
 
@@ -26,9 +16,7 @@ _WHOLE: dict[str, Callable[[float], float]] = {"int": int, "round": round, "floa
 class RowCounts(Analysis):
     """Analysis of numbers that are computed from lengths."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.values = model.once(Values)
+    values = Once(Values)
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> int | None:
         """The whole number that an expression is; None where it does not follow."""

@@ -23,8 +23,8 @@ from tflint_gpu.model import (
     File,
     Guards,
     Kinds,
-    Model,
     Node,
+    Once,
     Origin,
     Trace,
     TracedFunctions,
@@ -69,11 +69,9 @@ class Double:
 class Precision(Analysis):
     """The places of one file that choose float64."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.guards = model.once(Guards)
-        self.execution = model.once(TracedFunctions)
+    kinds = Once(Kinds)
+    guards = Once(Guards)
+    execution = Once(TracedFunctions)
 
     def doubles(self) -> Iterator[Double]:
         """What certainly computes in float64, where the code does not show that it has to."""

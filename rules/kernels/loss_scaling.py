@@ -19,8 +19,8 @@ from tflint_gpu.model import (
     File,
     Kinds,
     MixedPrecision,
-    Model,
     Node,
+    Once,
     Origin,
     argument,
     children,
@@ -59,11 +59,9 @@ class UnscaledStep:
 class LossScaling(Analysis):
     """The training steps that are seen from one file, as far as they run under mixed_float16."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.mixed = model.once(MixedPrecision)
-        self.compilations = model.once(Compilations)
+    kinds = Once(Kinds)
+    mixed = Once(MixedPrecision)
+    compilations = Once(Compilations)
 
     def unscaled(self) -> Iterator[UnscaledStep]:
         """The steps whose gradients are those of a loss that is not scaled, one for each tape."""

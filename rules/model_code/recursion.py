@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import RECURSION_CALLS, RECURSION_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Analysis, Frame, Function, FunctionNode, Model, Node, Tracing
+from tflint_gpu.model import Analysis, Frame, Function, FunctionNode, Node, Once, Tracing
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,7 @@ class Recursion:
 class Recursions(Analysis):
     """Questions about the recursive functions of one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.tracing = model.once(Tracing)
+    tracing = Once(Tracing)
 
     @cached_property
     def all(self) -> list[Recursion]:

@@ -16,8 +16,8 @@ from tflint_gpu.model import (
     Expression,
     File,
     Kinds,
-    Model,
     Node,
+    Once,
     Origin,
     ScopeSide,
     Strategies,
@@ -64,11 +64,9 @@ class _Optimizer:
 class DistributedTraining(Analysis):
     """The Keras training under strategies, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.strategies = model.once(Strategies)
-        self.compilations = model.once(Compilations)
+    kinds = Once(Kinds)
+    strategies = Once(Strategies)
+    compilations = Once(Compilations)
 
     def misplaced(self) -> Iterator[Misplaced]:
         """The parts made outside of the scope that their training needs, each once."""

@@ -18,8 +18,8 @@ from tflint_gpu.model import (
     Invocation,
     Invocations,
     Kinds,
-    Model,
     Node,
+    Once,
     argument,
     method_name,
 )
@@ -51,11 +51,9 @@ class BatchWork:
 class BatchHooks(Analysis):
     """The callbacks in the file that is checked."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.guards = model.once(Guards)
-        self.invocations = model.once(Invocations)
+    kinds = Once(Kinds)
+    guards = Once(Guards)
+    invocations = Once(Invocations)
 
     def works(self) -> Iterator[BatchWork]:
         """The first work of each hook, and checkpoints of every batch."""

@@ -16,8 +16,8 @@ from tflint_gpu.model import (
     Expression,
     File,
     Kinds,
-    Model,
     Node,
+    Once,
     Origin,
     Pipelines,
     argument,
@@ -47,11 +47,9 @@ class ShortEpochs:
 class EpochLengths(Analysis):
     """The calls of `fit` in the file that is checked."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.pipelines = model.once(Pipelines)
-        self.iterations = model.once(CountedIterations)
+    kinds = Once(Kinds)
+    pipelines = Once(Pipelines)
+    iterations = Once(CountedIterations)
 
     def of_one_step(self) -> Iterator[ShortEpochs]:
         """Those with many epochs of one step."""

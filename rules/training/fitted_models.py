@@ -19,8 +19,8 @@ from tflint_gpu.model import (
     Kinds,
     LoopData,
     LoopNode,
-    Model,
     Node,
+    Once,
     Origin,
     Repetitions,
     argument,
@@ -54,11 +54,9 @@ class FittedModel:
 class FittedModels(Analysis):
     """The loops that are seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.data = model.once(LoopData)
-        self.repetitions = model.once(Repetitions)
+    kinds = Once(Kinds)
+    data = Once(LoopData)
+    repetitions = Once(Repetitions)
 
     def dropped(self) -> Iterator[FittedModel]:
         """The fits of models that each iteration of a loop builds, where nothing keeps the models."""

@@ -11,8 +11,8 @@ from tflint_gpu.model import (
     Analysis,
     Class,
     Expression,
-    Model,
     Node,
+    Once,
     Traced,
     TracedCode,
     loops_around,
@@ -42,9 +42,7 @@ class FrozenAttribute:
 class FrozenAttributes(Analysis):
     """Questions about the objects of one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.code = model.once(TracedCode)
+    code = Once(TracedCode)
 
     def all(self) -> Iterator[FrozenAttribute]:
         """The first read of each such attribute in each traced method."""

@@ -13,8 +13,8 @@ from tflint_gpu.model import (
     Analysis,
     Binding,
     Expression,
-    Model,
     Node,
+    Once,
     RunSite,
     Traced,
     TracedCode,
@@ -47,9 +47,7 @@ class FrozenGlobal:
 class FrozenGlobals(Analysis):
     """Questions about the globals of one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.code = model.once(TracedCode)
+    code = Once(TracedCode)
 
     @cached_property
     def all(self) -> list[FrozenGlobal]:

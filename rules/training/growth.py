@@ -18,8 +18,8 @@ from tflint_gpu.model import (
     Kinds,
     LoopData,
     LoopNode,
-    Model,
     Node,
+    Once,
     Repetitions,
     RunSite,
     TracedFunctions,
@@ -87,13 +87,11 @@ class Growths(Analysis):
         file: the one that is checked.
     """
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.execution = model.once(TracedFunctions)
-        self.loops = model.once(EagerLoops)
-        self.repetitions = model.once(Repetitions)
-        self.data = model.once(LoopData)
+    kinds = Once(Kinds)
+    execution = Once(TracedFunctions)
+    loops = Once(EagerLoops)
+    repetitions = Once(Repetitions)
+    data = Once(LoopData)
 
     @cached_property
     def in_loops(self) -> list[Growth]:

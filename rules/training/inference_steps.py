@@ -29,8 +29,8 @@ from tflint_gpu.model import (
     LoopData,
     LoopNode,
     LoopNumbers,
-    Model,
     Node,
+    Once,
     Origin,
     Repetitions,
     RunSite,
@@ -89,21 +89,19 @@ class InferenceStep:
 class InferenceSteps(Analysis):
     """The loops that are seen from one file; those over data sets are `ForwardPasses`'s."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.training = model.once(Training)
-        self.loops = model.once(EagerLoops)
-        self.invocations = model.once(Invocations)
-        self.construction = model.once(Construction)
-        self.data = model.once(LoopData)
-        self.forwards = model.once(ForwardPasses)
-        self.steps = model.once(TrainingSteps)
-        self.repetitions = model.once(Repetitions)
-        self.numbers = model.once(LoopNumbers)
-        self.shapes = model.once(ShapeChanges)
-        self.traced_code = model.once(TracedCode)
-        self.try_outs = model.once(TryOuts)
+    kinds = Once(Kinds)
+    training = Once(Training)
+    loops = Once(EagerLoops)
+    invocations = Once(Invocations)
+    construction = Once(Construction)
+    data = Once(LoopData)
+    forwards = Once(ForwardPasses)
+    steps = Once(TrainingSteps)
+    repetitions = Once(Repetitions)
+    numbers = Once(LoopNumbers)
+    shapes = Once(ShapeChanges)
+    traced_code = Once(TracedCode)
+    try_outs = Once(TryOuts)
 
     @cached_property
     def eager(self) -> list[InferenceStep]:

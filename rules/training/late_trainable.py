@@ -16,7 +16,7 @@ from tflint_gpu.model import (
     Histories,
     Kinds,
     LoopNode,
-    Model,
+    Once,
     Origin,
     PythonArguments,
     TracedCode,
@@ -46,12 +46,10 @@ class LateSetting:
 class LateSettings(Analysis):
     """The settings of `trainable` of the program that is checked."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.histories = model.once(Histories)
-        self.kinds = model.once(Kinds)
-        self.code = model.once(TracedCode)
-        self.arguments = model.once(PythonArguments)
+    histories = Once(Histories)
+    kinds = Once(Kinds)
+    code = Once(TracedCode)
+    arguments = Once(PythonArguments)
 
     def all(self) -> Iterator[LateSetting]:
         """Those that have no effect, and those by which a model is never trained."""

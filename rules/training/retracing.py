@@ -20,8 +20,8 @@ from tflint_gpu.model import (
     LoopData,
     LoopNode,
     LoopNumbers,
-    Model,
     Node,
+    Once,
     Origin,
     ShapeChanges,
     Tracing,
@@ -93,14 +93,12 @@ class ChangingArgument:
 class Retracing(Analysis):
     """The calls of `tf.function` objects that are seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.tracing = model.once(Tracing)
-        self.objects = model.once(FunctionObjects)
-        self.numbers = model.once(LoopNumbers)
-        self.shapes = model.once(ShapeChanges)
-        self.data = model.once(LoopData)
+    kinds = Once(Kinds)
+    tracing = Once(Tracing)
+    objects = Once(FunctionObjects)
+    numbers = Once(LoopNumbers)
+    shapes = Once(ShapeChanges)
+    data = Once(LoopData)
 
     def changing_arguments(self) -> Iterator[ChangingArgument]:
         """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes.

@@ -14,7 +14,7 @@ from tflint_gpu.model import (
     Histories,
     Kinds,
     LoopNode,
-    Model,
+    Once,
     Origin,
     RunSite,
     argument,
@@ -41,10 +41,8 @@ class SharedOptimizer:
 class SharedOptimizers(Analysis):
     """The optimizers of the program that is checked."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.histories = model.once(Histories)
-        self.kinds = model.once(Kinds)
+    histories = Once(Histories)
+    kinds = Once(Kinds)
 
     def all(self) -> Iterator[SharedOptimizer]:
         """The compilations after which training raises; none where weights are frozen."""

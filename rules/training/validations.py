@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Analysis, Expression, File, Kinds, Model, Node, Origin, Pipelines, argument
+from tflint_gpu.model import Analysis, Expression, File, Kinds, Node, Once, Origin, Pipelines, argument
 
 _OWN_SIZE = ("validation_batch_size", "validation_steps")
 _SIZE_POSITION = 2
@@ -37,10 +37,8 @@ class Validations(Analysis):
         file: the one that is checked.
     """
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.pipelines = model.once(Pipelines)
+    kinds = Once(Kinds)
+    pipelines = Once(Pipelines)
 
     @cached_property
     def with_training_size(self) -> list[Validation]:

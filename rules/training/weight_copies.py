@@ -16,7 +16,7 @@ from tflint_gpu.model import (
     IterationFlow,
     Kinds,
     LoopNode,
-    Model,
+    Once,
     Repetitions,
     Training,
     argument,
@@ -45,11 +45,9 @@ class WeightCopy:
 class WeightCopies(Analysis):
     """The loops of training steps that are seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.training = model.once(Training)
-        self.repetitions = model.once(Repetitions)
+    kinds = Once(Kinds)
+    training = Once(Training)
+    repetitions = Once(Repetitions)
 
     def in_steps(self) -> Iterator[WeightCopy]:
         """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""

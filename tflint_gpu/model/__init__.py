@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         POLICY_SETTERS,
     )
     from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES, returns_tensor
-    from tflint_gpu.model.model import Analysis, Model
+    from tflint_gpu.model.model import Analysis, Model, Once
     from tflint_gpu.model.networks.construction.steps import StepWorks
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes

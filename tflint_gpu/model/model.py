@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from tflint_gpu.model.library.higher_order import LIBRARY
 from tflint_gpu.model.python.value_flow.inference import Inference
@@ -141,9 +141,26 @@ class Analysis:
 
     is_of_values: ClassVar[bool] = False
     """Whether its answers are the same whatever TensorFlow traces."""
+    _asked_once: ClassVar[Mapping[str, Callable[[Model], Any]]] = {}
 
     def __init__(self, model: Model) -> None:
         self.file = model.file
         self.inference = model.inference
         self.constants = model.constants
         self.target = model.target
+        for name, analysis in self._asked_once.items():
+            setattr(self, name, model.once(analysis))
+
+
+class Once(Generic[_T]):
+    """Another analysis that an analysis asks: `kinds = Once(Kinds)` in its class gives each its `self.kinds`."""
+
+    def __init__(self, analysis: Callable[[Model], _T]) -> None:
+        self.analysis = analysis
+
+    def __set_name__(self, owner: type[Analysis], name: str) -> None:
+        owner._asked_once = {**owner._asked_once, name: self.analysis}
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: Analysis, owner: type[Analysis]) -> _T: ...

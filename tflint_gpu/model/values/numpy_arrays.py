@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression
@@ -43,9 +43,7 @@ class NumpyArrays(Analysis):
 
     is_of_values = True
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.values = model.once(Values)
+    values = Once(Values)
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> NumpyArray | None:
         """The array that an expression must be, the smallest that it may be; None where that is not known."""

@@ -12,7 +12,7 @@ import libcst as cst
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.interpreter.values import Arguments, Method, Site
 from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.networks.construction import operations
 from tflint_gpu.model.networks.construction.keras import Keras
 from tflint_gpu.model.networks.shapes.graph import Network, NotKnown, Tensor
@@ -79,9 +79,7 @@ class Steps(Keras):
 class StepWorks(Analysis):
     """How much the steps of a file compute that is run as a program."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.pipelines = model.once(Pipelines)
+    pipelines = Once(Pipelines)
 
     @cached_property
     def _ran(self) -> tuple[Interpreter, Steps, bool]:

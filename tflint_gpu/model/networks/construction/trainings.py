@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import RUN_STEPS
 from tflint_gpu.model.interpreter.interpreter import Interpreter
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.networks.construction.keras import TRAINING, Keras, Training
 from tflint_gpu.model.networks.construction.operations import rows
 from tflint_gpu.model.networks.shapes.sizes import Estimate
@@ -25,9 +25,7 @@ _USUAL = 32  # what Keras takes where `fit` is given arrays and no size
 class Trainings(Analysis):
     """The calls of `fit` and `train_on_batch` that are met when a file is run as a program."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.pipelines = model.once(Pipelines)
+    pipelines = Once(Pipelines)
 
     @cached_property
     def estimates(self) -> list[Estimate]:

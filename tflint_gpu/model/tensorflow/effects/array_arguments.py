@@ -12,7 +12,7 @@ import libcst as cst
 from tflint_gpu.model.library.classes import KERAS_FOLDERS
 from tflint_gpu.model.library.operations import ARRANGING
 from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS, OF_SHAPE, STATIC_ATTRIBUTES
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -29,9 +29,7 @@ _HANDING_ON = frozenset(name for name in ARRANGING if name.startswith("tf.")) | 
 class ArrayArguments(Analysis):
     """Analysis of what is an array, and of where a function lets its arguments go."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
+    kinds = Once(Kinds)
 
     def is_array(self, file: File, value: Expression, context: Context | None = None) -> bool:
         """Whether a value is certainly an array, or one of its elements."""

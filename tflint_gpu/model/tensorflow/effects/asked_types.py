@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.model.library.classes import TENSORS
 from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES, TENSOR_QUERIES
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
@@ -28,9 +28,7 @@ _NUMBERS = ("float", "complex")  # NumPy's numbers are some: float64, complex128
 class AskedTypes(Analysis):
     """Analysis of what functions ask of the types of their values."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.arrays = model.once(ArrayArguments)
+    arrays = Once(ArrayArguments)
 
     def in_function(self, trace: Trace) -> Iterator[Blocker]:
         """The questions with another answer while the function is traced."""

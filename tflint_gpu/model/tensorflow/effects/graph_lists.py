@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.tensor_functions import returns_tensor
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.decorators import is_decorated
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import children
@@ -41,11 +41,9 @@ class Leak:
 class GraphLists(Analysis):
     """Analysis of the lists in traced code, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.pipelines = model.once(Pipelines)
-        self.tracing = model.once(Tracing)
-        self.traced_code = model.once(TracedCode)
+    pipelines = Once(Pipelines)
+    tracing = Once(Tracing)
+    traced_code = Once(TracedCode)
 
     def leaks(self, functions: Iterable[Traced] | None = None) -> Iterator[Leak]:
         """The lists that a loop of the graph fills, and that are used after it.

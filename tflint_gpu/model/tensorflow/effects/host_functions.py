@@ -13,7 +13,7 @@ from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import OVERRIDDEN_METHODS
 from tflint_gpu.model.library.precision import FLOATS
 from tflint_gpu.model.library.tensor_functions import ASIDE
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
@@ -75,12 +75,10 @@ class OnGradient(NamedTuple):
 class HostFunctions(Analysis):
     """Analysis of the Python functions that run in traced code, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.guards = model.once(Guards)
-        self.traced_code = model.once(TracedCode)
-        self.compilations = model.once(XlaCompilations)
+    kinds = Once(Kinds)
+    guards = Once(Guards)
+    traced_code = Once(TracedCode)
+    compilations = Once(XlaCompilations)
 
     # What a gradient passes.
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import OVERRIDDEN_METHODS, RUNNING_METHODS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -47,12 +47,10 @@ class HostValue:
 class HostValues(Analysis):
     """Analysis of the values that traced code asks for, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.tracing = model.once(Tracing)
-        self.traced_code = model.once(TracedCode)
-        self.model_classes = model.once(ModelClasses)
-        self.keras_functions = model.once(KerasFunctions)
+    tracing = Once(Tracing)
+    traced_code = Once(TracedCode)
+    model_classes = Once(ModelClasses)
+    keras_functions = Once(KerasFunctions)
 
     def asked(self, *, converts: bool, functions: Iterable[Traced] | None = None) -> Iterator[HostValue]:
         """The places in code that must be traced.

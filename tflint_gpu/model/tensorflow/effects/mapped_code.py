@@ -13,7 +13,7 @@ from tflint_gpu.model.library.counterparts import RAISES
 from tflint_gpu.model.library.datasets import MAPPING_METHODS
 from tflint_gpu.model.library.files import FAILING_ON_ELEMENTS
 from tflint_gpu.model.library.tensor_functions import HOST_READS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -64,15 +64,13 @@ class MappedCode(Analysis):
         file: the one that is checked; the functions may be in others.
     """
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.guards = model.once(Guards)
-        self.pipelines = model.once(Pipelines)
-        self.execution = model.once(TracedFunctions)
-        self.traced_code = model.once(TracedCode)
-        self.frozen_values = model.once(FrozenValues)
-        self.runtime = model.once(Runtime)
+    kinds = Once(Kinds)
+    guards = Once(Guards)
+    pipelines = Once(Pipelines)
+    execution = Once(TracedFunctions)
+    traced_code = Once(TracedCode)
+    frozen_values = Once(FrozenValues)
+    runtime = Once(Runtime)
 
     @cached_property
     def misplaced(self) -> list[Misplaced]:

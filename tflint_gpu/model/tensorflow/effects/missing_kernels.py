@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.xla import CHOICES, EFFECTS_WITHOUT_KERNEL, TABLES, TEXTS, WITHOUT_KERNEL
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.syntax.syntax import Node, argument
 from tflint_gpu.model.tensorflow.effects.host_functions import HostFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
@@ -33,12 +33,10 @@ class MissingKernel:
 class MissingKernels(Analysis):
     """The calls that XLA cannot compile, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.guards = model.once(Guards)
-        self.traced_code = model.once(TracedCode)
-        self.host_functions = model.once(HostFunctions)
-        self.compilations = model.once(XlaCompilations)
+    guards = Once(Guards)
+    traced_code = Once(TracedCode)
+    host_functions = Once(HostFunctions)
+    compilations = Once(XlaCompilations)
 
     @cached_property
     def all(self) -> list[MissingKernel]:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.tensor_functions import returns_tensor
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
@@ -69,19 +69,17 @@ class EagerForward:
 class ForwardPasses(Analysis):
     """The forward passes of the loops that are seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.tracing = model.once(Tracing)
-        self.training = model.once(Training)
-        self.runtime = model.once(Runtime)
-        self.loops = model.once(EagerLoops)
-        self.invocations = model.once(Invocations)
-        self.steps = model.once(TrainingSteps)
-        self.data = model.once(LoopData)
-        self.rows = model.once(Rows)
-        self.construction = model.once(Construction)
-        self.try_outs = model.once(TryOuts)
+    kinds = Once(Kinds)
+    tracing = Once(Tracing)
+    training = Once(Training)
+    runtime = Once(Runtime)
+    loops = Once(EagerLoops)
+    invocations = Once(Invocations)
+    steps = Once(TrainingSteps)
+    data = Once(LoopData)
+    rows = Once(Rows)
+    construction = Once(Construction)
+    try_outs = Once(TryOuts)
 
     @cached_property
     def eager(self) -> list[EagerForward]:

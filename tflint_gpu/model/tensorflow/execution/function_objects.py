@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import RunSite, callers, loops_around
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -56,11 +56,9 @@ class ShortLived:
 class FunctionObjects(Analysis):
     """Analysis of the `tf.function` objects that one file makes, or has made by functions that its loops call."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.tracing = model.once(Tracing)
-        self.data = model.once(LoopData)
+    kinds = Once(Kinds)
+    tracing = Once(Tracing)
+    data = Once(LoopData)
 
     def short_lived(self) -> Iterator[ShortLived]:
         """The objects that some loop makes in every iteration."""

@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.bounds import WALK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
@@ -55,13 +55,11 @@ class StepReads:
 class HostReads(Analysis):
     """The training loops that are seen from a file and read results of their steps."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.training = model.once(Training)
-        self.tracing = model.once(Tracing)
-        self.loops = model.once(EagerLoops)
-        self.data = model.once(LoopData)
+    kinds = Once(Kinds)
+    training = Once(Training)
+    tracing = Once(Tracing)
+    loops = Once(EagerLoops)
+    data = Once(LoopData)
 
     @cached_property
     def in_steps(self) -> list[StepReads]:

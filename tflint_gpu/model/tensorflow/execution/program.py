@@ -10,7 +10,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.keras_methods import FORWARD_METHODS, RUNNING_METHODS, UPDATES
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
@@ -53,13 +53,11 @@ class FirstTraining:
 class Program(Analysis):
     """Analysis of the file that is checked, as a program."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.training = model.once(Training)
-        self.runtime = model.once(Runtime)
-        self.invocations = model.once(Invocations)
-        self.try_outs = model.once(TryOuts)
+    kinds = Once(Kinds)
+    training = Once(Training)
+    runtime = Once(Runtime)
+    invocations = Once(Invocations)
+    try_outs = Once(TryOuts)
 
     @cached_property
     def imports_tensorflow(self) -> bool:

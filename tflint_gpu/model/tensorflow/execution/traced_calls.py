@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Model, Once
 from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -29,12 +29,10 @@ _CALLABLES = frozenset(["typing.Callable", "collections.abc.Callable"])
 class TracedCalls(Analysis):
     """Analysis of calls of a file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.arguments = model.once(PythonArguments)
-        self.shapes = model.once(ShapeChanges)
-        self.invocations = model.once(Invocations)
-        self.traceability = model.once(Traceability)
+    arguments = Once(PythonArguments)
+    shapes = Once(ShapeChanges)
+    invocations = Once(Invocations)
+    traceability = Once(Traceability)
 
     def outlines(self, file: File, calls: Iterable[cst.Call]) -> list[CallOutline | Blocker]:
         """The functions that make some calls of models, or why there is none; calls may have one in common.

@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, UPDATES
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, loops_around
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
@@ -54,13 +54,11 @@ class EagerStep:
 class TrainingSteps(Analysis):
     """The training steps of the loops that are seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.tracing = model.once(Tracing)
-        self.training = model.once(Training)
-        self.loops = model.once(EagerLoops)
-        self.invocations = model.once(Invocations)
-        self.data = model.once(LoopData)
+    tracing = Once(Tracing)
+    training = Once(Training)
+    loops = Once(EagerLoops)
+    invocations = Once(Invocations)
+    data = Once(LoopData)
 
     @cached_property
     def eager(self) -> list[EagerStep]:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.operations import operation_named
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
@@ -23,9 +23,7 @@ _SETTING = frozenset(["tf.ensure_shape", "tf.reshape"])
 class UnknownRanks(Analysis):
     """Analysis of what maps return."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.mapped = model.once(MappedFunctions)
+    mapped = Once(MappedFunctions)
 
     def in_chain(self, chain: Chain) -> Blocker | None:
         """What gives elements of a dataset an unknown rank; None where nothing does, or a later map may set it."""

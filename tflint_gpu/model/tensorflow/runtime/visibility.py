@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.devices import DEVICE_SCOPES, parse_device
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
@@ -59,10 +59,8 @@ class VisibleGpus:
 class Visibility(Analysis):
     """The places of one file that choose which GPUs are visible."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.guards = model.once(Guards)
-        self.runtime = model.once(Runtime)
+    guards = Once(Guards)
+    runtime = Once(Runtime)
 
     def late(self) -> Iterator[LateVariable]:
         """The assignments to the variable after something that must initialise the GPUs of this process."""

@@ -14,7 +14,7 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import TRANSFORMATIONS, is_source
 from tflint_gpu.model.library.files import RECORD_WRITERS, ROW_WRITERS
 from tflint_gpu.model.library.keras_methods import CONSUMING_METHODS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import RunSite
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
@@ -59,10 +59,8 @@ class Consumers(Analysis):
         file: the one that is checked; functions and classes of others count where it passes them datasets.
     """
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.pipelines = model.once(Pipelines)
-        self.training = model.once(Training)
+    pipelines = Once(Pipelines)
+    training = Once(Training)
 
     @cached_property
     def consumptions(self) -> list[Consumption]:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import BATCH_SIZE_POSITIONS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -40,11 +40,9 @@ class KerasInput:
 class KerasInputs(Analysis):
     """The Keras calls, seen from the file that is checked, whose data is tf.data on every way that leads there."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.pipelines = model.once(Pipelines)
-        self.consumers = model.once(Consumers)
+    kinds = Once(Kinds)
+    pipelines = Once(Pipelines)
+    consumers = Once(Consumers)
 
     @cached_property
     def all(self) -> list[KerasInput]:

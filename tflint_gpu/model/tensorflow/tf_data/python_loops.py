@@ -11,7 +11,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.datasets import FLATTENING
 from tflint_gpu.model.library.files import SLOW_OF_NUMPY
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
@@ -55,9 +55,7 @@ class PythonLoop:
 class PythonLoops(Analysis):
     """Analysis of what a dataset's functions run in Python."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.mapped_functions = model.once(MappedFunctions)
+    mapped_functions = Once(MappedFunctions)
 
     def of(self, operation: Operation) -> PythonLoop | None:
         """The loop that certainly keeps an operation's function under Python's lock."""

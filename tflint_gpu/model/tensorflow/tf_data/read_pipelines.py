@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.library.datasets import BATCHING
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.syntax.syntax import method_name
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
@@ -22,11 +22,9 @@ _GRAPH_ITERATORS = frozenset(["make_one_shot_iterator", "make_initializable_iter
 class ReadPipelines(Analysis):
     """The pipelines of one file that are more than a demonstration."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.pipelines = model.once(Pipelines)
-        self.consumers = model.once(Consumers)
-        self.lengths = model.once(Lengths)
+    pipelines = Once(Pipelines)
+    consumers = Once(Consumers)
+    lengths = Once(Lengths)
 
     @cached_property
     def chains(self) -> list[Chain]:

@@ -10,7 +10,7 @@ import libcst as cst
 from tflint_gpu.bounds import LISTED_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import LABELLED_METHODS, TRAINING_HOOKS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee
@@ -52,10 +52,8 @@ class GivenFunction:
 class KerasFunctions(Analysis):
     """The functions that Keras is given, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.tracing = model.once(Tracing)
-        self.kinds = model.once(Kinds)
+    tracing = Once(Tracing)
+    kinds = Once(Kinds)
 
     @property
     def of_lambda_layers(self) -> Iterator[GivenFunction]:

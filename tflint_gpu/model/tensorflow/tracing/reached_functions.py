@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model.library.keras_methods import UPDATING_METHODS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.decorators import function_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
@@ -22,9 +22,7 @@ class ReachedFunctions(Analysis):
 
     is_of_values = True
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
+    kinds = Once(Kinds)
 
     def called(self, function: Function) -> Iterator[Function]:
         """The functions of the project that a function runs directly, those of its models and layers too."""

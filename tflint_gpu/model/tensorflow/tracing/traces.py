@@ -12,7 +12,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.classes import TENSORS, KerasKind
 from tflint_gpu.model.library.higher_order import PYTHON_FUNCTIONS
 from tflint_gpu.model.library.keras_methods import OCCASIONS, TRACED_METHODS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -149,13 +149,11 @@ class Trace(Reached):
 class TracedFunctions(Analysis):
     """Which functions run traced when they are reached from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
-        self.guards = model.once(Guards)
-        self.pipelines = model.once(Pipelines)
-        self.tracing = model.once(Tracing)
-        self.keras_functions = model.once(KerasFunctions)
+    kinds = Once(Kinds)
+    guards = Once(Guards)
+    pipelines = Once(Pipelines)
+    tracing = Once(Tracing)
+    keras_functions = Once(KerasFunctions)
 
     @cached_property
     def traces(self) -> list[Trace]:

@@ -12,7 +12,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.devices import STRATEGIES
 from tflint_gpu.model.library.higher_order import TF_FUNCTIONS
 from tflint_gpu.model.library.xla import DETERMINISM, WITHOUT_JIT
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node, argument
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
@@ -41,12 +41,10 @@ class XlaRoots:
 class XlaCompilations(Analysis):
     """What XLA compiles, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.tracing = model.once(Tracing)
-        self.traced_code = model.once(TracedCode)
-        self.keras_functions = model.once(KerasFunctions)
-        self.model_classes = model.once(ModelClasses)
+    tracing = Once(Tracing)
+    traced_code = Once(TracedCode)
+    keras_functions = Once(KerasFunctions)
+    model_classes = Once(ModelClasses)
 
     @cached_property
     def roots(self) -> tuple[XlaRoots, ...]:

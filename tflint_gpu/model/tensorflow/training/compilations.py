@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -16,9 +16,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 class Compilations(Analysis):
     """The calls of `compile` and `fit` on models, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
+    kinds = Once(Kinds)
 
     def trained(self) -> Iterator[tuple[File, cst.Call, Origin]]:
         """The calls that train a Keras model, each with one of the places where that model may be made."""

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import MODEL_PARTS
 from tflint_gpu.model.library.classes import FUNCTIONAL, SEQUENTIAL
-from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
@@ -18,9 +18,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 class ModelClasses(Analysis):
     """Analysis of the layers of models, seen from one file."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self.kinds = model.once(Kinds)
+    kinds = Once(Kinds)
 
     def of_receivers(self, calls: Iterable[cst.Call]) -> frozenset[Node]:
         """The classes of the models whose `fit` or the like is called and of their layers, and what `Lambda`s run."""
