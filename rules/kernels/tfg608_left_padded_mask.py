@@ -172,9 +172,9 @@ def _masked(model: Model, made: Origin, place: int | None) -> tuple[LayerValue, 
     values = model.once(Values)
     value = values.at(made)
     for start, layers in values.layers.chains(value) if isinstance(value, LayerValue) else ():
-        found = _masked_in(model, layers)
-        if found is not None and (place is None or _is_input(model, made, place, start)):
-            return found
+        pair = _masked_in(model, layers)
+        if pair is not None and (place is None or _is_input(model, made, place, start)):
+            return pair
     return None
 
 
