@@ -191,7 +191,9 @@ class LateSettings(Analysis):
     def _may_be_of(self, event: Event, model: Origin) -> bool:
         """Whether something may happen to a model: it is not known to happen to another one."""
         known = event.kind != "update" and bool(event.subject)
-        return not known or any(self.kinds.of(s) != "model" or s.node is model.node for s in event.subject)
+        return not known or any(
+            self.kinds.of(s) != "model" or self.histories.may_be_same(s, model) for s in event.subject
+        )
 
 
 def _is_eager(event: Event) -> bool:

@@ -192,6 +192,37 @@ SILENT = {
 }
 
 
+TWO_OF_ONE_BUILDER = """
+from tensorflow import keras
+
+
+class Duel:
+    def __init__(self):
+        self.left = self.built()
+        self.right = self.built()
+        self.left.compile("sgd", "mse")
+        self.right.compile("sgd", "mse")
+        point = keras.Input((4,))
+        self.left.trainable = False
+        self.right.trainable = False
+        self.both = keras.Model(point, [self.left(point), self.right(point)])
+        self.both.compile("sgd", "mse")
+
+    def built(self):
+        point = keras.Input((4,))
+        return keras.Model(point, keras.layers.Dense(1)(point))
+
+    def fight(self, rows, sums):
+        for turn in range(9):
+            self.left.train_on_batch(rows, sums)
+            self.right.train_on_batch(rows, sums)
+
+
+if __name__ == "__main__":
+    Duel().fight(rows, sums)
+"""
+
+
 def _said(program: str, folder: Path, target: Target | None = None) -> list[str]:
     given = {} if target is None else {"target": target}
     return [finding.message for rule, finding in findings(program, folder, **given) if rule.code == "TFG217"]
@@ -224,6 +255,16 @@ def test_a_model_that_is_frozen_before_its_first_step(case: str, tmp_path: Path)
     assert "comes before the first step of `critic`" in text
     assert not _moved(NEVER[case])
     assert _said(NEVER[case], tmp_path, KERAS_2) == []
+
+
+def test_two_models_that_one_method_builds(tmp_path: Path) -> None:
+    """Protects the CycleGAN: which of its two critics a step trains is known, and so is a critic that is thawed."""
+    left, right = _said(TWO_OF_ONE_BUILDER, tmp_path)
+    assert "first step of `self.left`" in left and "first step of `self.right`" in right
+    thawed = "            self.right.trainable = True\n            self.right.train_on_batch"
+    (only,) = _said(TWO_OF_ONE_BUILDER.replace("            self.right.train_on_batch", thawed), tmp_path)
+    assert only == left
+    assert not _said(TWO_OF_ONE_BUILDER + "    Duel().fight(sums, rows)\n", tmp_path)
 
 
 @pytest.mark.parametrize("case", RIGHT)

@@ -103,7 +103,13 @@ class Histories(Analysis):
         """Whether two values are certainly one object."""
         if origin.node is not other.node or origin.access_path != other.access_path:
             return False
-        return origin.places == other.places or runs_once(self.inference, RunSite(origin.file, origin.node))
+        shorter, longer = sorted((origin.places, other.places), key=len)
+        known = shorter if longer[: len(shorter)] == shorter else shorter[:1]  # what leads there as far as both tell
+        return shorter == longer or runs_once(self.inference, RunSite(*known[-1]))
+
+    def may_be_same(self, origin: Origin, other: Origin) -> bool:
+        """Whether two values may be one object: it is made at the same place, and no other calls lead there."""
+        return all(place == place_of_other for place, place_of_other in zip(origin.places, other.places, strict=False))
 
     def whole(self, origin: Origin) -> Origin:
         """The object whose part a value is: `base` of `base.layers[3]` and of `base.get_layer("x")`."""
