@@ -11,7 +11,7 @@ import pytest
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, NoSuchPath
 from tflint_gpu.settings.options import Options
-from tflint_gpu.text.bytesearch import mentions_tensorflow
+from tflint_gpu.text.bytesearch import mentions_tensorflow, runs_something
 
 Write = Callable[..., list[Path]]
 
@@ -91,3 +91,32 @@ def test_the_words() -> None:
     assert mentions_tensorflow(b"import tensorflow as tf")
     assert mentions_tensorflow(b"from keras import Model")
     assert not mentions_tensorflow(b"import torch")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for turn in range(9):\n    learn()\n",
+        "if len(sys.argv) > 1:\n    learn(sys.argv[1])\n",
+        "if quick:\n    SIZE = 3\n\nif slow:\n    learn()\n",
+        "try:\n    import fast\n\n    learn()\nexcept KeyboardInterrupt:\n    pass\n",
+        "with open('log') as log:\r\n    while True:\r\n        learn(log)\r\n",
+        "@click.command()\n@click.option('--size')\ndef learn(size):\n    pass\n",
+    ],
+)
+def test_programs_whose_imports_are_looked_at(code: str) -> None:
+    """Protects recall where a main program does not say "tensorflow": what it runs is in what it imports."""
+    assert runs_something(("import sys\nfrom learning import learn\n" + code).encode())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if TYPE_CHECKING:\n    from learning import Learner\n",
+        "try:\n    import fast\nexcept ImportError:\n    raise ImportError('fast')\n",
+        "def learn():\n    step()\n",
+        "@property\ndef learn():\n    step()\n",
+    ],
+)
+def test_modules_that_only_define(code: str) -> None:
+    assert not runs_something(code.encode())

@@ -16,7 +16,10 @@ ENDINGS = (".py", NOTEBOOK_ENDING, QUARTO_ENDING, JUPYTEXT_ENDING)
 """Of the files that are checked."""
 _JUPYTEXT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
 # A pattern that begins with a newline is searched several times faster than one that begins with `^`.
-_FIRST_CALL = re.compile(rb"\n(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()")
+_FIRST_CALL = re.compile(rb"\n(?:(?:for|while)\b|@[\w.]*\bcommand\b|[A-Za-z]\w*(?:\.\w+)*\()")
+_BLOCK = re.compile(rb"\n(?:if|try|with)\b[^\n]*((?:\n(?:[ \t][^\n]*|\r?(?=\n)))+)")
+_CALL_IN_BLOCK = re.compile(rb"\n[ \t]+(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()")
+_SPACED_CALL = re.compile(rb"\.(?:[\s\\]+(\w+)[ \t]*|(\w+)[ \t]+)\(")
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
@@ -29,8 +32,10 @@ def mentions_tensorflow(data: bytes) -> bool:
 
 
 def runs_something(data: bytes) -> bool:
-    """Whether a module has a call or a loop of its own: it does something when it is run, not only where imported."""
-    return b"__main__" in data or _FIRST_CALL.search(b"\n" + data) is not None
+    """Whether a module has a call, a loop or a command of its own, also under a test, in a `try` or a `with`."""
+    if b"__main__" in data or _FIRST_CALL.search(b"\n" + data) is not None:
+        return True
+    return any(_CALL_IN_BLOCK.search(block) for block in _BLOCK.findall(b"\n" + data))
 
 
 def is_jupytext(data: bytes) -> bool:
@@ -42,11 +47,15 @@ _MANY = 20  # from so many questions on it pays to search each word of a file on
 
 
 class Mentioned(dict[bytes, bool]):
-    """Which required substrings hold for a file: many rules ask for the same ones."""
+    """Which required substrings hold for a file: many rules ask for the same ones.
+
+    A method that stands apart from its dot or parenthesis holds as it is usually written, too: `rows. shuffle (9)`.
+    """
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
-        self.data = data
+        spaced = _SPACED_CALL.findall(data)
+        self.data = b"\n".join([data, *(b".%b(" % (first or last) for first, last in spaced)]) if spaced else data
         self._words = b""
 
     def __missing__(self, required: bytes) -> bool:
