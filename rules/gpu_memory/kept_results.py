@@ -150,7 +150,10 @@ class KeptResults(Analysis):
 
     def _keeps(self, region: _Region, loop: RunSite, node: Node, held: Expression, value: Expression) -> bool:
         """Whether a region always puts a result into a list that no loop around makes again."""
-        if not self.host_reads.is_result(value, region.results) or is_conditional(region.file, node, region.node):
+        parts = [e.value for e in value.elements] if isinstance(value, cst.Tuple | cst.List | cst.Dict) else [value]
+        if not any(self.host_reads.is_result(part, region.results) for part in parts):
+            return False
+        if is_conditional(region.file, node, region.node):
             return False
         if not self.inference.must_be(region.file, held, _is_list, region.context):
             return False

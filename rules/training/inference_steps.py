@@ -240,14 +240,15 @@ class InferenceSteps(Analysis):
             region = function
         calls = [c for c in run.file.calls_below.get(region, ()) if c is not run.call]
         given = [arg.value for arg in run.call.args]
-        fresh = IterationFlow(run.file, region, frozenset(c for c in calls if _gives_value(run.file, c)))
+        asked = _asked(file, loop)
+        fresh = IterationFlow(run.file, region, asked.union(c for c in calls if _gives_value(run.file, c)))
         changes = self._changes(file, loop, run)
         if any(fresh.holds(value) for value in given):
-            return changes or any(_draws(run.file, c) for c in calls)
+            return changes or any(c in asked or _draws(run.file, c) for c in calls)
         if not changes:
             return False
         parts = [part for value in given for part in displayed(value)]
-        if any(self._is_value(o) for part in parts for o in self.inference.of(run.file, part, run.context)):
+        if any(self._is_value(o, asked) for part in parts for o in self.inference.of(run.file, part, run.context)):
             return True
         return self._is_in_callback(run.file, function) or self._is_read(run, region, calls)
 
@@ -279,16 +280,16 @@ class InferenceSteps(Analysis):
             return True
         return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, run.entry))
 
-    def _is_value(self, origin: Origin, depth: int = 0) -> bool:
+    def _is_value(self, origin: Origin, asked: frozenset[cst.Call], depth: int = 0) -> bool:
         """Whether something is there while Python runs: what gives values made it, or it is made of such a value."""
         call, node = origin.call, origin.node
-        if origin.access_path:
-            return False
         if depth > INPUT_STEPS.limit:
             self.inference.meet(INPUT_STEPS)
             return False
-        if call is not None and _gives_value(origin.file, call):
+        if isinstance(node, cst.Call) and (node in asked or _gives_value(origin.file, node)):
             return True
+        if origin.access_path:
+            return False
         made_of = (
             [call.args[0].value]
             if call is not None and call.args and operation_named(origin.made_by).is_of_tensor
@@ -296,9 +297,11 @@ class InferenceSteps(Analysis):
         )
         if isinstance(node, cst.BinaryOperation):
             made_of = [node.left, node.right]
+        elif isinstance(node, cst.Subscript):
+            made_of = [node.value]
         parts = [part for expr in made_of for part in displayed(expr)]
         values = (o for part in parts for o in self.inference.of(origin.file, part, origin.context))
-        return any(self._is_value(value, depth + 1) for value in values)
+        return any(self._is_value(value, asked, depth + 1) for value in values)
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
@@ -346,6 +349,13 @@ class InferenceSteps(Analysis):
         functions = [c.function for call in file.calls_below.get(loop, ()) for c in self.inference.callees(file, call)]
         calls = [*file.calls_below.get(loop, ()), *(call for function in functions for call in function.calls)]
         return any(method_name(call) == "invoke" for call in calls)
+
+
+def _asked(file: File, loop: LoopNode) -> frozenset[cst.Call]:
+    """The calls without arguments, `grab()`, in a `while` that counts nothing: what they give is read from outside."""
+    if not isinstance(loop, cst.While) or any(isinstance(node, cst.Comparison) for node in walk(loop.test)):
+        return frozenset()
+    return frozenset(call for call in file.calls_below.get(loop, ()) if not call.args)
 
 
 def _gives_value(file: File, call: cst.Call) -> bool:

@@ -27,6 +27,8 @@ ENGINE = {name: f"keras.{name}" for name in ("Model", "Sequential", "Input")} | 
     name: f"keras.layers.{name}" for name in ("Layer", "InputLayer", "InputSpec")
 }
 """Where Keras 2 and `tensorflow.python.keras` define them: `keras.engine.topology.Layer`, `keras.engine.Model`."""
+FRAGMENT_NAMES: dict[str, str | None] = {"tf": "tf", "keras": "keras", "np": "numpy"}
+"""What names mean in a file that imports nothing: a notebook loads it where they are there (`%load`, `%run -i`)."""
 STAR_NAMES = {
     "keras.layers": frozenset(["Layer", "Dense", "Lambda", "Input", "LSTM", "GRU", "Conv2D"]),
     "keras.models": frozenset(["Model", "Sequential", "load_model", "clone_model"]),

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from tflint_gpu.model.library.spellings import ENGINE, PREFIXES, SAME_IN_V1, STAR_NAMES
+from tflint_gpu.model.library.spellings import ENGINE, FRAGMENT_NAMES, PREFIXES, SAME_IN_V1, STAR_NAMES
 from tflint_gpu.model.python.names.branches import Branches
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -156,6 +156,8 @@ class Names:
             targets = {self._canonical(b.target) for b in here if b.kind == "import"}
             is_one = len(here) == len(bindings) and all(b.kind == "import" for b in here) and len(targets) == 1
             fixed[name] = targets.pop() if is_one else ""
+        if not any(b.kind == "import" for bindings in bound.values() for b in bindings):
+            return FRAGMENT_NAMES | fixed
         return fixed
 
     def _resolve(self, node: cst.Name) -> str | None:

@@ -126,8 +126,14 @@ class BranchTests:
         return self._recursive.ask(function, self.resolver.is_own(file), calls_itself)
 
     def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
-        """Whether a test that is known in a context keeps a place from being reached: `if training:` for False."""
-        return any(self.holds(file, test, context) is (not needed) for test, needed, _ in file.branches.around(node))
+        """Whether a test that is known in a context keeps a place from being reached: `if training:` for False.
+
+        Not a demand that fails: `KEY = ""; assert KEY` waits for the reader to fill something in.
+        """
+        return any(
+            not is_demand and self.holds(file, test, context) is (not needed)
+            for test, needed, is_demand in file.branches.around(node)
+        )
 
 
 def _compared_with_none(test: Expression) -> tuple[Expression, bool] | None:

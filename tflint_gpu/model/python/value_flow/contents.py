@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.bounds import CONTAINER_ITEMS
+from tflint_gpu.bounds import CONTAINER_ITEMS, OVERRIDES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.syntax.scopes import Path
@@ -314,6 +314,8 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
         values.extend(_set_from_outside(resolver, origin, cls, name))
     if not values:
         values.extend(_forwarded(resolver, origin, cls, name))
+    if all(value.is_none for value in values):
+        values.extend(_set_by_subclasses(resolver, origin, cls, name))
     built = tuple(value for value in values if not value.is_none)  # `self.model = None` in __init__, built later
     return built or tuple(values) or (origin.content(Content("attribute", name)),)
 
@@ -349,6 +351,20 @@ def _left_to_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: st
         receiver = Origin(below.file, first[0]) if first and below.is_method else origin
         values.extend(_of_method(resolver, receiver, below))
     return tuple(values)
+
+
+def _set_by_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Iterator[Origin]:
+    """What `self.name` is in a class that never sets it, or to None, whichever of its subclasses `self` is."""
+    is_self = isinstance(origin.node, cst.Param) and not origin.access_path
+    below = resolver.subclasses(cls) if is_self else ()
+    own = set(resolver.definitions.attributes(cls, name))
+    assigned = dict.fromkeys(a for c in below for a in resolver.definitions.attributes(c, name) if a not in own)
+    if len(assigned) > OVERRIDES.limit:
+        resolver.meet(OVERRIDES)
+        return
+    for assignment in assigned:
+        if not isinstance(assignment.node, cst.AugAssign):
+            yield from along(resolver, resolver.of(assignment.file, assignment.value), assignment.path)
 
 
 def _argument_of(resolver: Resolver, origin: Origin, position: int, keyword: str) -> Origins:

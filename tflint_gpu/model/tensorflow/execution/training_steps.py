@@ -13,6 +13,7 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, UPDATES
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, loops_around
+from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -59,6 +60,12 @@ class TrainingSteps(Analysis):
     loops = Once(EagerLoops)
     invocations = Once(Invocations)
     data = Once(LoopData)
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._updating = Summaries(
+            self.inference, "weights are updated without a tape", self._updates_itself, self._functions_without_tape
+        )
 
     @cached_property
     def eager(self) -> list[EagerStep]:
@@ -109,9 +116,24 @@ class TrainingSteps(Analysis):
         for entered in run.functions:
             around += [(entered.file, call) for call in entered.calls]
         around += [(file, call) for call in file.calls_below.get(loop, ())]
-        if not any(self._updates(where, call) for where, call in around):
+        if not is_read(self.inference, run.file, run.call, for_weights=True):
             return False
-        return is_read(self.inference, run.file, run.call, for_weights=True)
+        return any(self._updates(where, call) for where, call in around) or any(
+            self._updating.holds(function.file, function.node)
+            for where, call in around
+            for function in self._functions_without_tape(where, call)
+        )
+
+    def _updates_itself(self, file: File, node: Node) -> bool:
+        return any(self._updates(file, call) for call in file.calls_below.get(node, ()))
+
+    def _functions_without_tape(self, file: File, call: cst.Call) -> Iterator[Function]:
+        """What a call runs, but training steps by themselves, and what is traced."""
+        for function in self.inference.functions_run(file, call):
+            if not any(function.file.name(c.func) in TAPES for c in function.calls) and not self.tracing.is_traced(
+                function.file, function.node
+            ):
+                yield function
 
     def _changes_own_input(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether a gradient makes the tensor of which the next iteration takes one: of an image, an attack, a line.

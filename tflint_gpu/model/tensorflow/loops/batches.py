@@ -32,6 +32,7 @@ from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, sub
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 FEW = 10
 """A loop of so many iterations only inspects data."""
@@ -66,6 +67,7 @@ class LoopData(Analysis):
         super().__init__(model)
         self.pipelines = model.once(Pipelines)
         self.iterations = model.once(Iterations)
+        self.kinds = model.once(Kinds)
         self._batches: dict[Node, Batches | None] = {}
 
     def batches(self, file: File, loop: LoopNode) -> Batches | None:
@@ -225,8 +227,8 @@ class LoopData(Analysis):
                 yield subscript
 
     def _is_dataset_class(self, file: File, expr: Expression) -> bool:
-        """Whether an object of the project, with `__getitem__`, gives the batches."""
-        return any(
+        """Whether an object of the project, with `__getitem__`, gives the batches, or a generator of images."""
+        return self.kinds.must_be(file, expr, "sequence") or any(
             cls is not None and self.inference.definitions.method(cls, "__getitem__") is not None
             for origin in self.inference.of(file, expr)
             for cls in (self.inference.instance_class(origin),)

@@ -140,7 +140,7 @@ class MappedFunctions(Analysis):
     def _reached(
         self, file: File, call: cst.Call, caller: Context | None, callee: Callee
     ) -> Iterator[tuple[Function, Context | None]]:
-        """A function that a call gets and those of the project that it calls, each in the context of the first call."""
+        """A function that a call gets and those that tracing it runs, each in the context of the first call."""
         seen: set[Node] = set()
         queue = [(callee.function, self.inference.contexts.enter(file, call, caller, callee, hands_on=True), 0)]
         for function, context, depth in queue:  # grows meanwhile
@@ -151,11 +151,15 @@ class MappedFunctions(Analysis):
             for inner in function.calls:
                 if self.inference.tests.is_switched_off(function.file, inner, context):
                     continue
-                for called in self.inference.callees(function.file, inner, context):
+                for run in self.inference.runs(function.file, inner, context):
+                    if run.mode == "host":
+                        continue
                     if depth < MAPPED_CALLS.limit:
-                        inside = self.inference.contexts.enter(function.file, inner, context, called)
-                        queue.append((called.function, inside, depth + 1))
-                    elif called.function.node not in seen:
+                        inside = self.inference.contexts.enter(
+                            function.file, inner, context, run.callee, hands_on=run.handing is not None
+                        )
+                        queue.append((run.function, inside, depth + 1))
+                    elif run.function.node not in seen:
                         self.inference.meet(MAPPED_CALLS)
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:

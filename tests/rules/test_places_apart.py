@@ -1,0 +1,179 @@
+"""Places whose parts stand apart, in lines, methods, objects or files, and their look-alikes: one rule, one case each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+from checks import codes
+
+KERAS = """
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+net = keras.Sequential([keras.layers.Dense(1)])
+net.compile(loss="mse")
+optimizer = keras.optimizers.SGD()
+pairs = tf.data.Dataset.from_tensor_slices((np.load("xs.npy"), np.load("ys.npy"))).batch(32)
+"""
+STEPS = """
+for xs, ys in pairs:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(net(xs) - ys))
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_weights), net.trainable_weights))
+"""
+LEARNER = """
+class Learner:
+    def loss_of(self, xs, ys):
+        return tf.reduce_mean(tf.square(net(xs) - ys))
+    def weights(self):
+        return net.trainable_weights
+    def apply(self, gradients):
+        optimizer.apply_gradients(zip(gradients, self.weights()))
+    def record(self, xs, ys):
+        {record}
+    def learn(self, xs, ys):
+        {learn}
+learner = Learner()
+for xs, ys in pairs:
+    learner.learn(xs, ys)
+"""
+SUBCLASS = """
+class Judge:
+    def __init__(self):
+        {first}
+    def ask(self):
+        for xs, ys in pairs:
+            print(self.judge(xs).numpy())
+class Strict(Judge):
+    def __init__(self):
+        super().__init__()
+        self.judge = keras.models.load_model("judge.keras")
+Strict().ask()
+"""
+KEPT = """
+@tf.function
+def learn(xs, ys):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(net(xs) - ys))
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_weights), net.trainable_weights))
+    return loss
+course = []
+for turn, (xs, ys) in enumerate(pairs.repeat()):
+    loss = learn(xs, ys)
+    course.append({kept})
+"""
+FOUND = {
+    "TFG307 a method on the line after its dot": "net.fit(pairs.\\\n    shuffle(500))\n",
+    "TFG307 a blank after the dot": "net.fit(pairs. shuffle(500))\n",
+    "TFG307 a blank before the parenthesis": "net.fit (pairs.shuffle (500))\n",
+    "TFG206 a dot at the end of a line": "for one in np.load('xs.npy'):\n    print((net.\n           predict(one[None])))\n",
+    "TFG215 a backslash between": (
+        "for turn in range(5000):\n    drawn = np.random.rand(64, 8)\n"
+        "    net.train_on_batch(drawn, net.\\\n        predict(drawn))\n"
+    ),
+    "TFG202 behind a blank that the reader fills in": "TOKEN = ''\nassert TOKEN != '', 'your token'\n" + STEPS,
+    "TFG202 behind a refusal of the blank": "ROOT = None\nif ROOT is None:\n    raise ValueError('where?')\n" + STEPS,
+    "TFG207 images by the number of their batch": (
+        "flow = keras.preprocessing.image.ImageDataGenerator().flow_from_directory('pictures')\n"
+        "for turn in range(len(flow)):\n    pictures, kinds = flow[turn]\n    print(net(pictures).numpy())\n"
+    ),
+    "TFG215 predictions of images by the number of their batch": (
+        "flow = keras.preprocessing.image.ImageDataGenerator().flow(np.load('xs.npy'))\n"
+        "for turn in range(len(flow)):\n    print(net.predict(flow[turn]))\n"
+    ),
+    "TFG207 a model that subclasses put in the place of None": SUBCLASS.format(first="self.judge = None"),
+    "TFG207 a model that only subclasses have": SUBCLASS.format(first="pass"),
+    "TFG206 of a subclass that is made elsewhere": (
+        "class Judge:\n    judge = None\n    def ask(self, rows):\n        return [self.judge.predict(row[None]) for row in rows]\n"
+        "class Strict(Judge):\n    def __init__(self):\n        self.judge = net\n"
+    ),
+    "TFG405 a tuple of tensors": KEPT.format(kept="(turn, loss)"),
+    "TFG405 a dictionary of tensors": KEPT.format(kept='{"turn": turn, "loss": loss}'),
+    "TFG202 a method returns the tape": LEARNER.format(
+        record="with tf.GradientTape() as tape:\n            loss = self.loss_of(xs, ys)\n        return tape, loss",
+        learn="tape, loss = self.record(xs, ys)\n        self.apply(tape.gradient(loss, self.weights()))",
+    ),
+    "TFG202 a method gets the tape": LEARNER.format(
+        record="grads = xs.gradient(ys, self.weights())\n        self.apply(grads)",
+        learn="with tf.GradientTape() as tape:\n            loss = self.loss_of(xs, ys)\n        self.record(tape, loss)",
+    ),
+    "TFG202 the tape is an attribute": LEARNER.format(
+        record="with tf.GradientTape() as self.tape:\n            self.loss = self.loss_of(xs, ys)",
+        learn="self.record(xs, ys)\n        self.apply(self.tape.gradient(self.loss, self.weights()))",
+    ),
+    "TFG303 in a branch of tf.cond": (
+        "def shake(x):\n    def dark():\n        return tf.image.random_brightness(x, 0.2)\n"
+        "    return tf.cond(wanted > 0, dark, lambda: x)\nnet.fit(tf.data.Dataset.from_tensor_slices(xs).map(shake).batch(32))\n"
+    ),
+    "TFG303 in a list of branches": (
+        "def turn(x):\n    way = tf.random.uniform([], 0, 2, tf.int32)\n"
+        "    return tf.switch_case(way, [lambda: tf.image.rot90(x), lambda: x])\n"
+        "net.fit(tf.data.Dataset.from_tensor_slices(xs).map(turn).batch(32))\n"
+    ),
+    "TFG214 what is asked for in a loop without end": (
+        "while True:\n    answer = net(robot.look()[None], training=False)\n    robot.move(answer[0, 1])\n"
+    ),
+    "TFG214 by a function of a module that is not there": (
+        "from screens import grab\nwhile screen.is_open:\n    show(net(grab()[np.newaxis]))\n"
+    ),
+    "TFG214 a function that only returns what the model gives": (
+        "import cv2\ncamera = cv2.VideoCapture(0)\ndef look(picture):\n    return net(picture[None], training=False)\n"
+        "while camera.isOpened():\n    ok, picture = camera.read()\n    show(look(picture))\n"
+    ),
+    "TFG214 rows of an array by their numbers": (
+        "rows = np.load('xs.npy')\nkept = []\nfor i in range(len(rows)):\n    kept.append(net(rows[i][None]))\n"
+    ),
+    "TFG214 a method that acts": (
+        "class Player:\n    def __init__(self):\n        self.policy = keras.Sequential([keras.layers.Dense(2)])\n"
+        "    def act(self, state):\n        return self.policy(state[None])\n"
+        "def play(env, player):\n    state = env.reset()\n    for turn in range(999):\n"
+        "        state, reward = env.step(player.act(state))\nplay(env, Player())\n"
+    ),
+}
+SILENT = {
+    "TFG202 the gradient is only shown, beside a traced step": (
+        "@tf.function\ndef learn(xs, ys):\n"
+        + STEPS.partition("pairs:\n")[2]
+        + "for xs, ys in pairs:\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(tf.square(net(xs) - ys))\n"
+        "    print(tf.norm(tape.gradient(loss, net.trainable_weights)[0]))\n    learn(xs, ys)\n"
+    ),
+    "TFG207 a subclass that has no model": SUBCLASS.format(first="pass").replace(
+        'keras.models.load_model("judge.keras")', "len"
+    ),
+    "TFG405 a tuple of numbers": KEPT.format(kept="(turn, float(loss))"),
+    "TFG202 switched off": "ASKED = 0\nif ASKED > 0:\n" + indent(STEPS, "    "),
+    "TFG303 branches of a few numbers": (
+        "def shake(x):\n    return tf.cond(tf.random.uniform([]) > 0.5, lambda: x + 1, lambda: x)\n"
+        "net.fit(tf.data.Dataset.from_tensor_slices(xs).map(shake).batch(32))\n"
+    ),
+    "TFG214 blocks of a network, as long as there is something to halve": (
+        "def tower(x):\n    while x.shape[1] > 8:\n        x = net(x)\n    return x\n"
+    ),
+    "TFG214 the same in each iteration": "while True:\n    answer = net(first[None])\n    robot.move(answer[0, 1])\n",
+    "TFG214 a client's message": "while True:\n    show(net(np.array(socket.recv())[None]))\n",
+    "TFG214 models of a model's parts": (
+        "def look(part):\n    return net(part[None])\ndef build(parts):\n    made = []\n    for part in parts:\n"
+        "        made.append(look(part))\n    return keras.Model(parts, made)\n"
+    ),
+    "TFG307 shuffled before": "net.fit(pairs.\\\n    unbatch().\\\n    shuffle(500).\\\n    batch(32))\n",
+}
+
+
+@pytest.mark.parametrize(("case", "code"), FOUND.items(), ids=FOUND)
+def test_places_are_found(case: str, code: str, tmp_path: Path) -> None:
+    assert codes(KERAS + code, tmp_path).count(case.partition(" ")[0]) == 1
+
+
+@pytest.mark.parametrize(("case", "code"), SILENT.items(), ids=SILENT)
+def test_look_alikes_are_not(case: str, code: str, tmp_path: Path) -> None:
+    assert case.partition(" ")[0] not in codes(KERAS + code, tmp_path)
+
+
+def test_a_fragment_for_a_notebook(tmp_path: Path) -> None:
+    """Protects what a notebook loads by `%load`: it imports nothing, and what it names is there."""
+    head, _, rest = KERAS.partition("from tensorflow import keras\n")
+    assert "import" in head
+    assert codes(rest + STEPS, tmp_path) == ["TFG202"]
+    assert "TFG202" not in codes("from elsewhere import learn\n" + rest + STEPS, tmp_path)
