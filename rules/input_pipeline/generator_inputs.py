@@ -12,6 +12,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     TEXT,
     Analysis,
+    Bound,
     Callee,
     Consumers,
     Context,
@@ -26,7 +27,9 @@ from tflint_gpu.model import (
     StructureValue,
     Values,
     argument,
+    arguments,
     dotted_name,
+    given_before,
     method_name,
     names_in,
     operation_named,
@@ -88,18 +91,15 @@ class GeneratorInputs(Analysis):
         given = argument(call, 0, "generator")
         if given is None or self._is_glance(call):
             return None
-        callees = self.inference.callables(self.file, given)
-        if (
-            len(callees) != 1
-            or callees[0].given
-            or self.inference.definitions.decorators.may_replace(callees[0].function.file, callees[0].function.node)
-        ):
+        found = self._generator(given)
+        if found is None:
             return None
-        rows = _rows_of(callees[0])
-        home = callees[0].function.file
-        context = Context(callees[0].function.node, caller=callees[0].context, receiver=callees[0].receiver)
-        args = argument(call, 3, "args")
-        passed = {} if args is None else self._passed(args, callees[0])
+        callee, bound = found
+        rows, home = _rows_of(callee), callee.function.file
+        if self.inference.definitions.decorators.may_replace(home, callee.function.node):
+            return None
+        context = Context(callee.function.node, caller=callee.context, receiver=callee.receiver)
+        passed = self._passed(argument(call, 3, "args"), callee, bound)
         if rows is None or passed is None or not passed.keys() <= {dotted_name(array) for array in rows.arrays}:
             return None
         if not all(self._is_handed_on(home, array, context, passed, array in rows.optional) for array in rows.arrays):
@@ -108,13 +108,35 @@ class GeneratorInputs(Analysis):
             return None
         return GeneratorInput(call, home, rows.arrays, rows.again, bool(passed or rows.optional))
 
-    def _passed(self, args: Expression, callee: Callee) -> dict[str, Origins] | None:
-        """What the generator's parameters get by `args`; None where that is not known for each."""
-        names = [parameter.name.value for parameter in callee.function.parameters]
+    def _generator(self, given: Expression) -> tuple[Callee, dict[Node, Bound]] | None:
+        """The function that yields the rows, and what `functools.partial` or the call in a lambda gives it."""
+        callees = self.inference.callables(self.file, given)
+        if len(callees) != 1:
+            return None
+        callee = callees[0]
+        file, node = callee.function.file, callee.function.node
+        if isinstance(node, cst.Lambda) and isinstance(node.body, cst.Call):
+            called = self.inference.callees(file, node.body, callee.context)
+            if len(called) == 1:
+                return called[0], arguments(self.inference.definitions, file, node.body, callee.context, called[0])
+        return callee, given_before(callee)
+
+    def _passed(self, args: Expression | None, callee: Callee, bound: dict[Node, Bound]) -> dict[str, Origins] | None:
+        """What the generator's parameters get before and by `args`; None where that is not known for each."""
+        if any(value.key is not None or value.is_element for value in bound.values()):
+            return None
+        before = {
+            parameter.name.value: self.inference.of(value.file, value.value, value.context)
+            for parameter, value in bound.items()
+            if isinstance(parameter, cst.Param)
+        }
+        if args is None:
+            return before
+        names = [p.name.value for p in callee.function.parameters if p.name.value not in before]
         displays = self.inference.of(self.file, args)
         if not all(isinstance(o.node, cst.Tuple | cst.List) and len(o.node.elements) == len(names) for o in displays):
             return None
-        return {
+        return before | {
             name: tuple(origin for display in displays for origin in self.inference.item(display, index))
             for index, name in enumerate(names)
         }

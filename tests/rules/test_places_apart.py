@@ -52,6 +52,14 @@ class Strict(Judge):
         self.judge = keras.models.load_model("judge.keras")
 Strict().ask()
 """
+ROWS = """
+import functools
+xs, ys = np.load("xs.npy"), np.load("ys.npy")
+def rows(xs, ys):
+    for one, other in zip(xs, ys):
+        yield one, other
+net.fit(tf.data.Dataset.from_generator({given}, (tf.float32, tf.int32)).batch(32))
+"""
 KEPT = """
 @tf.function
 def learn(xs, ys):
@@ -89,6 +97,8 @@ FOUND = {
         "class Judge:\n    judge = None\n    def ask(self, rows):\n        return [self.judge.predict(row[None]) for row in rows]\n"
         "class Strict(Judge):\n    def __init__(self):\n        self.judge = net\n"
     ),
+    "TFG313 a generator whose arrays are bound before": ROWS.format(given="functools.partial(rows, xs, ys=ys)"),
+    "TFG313 a generator that a lambda calls": ROWS.format(given="lambda: rows(ys=ys, xs=xs)"),
     "TFG405 a tuple of tensors": KEPT.format(kept="(turn, loss)"),
     "TFG405 a dictionary of tensors": KEPT.format(kept='{"turn": turn, "loss": loss}'),
     "TFG202 a method returns the tape": LEARNER.format(
@@ -142,6 +152,7 @@ SILENT = {
     "TFG207 a subclass that has no model": SUBCLASS.format(first="pass").replace(
         'keras.models.load_model("judge.keras")', "len"
     ),
+    "TFG313 a generator of what is not known": ROWS.format(given="functools.partial(rows, pictures, ys=ys)"),
     "TFG405 a tuple of numbers": KEPT.format(kept="(turn, float(loss))"),
     "TFG202 switched off": "ASKED = 0\nif ASKED > 0:\n" + indent(STEPS, "    "),
     "TFG303 branches of a few numbers": (

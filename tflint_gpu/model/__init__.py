@@ -91,7 +91,7 @@ if TYPE_CHECKING:
         method_place,
         own_attribute,
     )
-    from tflint_gpu.model.python.value_flow.calls import Callee, arguments, filled
+    from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, filled, given_before
     from tflint_gpu.model.python.value_flow.computed import computed_from
     from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
     from tflint_gpu.model.python.value_flow.inference import Inference
