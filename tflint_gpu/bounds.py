@@ -63,7 +63,7 @@ SUBCLASSES = Bound(
 )
 OVERRIDES = Bound(
     6,
-    "methods of subclasses in the place of one",
+    "methods of subclasses in the place of one, or what they set an attribute to",
     "Of a class that many others fill in, what all of them may do says nothing of one.",
 )
 CONSTRUCTORS = Bound(

@@ -60,6 +60,15 @@ def rows(xs, ys):
         yield one, other
 net.fit(tf.data.Dataset.from_generator({given}, (tf.float32, tf.int32)).batch(32))
 """
+SEEN = """
+import cv2
+def judged(picture):
+    if {test}:
+        picture = np.expand_dims(picture, axis=0)
+    return net.predict(picture)
+for name in open("names.txt"):
+    print(judged({read}))
+"""
 KEPT = """
 @tf.function
 def learn(xs, ys):
@@ -83,6 +92,13 @@ FOUND = {
     ),
     "TFG202 behind a blank that the reader fills in": "TOKEN = ''\nassert TOKEN != '', 'your token'\n" + STEPS,
     "TFG202 behind a refusal of the blank": "ROOT = None\nif ROOT is None:\n    raise ValueError('where?')\n" + STEPS,
+    "TFG206 a function makes a batch of one image": SEEN.format(test="picture.ndim == 3", read="cv2.imread(name)"),
+    "TFG206 of an image with fewer axes than a batch": SEEN.format(
+        test="len(picture.shape) < 4", read="cv2.resize(cv2.imread(name), (64, 64)) / 255"
+    ),
+    "TFG206 of what Keras reads": SEEN.format(
+        test="len(picture.shape) != 4", read="keras.utils.img_to_array(keras.utils.load_img(name))"
+    ),
     "TFG207 images by the number of their batch": (
         "flow = keras.preprocessing.image.ImageDataGenerator().flow_from_directory('pictures')\n"
         "for turn in range(len(flow)):\n    pictures, kinds = flow[turn]\n    print(net(pictures).numpy())\n"
@@ -149,6 +165,9 @@ SILENT = {
         + "for xs, ys in pairs:\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(tf.square(net(xs) - ys))\n"
         "    print(tf.norm(tape.gradient(loss, net.trainable_weights)[0]))\n    learn(xs, ys)\n"
     ),
+    "TFG206 what may be a batch already": SEEN.format(test="picture.ndim == 3", read="load(name)"),
+    "TFG206 a grey image stays as it is": SEEN.format(test="picture.ndim == 3", read="cv2.imread(name, 0)"),
+    "TFG206 a test that holds of batches": SEEN.format(test="picture.ndim > 2", read="cv2.imread(name)"),
     "TFG207 a subclass that has no model": SUBCLASS.format(first="pass").replace(
         'keras.models.load_model("judge.keras")', "len"
     ),

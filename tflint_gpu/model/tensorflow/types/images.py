@@ -13,6 +13,10 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
 _RESIZING = frozenset(["cv2.resize", "skimage.transform.resize"])
 _LOADING = frozenset(["keras.utils.load_img", "keras.preprocessing.image.load_img"])
+_COLOURED_READERS = frozenset(["cv2.imread"])
+"""What gives three channels of each file, unless a second argument says other."""
+_ARRAYS_OF_IMAGES = frozenset(["keras.utils.img_to_array", "keras.preprocessing.image.img_to_array"])
+"""What gives a grey image a third axis, too."""
 _SAME_IMAGE_METHODS = frozenset(["astype", "copy", "numpy"])
 _COLOURED = (3, 4)
 """Numbers of channels that fill a shape with that many channels once: a grey image would not fill it at all."""
@@ -35,6 +39,37 @@ class Images:
             return False
         size = frozenset(dimensions[1:3])
         return all(type(length) is int for length in size) and self._size_of(file, expr, context) == size
+
+    def has_three_axes(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether a value certainly is one image of several channels: `cv2.imread(path)`, resized or scaled."""
+        if expr in self._asked:
+            return False
+        self._asked.add(expr)
+        try:
+            return self.inference.must_be(file, expr, self.is_image, context)
+        finally:
+            self._asked.discard(expr)
+
+    def is_image(self, origin: Origin) -> bool:
+        """The same of where a value comes from."""
+        call, file, context = origin.call, origin.file, origin.context
+        if call is None:
+            return self._is_scaled_image(origin)
+        name, method = file.name(call.func), method_name(call)
+        if name in _ARRAYS_OF_IMAGES or (name in _COLOURED_READERS and len(call.args) == 1):
+            return True
+        if name is None and method in _SAME_IMAGE_METHODS and isinstance(call.func, cst.Attribute):
+            return self.has_three_axes(file, call.func.value, context)
+        keeps = name in _RESIZING or operation_named(name).shape == "same"
+        return keeps and bool(call.args) and self.has_three_axes(file, call.args[0].value, context)
+
+    def _is_scaled_image(self, origin: Origin) -> bool:
+        """`image / 255`, `image - 127.5`."""
+        node = origin.node
+        if origin.access_path or not isinstance(node, cst.BinaryOperation):
+            return False
+        number = self.constants.of(origin.file, node.right, origin.context)
+        return isinstance(number, int | float) and self.has_three_axes(origin.file, node.left, origin.context)
 
     def _size_of(self, file: File, expr: Expression, context: Context | None) -> frozenset[object] | None:
         """The size that an image has on every way."""

@@ -12,7 +12,9 @@ from tflint_gpu.model.library.operations import Operation, operation_named
 from tflint_gpu.model.library.shape_facts import TOKENIZING
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.syntax.operators import COMPARISONS
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.types.images import Images
 from tflint_gpu.model.values.value import TensorValue
@@ -52,7 +54,9 @@ class Rows(Analysis):
             return True
         self._asked.add(expr)
         try:
-            is_single = self.inference.must_be(file, expr, self._is_single, context)
+            is_single = self.inference.must_be(
+                file, expr, lambda o: self._is_single(o) or self._gets_row(file, expr, o, context), context
+            )
         finally:
             self._asked.discard(expr)
         return is_single or self._has_one_row(file, expr, context)
@@ -61,6 +65,14 @@ class Rows(Analysis):
         """Whether its shape, where that is known, begins with one."""
         value = self._values.of(file, expr, context)
         return isinstance(value, TensorValue) and value.shape is not None and value.shape[:1] == (1,)
+
+    def _gets_row(self, file: File, expr: Expression, origin: Origin, context: Context | None) -> bool:
+        """Whether an image becomes a batch of one on the way: `if x.ndim == 3: x = x[None]`."""
+        bindings = file.flow.lookup(expr.value, expr) if isinstance(expr, cst.Name) else ()
+        return any(
+            binding.value is not None and _is_for_images(file, binding) and self.is_single(file, binding.value, context)
+            for binding in bindings
+        ) and self._images.is_image(origin)
 
     def is_single_input(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether what a model gets has one row; its inputs may be a list, a tuple or a dictionary, or such in one.
@@ -324,6 +336,21 @@ def _inputs(node: cst.List | cst.Tuple | cst.Dict | cst.DictComp | cst.BinaryOpe
                 yield from _inputs(side)
         return
     yield from (e.value for e in node.elements if isinstance(e, cst.Element | cst.DictElement))
+
+
+def _is_for_images(file: File, binding: Binding) -> bool:
+    """Whether a name is bound where it has three axes, and not where it has four: `if len(x.shape) < 4:`."""
+    branch = file.tree.parents.get(file.tree.block(binding.node))
+    test = branch.test if isinstance(branch, cst.If) and branch.orelse is None else None
+    if binding.kind != "assign" or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    asked, kind, [second] = test.left, "ndim", test.comparisons
+    if isinstance(asked, cst.Call) and len(asked.args) == 1 and file.names.is_builtin(asked.func, "len"):
+        asked, kind = asked.args[0].value, "shape"
+    compare, bound = COMPARISONS.get(type(second.operator)), second.comparator
+    if dotted_name(asked) != f"{binding.name}.{kind}" or compare is None or not isinstance(bound, cst.Integer):
+        return False
+    return compare(3, bound.evaluated_value) and not compare(4, bound.evaluated_value)
 
 
 def _is_starred(dimension: cst.Arg | cst.BaseElement) -> bool:
