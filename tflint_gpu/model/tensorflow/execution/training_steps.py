@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, UPDATES
-from tflint_gpu.model.model import Analysis, Once
+from tflint_gpu.model.model import Analysis, Model, Once
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, loops_around
 from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.execution.walks import Frame, Invocation

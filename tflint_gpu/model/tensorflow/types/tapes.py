@@ -21,14 +21,6 @@ def taken(inference: Inference, file: File, tape: cst.Call) -> Iterator[cst.Call
                 yield call
 
 
-def taken_elsewhere(inference: Inference, file: File, tape: cst.Call) -> Iterator[cst.Call]:
-    """The calls of other functions of the file that take gradients from a tape, which is returned or an attribute."""
-    function = file.tree.function(tape)
-    for call in file.method_calls(*GRADIENT_METHODS):
-        if file.tree.function(call) is not function and _is_of(inference, file, call, tape):
-            yield call
-
-
 def is_read(inference: Inference, file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
     """Whether something takes gradients from the tape, or gets it.
 
@@ -38,12 +30,20 @@ def is_read(inference: Inference, file: File, tape: cst.Call, *, for_weights: bo
     dotted = _name(file, tape)
     if dotted is None:
         return True
-    reads = (*taken(inference, file, tape), *taken_elsewhere(inference, file, tape))
+    reads = (*taken(inference, file, tape), *_taken_elsewhere(inference, file, tape))
     if any(not (for_weights and _is_watched(inference, file, tape, call)) for call in reads):
         return True
     calls = file.calls_in.get(file.tree.function(tape), ())
     given = (arg.value for call in calls for arg in call.args)
     return any(dotted_name(value) == dotted and _is(inference, file, value, tape) for value in given)
+
+
+def _taken_elsewhere(inference: Inference, file: File, tape: cst.Call) -> Iterator[cst.Call]:
+    """The calls of other functions of the file that take gradients from a tape, which is returned or an attribute."""
+    function = file.tree.function(tape)
+    for call in file.method_calls(*GRADIENT_METHODS):
+        if file.tree.function(call) is not function and _is_of(inference, file, call, tape):
+            yield call
 
 
 def _name(file: File, tape: cst.Call) -> str | None:
