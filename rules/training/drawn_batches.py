@@ -105,8 +105,8 @@ def in_steps_by_fit(model: Model, predictions: Sequence[Invocation]) -> Iterator
     Arguments:
         predictions: the calls of `predict` and `evaluate` that loops repeat.
     """
-    drawn = [call for call in predictions if is_drawn(call)]
-    steps = [call for call in model.once(Repetitions).of_methods("fit") if _is_step(model, call)] if drawn else []
+    steps = [call for call in model.once(Repetitions).of_methods("fit") if _is_step(model, call)]
     functions = {step.file.tree.function(step.call) for step in steps}
-    yield from (c for c in drawn if c.file.tree.function(c.call) in functions and not _is_large(model, c))
+    drawn = (c for c in predictions if c.file.tree.function(c.call) in functions and is_drawn(c))
+    yield from (call for call in drawn if not _is_large(model, call))
     yield from (step for step in steps if _fits_one_batch(model, step))

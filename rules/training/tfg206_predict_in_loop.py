@@ -150,7 +150,7 @@ def _is_prediction_of_a_row(model: Model, invocation: Invocation) -> bool:
         return False
     if any(_GRAPHS.search(n.value) for n in walk(data) if isinstance(n, cst.Name)):
         return False
-    if not model.once(Rows).is_single_input(invocation.file, data, invocation.context):
+    if not model.once(Rows).is_single_prediction(invocation.file, invocation.call, invocation.context):
         return False
     if not model.once(Kinds).has_method(invocation.file, receiver, invocation.context):
         return False

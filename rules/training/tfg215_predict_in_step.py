@@ -93,7 +93,7 @@ class PredictInStep(Rule):
     code = "TFG215"
     name = "predict-in-step"
     least_tensorflow = (2, 0)
-    nearby_substrings = _SUBSTRINGS
+    nearby_substrings = (*_SUBSTRINGS, b".fit(")
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
@@ -202,7 +202,7 @@ def _is_keras(model: Model, call: Invocation) -> bool:
         return False
     if not model.once(Kinds).has_method(call.file, receiver, call.context):
         return False
-    if model.once(Rows).is_single_input(call.file, data, call.context):
+    if model.once(Rows).is_single_prediction(call.file, call.call, call.context):
         return False
     return not model.inference.callees(call.file, call.call, call.context) and not model.once(Guards).is_for_debugging(
         call.file, call.call

@@ -80,6 +80,15 @@ FOUND = {
     "a list of one, stacked": "for row in x:\n    y = model.predict(np.stack([row]))",
     "stacked batch of one": "for row in x:\n    y = model.predict(np.vstack([row[None]]))",
     "scaled": "for row in x:\n    y = model.predict(np.expand_dims(row, 0) / 255.0)",
+    "scaled by the bounds of a gym": "class Agent:\n    def __init__(self, world):\n        self.world = world\n"
+    "        self.least = world.observation_space.low\n        self.most = self.world.observation_space.high\n"
+    "    def decide(self, row):\n        return model.predict((row - self.least) / (self.most - self.least))\n"
+    "    def play(self):\n        row = self.world.reset()[None]\n        while True:\n            row = self.world.step(self.decide(row))[0][None]\n"
+    "Agent(make()).play()",
+    "only the first number of its answer is read": "for seen, goal in memories:\n    if goal:\n"
+    "        score = model.predict(np.array(seen).reshape(-1, 2))\n        goals.append(score[0][0] * 0.9)",
+    "only the first number of its answer is read at once": "size = 2\nfor row in rows:\n"
+    "    goals.append(model.predict(tf.reshape(row, (-1, size)))[0, 0])",
     "converted": "for row in x:\n    y = model.predict(row[None].astype('float32'))",
     "preprocessed": "from tensorflow.keras.applications.resnet50 import preprocess_input\n"
     "for row in x:\n    row = np.expand_dims(row, 0)\n    row = preprocess_input(row)\n    y = model.predict(row)",
@@ -324,6 +333,11 @@ SILENT = {
     "a row for each of several generators": "for net in (model, keras.Sequential()):\n    net.predict(x[:1])",
     "two rows": "for i in range(640):\n    y = model.predict(x[i:i + 2])",
     "rows of unknown number": "for rows in batches:\n    y = model.predict(rows.reshape(-1, 2))",
+    "rows of unknown number, all of whose answers are read": "for rows in batches:\n    y = model.predict(rows.reshape(-1, 2))\n"
+    "    print(y[0][0], y.mean())",
+    "rows of unknown number, or one of several outputs": "for rows in batches:\n    print(model.predict(rows.reshape(-1, 2))[0])",
+    "files, of whose rows one is shown": "for path in paths:\n    print(model.predict(np.load(path))[0][0])",
+    "a row that others are taken from": "for row in x:\n    y = model.predict(row[None] - others)",
     "one row on one way only": "for row in x:\n    b = row[None] if flag else row\n    y = model.predict(b)",
     "predict_on_batch": "for row in x:\n    y = model.predict_on_batch(row[None])",
     "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nfor row in x:\n    model.predict(row[None])",

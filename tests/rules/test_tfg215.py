@@ -49,7 +49,20 @@ for move in range(100_000):
     past.append(play(move))
     replay()
 """
+FITTED = """
+past = []
+def improve(size=32):
+    states, goals = [], []
+    for before, reward, after in random.sample(past, size):
+        states.append(before)
+        goals.append(reward)
+    critic.fit(np.array(states), np.array(goals), batch_size=size, verbose=0)
+for game in range(1, 501):
+    past.extend(play(game))
+    improve()
+"""
 FOUND = {
+    "a fit of what is drawn, where nothing predicts": FITTED,
     "noise in each step": "for step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
     "    images = generator.predict(noise)\n    critic.train_on_batch(images, np.zeros(64))\n",
     "what an agent remembers": AGENT + "learner = Learner()\nfor step in range(10_000):\n    learner.learn(32)\n",
@@ -85,6 +98,9 @@ FOUND = {
     "for x, y in data:\n    score(x)\n",
 }
 SILENT = {
+    "a fit of many steps": FITTED.replace("batch_size=size", "batch_size=8"),
+    "a fit of all that was collected": FITTED.replace("random.sample(past, size)", "past"),
+    "a fit after each run of many steps, once": FITTED.replace("for game in range(1, 501):", "for game in [1]:"),
     "slices of many batches": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), 5000):\n"
     "    np.save(f'{k}.npy', critic.predict(rows[k:k + 5000]))\n",
     "large slices for a large network": "large = keras.Sequential([keras.Input((4096,)), keras.layers.Dense(4096), "

@@ -50,6 +50,9 @@ FOUND = {
     "validation data that a take leaves": READ
     + "model.fit(source.batch(8), epochs=9, validation_data=source.map(read).cache().take(50).batch(8))",
     "both by flags": MADE + "model.fit(make(x, augmented=True, cached=True), epochs=9)",
+    "as many as the smaller of two folders has": "import os\ndef sizes():\n    first, second = len(os.listdir('a')), len(os.listdir('b'))\n"
+    "    smaller = first\n    if second < smaller:\n        smaller = second\n    return smaller - smaller % 8, first\n"
+    "least, rows = sizes()\nmodel.fit(source.map(augment).cache().shuffle(rows).take(least).batch(8), epochs=9)",
     "random map": "model.fit(source.map(augment).cache().batch(8), epochs=9)",
     "TensorFlow's own function": "ds = tf.data.Dataset.from_tensor_slices(x).map(tf.image.random_flip_left_right)\n"
     "model.fit(ds.cache().batch(8), epochs=9)",

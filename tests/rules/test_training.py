@@ -67,6 +67,8 @@ BATCH_OF_ONE = {
     "one of two modes": OF_MODE + "for mode in (True, False):\n    model.fit(make(x, mode))",
     "the branch of an object": OF_OBJECT + "model.fit(Data(x, False).make())",
     "an object whose mode is set": OF_OBJECT + "data = Data(x, True)\ndata.training = False\nmodel.fit(data.make())",
+    "a share of the rows": "kept = int(0.8 * len(x))\nmodel.fit(dataset.shuffle(99).take(kept).batch(1))",
+    "a share of a dataset": "share = dataset.cardinality().numpy() * 4 // 5\nmodel.fit(dataset.batch(1).take(share))",
     "literal": "model.fit(x, y, batch_size=1)",
     "positional": "model.fit(x, y, 1)",
     "module constant": "BATCH = 1\nmodel.fit(x, y, batch_size=BATCH)",
@@ -202,6 +204,8 @@ NOT_A_BATCH_OF_ONE = {
     + "val = dataset.batch(1)\nfor epoch in range(9):\n    for x, y in dataset.batch(8):\n        step(x, y)\n"
     "    for x, y in val:\n        print(model(x))",
     "one element": "model.fit(dataset.take(1).batch(1))",
+    "at most a few": "model.fit(dataset.take(min(4, len(x))).batch(1))",
+    "a number of which nothing is known": "import sys\nmodel.fit(dataset.take(int(sys.argv[1])).batch(1))",
     "one element later": "one = dataset.take(1)\none = one.repeat(9)\none = one.batch(1)\nmodel.fit(one)",
     "one batch": "model.fit(dataset.batch(1).take(1))",
     "agent of TensorFlow 1": "tf.compat.v1.disable_eager_execution()\nfor state, target in replay:\n"

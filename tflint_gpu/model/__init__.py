@@ -154,8 +154,9 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.runtime.visibility import Visibility, VisibleGpus
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
     from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
+    from tflint_gpu.model.tensorflow.tf_data.counts import counted_by
     from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
-    from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths, counted_by
+    from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
     from tflint_gpu.model.tensorflow.tf_data.mapped_functions import SEQUENTIAL_UP_TO, MappedFunctions, State
     from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
     from tflint_gpu.model.tensorflow.tf_data.plain_code import (

@@ -30,6 +30,8 @@ TEXT_METHODS = TOKENIZING - {"sequences_to_matrix"} | frozenset(
     "encode encode_plus batch_encode_plus tokenize split".split()
 )
 """Methods that make as many numbers of a text as it has words."""
+BOUNDS_OF_A_ROW = (("observation_space", "low"), ("observation_space", "high"))
+"""Attributes of a gym's environment that have as many numbers as an observation has."""
 COUNTING = ("len", "int", "float", "bool", "round")
 """Builtins that give one Python number."""
 ELEMENTWISE = ("tf.", "numpy.", "keras.applications.")

@@ -10,16 +10,18 @@ import libcst as cst
 from tflint_gpu.bounds import SOURCE_VALUES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 
-def computed_from(inference: Inference, file: File, expr: Expression) -> Iterator[Origin]:
+def computed_from(
+    inference: Resolver, file: File, expr: Expression, context: Context | None = None
+) -> Iterator[Origin]:
     """The values that a value is, or is computed from, nearest first and each once.
 
     `np.argmax(net.predict(rows), axis=1)` is computed from the predictions, the rows and whatever these are made of.
     """
-    pending, seen = deque(inference.of(file, expr)), set[Origin]()
+    pending, seen = deque(inference.of(file, expr, context)), set[Origin]()
     while pending:
         origin = pending.popleft()
         if origin in seen:

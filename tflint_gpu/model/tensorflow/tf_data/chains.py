@@ -26,6 +26,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_place
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.tf_data.counts import is_share
 
 _FEW = 10
 _PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])
@@ -101,6 +102,15 @@ class Operation:
         """Whether a shuffle, or a loader that shuffles, draws from no seed of its own."""
         seed = self.loader.seed if self.loader is not None else SHUFFLE_SEED
         return seed is not None and self.value_of(seed) is None
+
+    @property
+    def takes_few(self) -> bool:
+        """Whether a `take` leaves few elements: not all, and no number that is made of how many there are."""
+        count, given = self.argument(0, "count"), argument(self.call, 0, "count")
+        if isinstance(count, int):
+            return 0 <= count <= _FEW
+        inference = self.constants.inference if self.constants is not None else None
+        return inference is None or given is None or not is_share(inference, self.file, given, self.context)
 
     def most(self, given: int | None) -> int | None:
         """How many elements it leaves of so many, at most; None where that is not known."""
@@ -227,9 +237,8 @@ class Chain:
 
     @property
     def is_short(self) -> bool:
-        """Whether a `take` leaves only a few elements, or a number that is not known."""
-        counts = [o.argument(0, "count") for o in self.operations if o.name == "take"]
-        return any(not isinstance(count, int) or 0 <= count <= _FEW for count in counts)
+        """Whether a `take` leaves only a few elements, or a number of which nothing is known."""
+        return any(operation.name == "take" and operation.takes_few for operation in self.operations)
 
     def most(self, given: int | None = None) -> int | None:
         """How many elements it has at most; None where that is not known.

@@ -8,7 +8,7 @@ from tflint_gpu.bounds import DATASET_PARTS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, argument
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
@@ -66,22 +66,3 @@ class Lengths(Analysis):
                 count = value[0] if isinstance(value, tuple) and value else value
                 return count is not UNKNOWN and isinstance(count, int) and count <= _FEW
         return False
-
-
-def counted_by(file: File, expr: Expression) -> Expression | None:
-    """What has the rows that an expression counts: `len(x)`, `x.shape[0]`, `ds.cardinality()` and `.numpy()` of it."""
-    if isinstance(expr, cst.Call):
-        if file.names.is_builtin(expr.func, "len") and len(expr.args) == 1:
-            return expr.args[0].value
-        if file.name(expr.func) == "tf.data.experimental.cardinality" and expr.args:
-            return expr.args[0].value
-        method = method_name(expr)
-        if isinstance(expr.func, cst.Attribute) and not expr.args:
-            if method == "cardinality":
-                return expr.func.value
-            return counted_by(file, expr.func.value) if method == "numpy" else None
-    if isinstance(expr, cst.Subscript) and isinstance(expr.value, cst.Attribute) and expr.value.attr.value == "shape":
-        index = expr.slice[0].slice
-        if len(expr.slice) == 1 and isinstance(index, cst.Index) and isinstance(index.value, cst.Integer):
-            return expr.value.value if index.value.value == "0" else None
-    return None

@@ -9,7 +9,7 @@ import libcst as cst
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.datasets import FLOWS
 from tflint_gpu.model.library.operations import Operation, operation_named
-from tflint_gpu.model.library.shape_facts import TOKENIZING
+from tflint_gpu.model.library.shape_facts import BOUNDS_OF_A_ROW, TOKENIZING
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import COMPARISONS
@@ -91,6 +91,13 @@ class Rows(Analysis):
 
         return self.is_single(file, expr, context) or self.inference.must_be(file, expr, holds, context)
 
+    def is_single_prediction(self, file: File, call: cst.Call, context: Context | None = None) -> bool:
+        """Whether `predict` gets one row: by its input, or one of shape (-1, ...) whose first answer alone is read."""
+        data = argument(call, 0, "x")
+        if data is None or self.is_single_input(file, data, context):
+            return data is not None
+        return _reads_first_row(file, call) and self.inference.must_be(file, data, self._leaves_rows_open, context)
+
     def may_be_plain(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether it may be a list of one text or number, which `predict` of Keras 2 makes an array of.
 
@@ -145,9 +152,21 @@ class Rows(Analysis):
         return origin.call is not None and self._gives_one(origin, origin.call)
 
     def _is_scaled(self, origin: Origin, array: Expression, number: Expression) -> bool:
-        """`x / 255`."""
-        value = self.constants.of(origin.file, number, origin.context)
-        return isinstance(value, int | float) and self.is_single(origin.file, array, origin.context)
+        """`x / 255`, `(x - space.low) / (space.high - space.low)`."""
+        file, context = origin.file, origin.context
+        return self._is_of_each_row(file, number, context) and self.is_single(file, array, context)
+
+    def _is_of_each_row(self, file: File, expr: Expression, context: Context | None) -> bool:
+        """Whether something is a number, or as many as a row has: a bound of a gym's observations."""
+
+        def holds(origin: Origin) -> bool:
+            node = origin.node
+            if isinstance(node, cst.BinaryOperation) and not origin.access_path:
+                return all(self._is_of_each_row(origin.file, x, origin.context) for x in (node.left, node.right))
+            return tuple(part.key for part in origin.access_path[-2:]) in BOUNDS_OF_A_ROW
+
+        value = self.constants.of(file, expr, context)
+        return isinstance(value, int | float) or self.inference.must_be(file, expr, holds, context)
 
     def _is_plain_row(self, origin: Origin, row: cst.List) -> bool:
         """`[text]` and `[[0.5, 2.0]]`, where `predict` takes lists that are no arrays."""
@@ -270,6 +289,20 @@ class Rows(Analysis):
         is_first = self.constants.of(file, length.slice[0].slice.value) == 0
         return is_first and _is_shape_of(file, length.value, array)
 
+    def _leaves_rows_open(self, origin: Origin) -> bool:
+        """`x.reshape(-1, 8)`: as many rows as there are."""
+        call = origin.call
+        if call is None or origin.access_path:
+            return False
+        name = origin.file.name(call.func)
+        if name is None:
+            shape = call.args[0].value if method_name(call) == "reshape" and call.args else None
+        else:
+            shape = argument(call, 1, "shape") if operation_named(name).shape == "reshaped" else None
+        if isinstance(shape, cst.Tuple | cst.List) and shape.elements:
+            shape = shape.elements[0].value
+        return bool(self.constants.of(origin.file, shape, origin.context) == -1)
+
     def _joins_one(self, origin: Origin, row: Operation, said: Expression | None, first: Expression) -> bool:
         """`np.vstack([x[None]])`, `np.append(x[:, 1:], y, axis=1)`: one array, or arrays that are joined elsewhere."""
         file, context = origin.file, origin.context
@@ -351,6 +384,31 @@ def _is_for_images(file: File, binding: Binding) -> bool:
     if dotted_name(asked) != f"{binding.name}.{kind}" or compare is None or not isinstance(bound, cst.Integer):
         return False
     return compare(3, bound.evaluated_value) and not compare(4, bound.evaluated_value)
+
+
+def _reads_first_row(file: File, call: cst.Call) -> bool:
+    """Whether only the first number of a `predict`'s answer is read, `[0][0]`: of one row, whatever its outputs."""
+    name, function = file.bound_to(call), file.tree.function(call)
+    answers: list[Node] = [call]
+    if name is not None:
+        answers = [
+            use
+            for use in file.tree.uses.get(name, ())
+            if file.tree.function(use) is function
+            and not isinstance(file.tree.parents[use], cst.AssignTarget)
+            and any(binding.value is call for binding in file.flow.lookup(name, use))
+        ]
+    return bool(answers) and all(_begins_with_zeros(file, answer) for answer in answers)
+
+
+def _begins_with_zeros(file: File, answer: Node) -> bool:
+    """`y[0][0]`, `y[0, 0]`."""
+    indices: list[cst.BaseSlice] = []
+    while isinstance(around := file.tree.parents[answer], cst.Subscript) and around.value is answer:
+        indices += [element.slice for element in around.slice]
+        answer = around
+    first = [index.value for index in indices[:2] if isinstance(index, cst.Index)]
+    return len(first) == 2 and all(isinstance(index, cst.Integer) and index.evaluated_value == 0 for index in first)
 
 
 def _is_starred(dimension: cst.Arg | cst.BaseElement) -> bool:
