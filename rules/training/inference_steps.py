@@ -307,7 +307,7 @@ class InferenceSteps(Analysis):
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
         if self.repetitions.waits(run.root_file, run.loop) or self.construction.builds(file, loop):
             return True
-        if self.training.runs_epochs(file, loop) or self._is_after_epoch(file, loop):
+        if not _acts(file, loop, run) and (self.training.runs_epochs(file, loop) or self._is_after_epoch(file, loop)):
             return True
         if self._goes_through_environments(file, loop) or self._checks_conversion(file, loop):
             return True
@@ -316,7 +316,7 @@ class InferenceSteps(Analysis):
         return self.repetitions.is_timed(file, loop)
 
     def _is_after_epoch(self, file: File, loop: LoopNode) -> bool:
-        """Whether all that run a loop do so once an epoch, and it plays no game: a text is written as a sample."""
+        """Whether all that run a loop do so once an epoch: a text is written as a sample."""
 
         def decide(site: RunSite) -> bool | None:
             function = site.function
@@ -331,8 +331,6 @@ class InferenceSteps(Analysis):
                     return False
             return None
 
-        if any(method_name(call) == "step" for call in file.calls_below.get(loop, ())):
-            return False
         return EveryWay(self.inference, decide).holds(RunSite(file, loop))
 
     def _goes_through_environments(self, file: File, loop: LoopNode) -> bool:
@@ -356,6 +354,13 @@ def _asked(file: File, loop: LoopNode) -> frozenset[cst.Call]:
     if not isinstance(loop, cst.While) or any(isinstance(node, cst.Comparison) for node in walk(loop.test)):
         return frozenset()
     return frozenset(call for call in file.calls_below.get(loop, ()) if not call.args)
+
+
+def _acts(file: File, loop: LoopNode, run: Invocation) -> bool:
+    """Whether the answer decides the next step of an environment: `env.step(np.argmax(model(state)))`."""
+    answer = IterationFlow(file, loop, frozenset([run.entry]))
+    steps = (call for call in file.calls_below.get(loop, ()) if method_name(call) == "step")
+    return any(answer.holds(arg.value) for step in steps for arg in step.args)
 
 
 def _gives_value(file: File, call: cst.Call) -> bool:

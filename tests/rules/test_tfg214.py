@@ -373,6 +373,27 @@ def test_an_agent_acts_in_the_loop_that_trains_it(tmp_path: Path) -> None:
     assert rows(code, tmp_path) == [3]
 
 
+@pytest.mark.parametrize(
+    ("moved", "places"),
+    [("action", [3]), ("policy", [])],
+    ids=["the answer decides the step", "the answer is a sample after each epoch"],
+)
+def test_an_agent_acts_in_the_loop_whose_end_trains_it(moved: str, places: list[int], tmp_path: Path) -> None:
+    """Protects agents that learn for some epochs when a game is over, where each move is one call of the model."""
+    code = (
+        "class Player:\n    def choose(self, observation):\n        answer = model(observation)\n"
+        "        return self.draw(answer[0]), answer\n    def draw(self, scores):\n        return np.argmax(scores + noise)\n"
+        "    def improve(self, memory):\n        for _ in range(8):\n            with tf.GradientTape() as tape:\n"
+        "                loss = tf.reduce_mean(model(memory))\n"
+        "            optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+        "    def play(self, env):\n        over, observation, policy = False, env.reset(), 0\n        while not over:\n"
+        f"            action, answer = self.choose(observation)\n            observation, over = env.step({moved})\n"
+        "            if over:\n                self.improve(np.stack(history))\n"
+        "player = Player()\nfor game in range(10000):\n    player.play(env)\n"
+    )
+    assert rows(code, tmp_path) == places
+
+
 def test_an_agent_acts_beside_its_training(tmp_path: Path) -> None:
     """Protects the model calls of a loop whose training step is another function: tracing that one leaves them eager."""
     code = (
