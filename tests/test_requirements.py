@@ -14,8 +14,8 @@ from tflint_gpu.rule import entries, load
 
 ROOT = Path(__file__).parents[1]
 _SAME = (
-    "code", "opt_in", "least_tensorflow", "required_substrings", "nearby_substrings", "skips_tests",
-    "needs_gpu_memory",
+    "code", "opt_in", "least_tensorflow", "required_substrings", "nearby_substrings", "loops_nearby",
+    "skips_tests", "needs_gpu_memory",
 )  # fmt: skip
 
 

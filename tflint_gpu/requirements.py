@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _FILE = "requirements.json"
 _OF_RULES = "tflint_gpu.rules."
-_FLAGS = ("skips_tests", "needs_gpu_memory")
+_FLAGS = ("loops_nearby", "skips_tests", "needs_gpu_memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Requirements:
     least_tensorflow: tuple[int, int]
     required_substrings: tuple[tuple[bytes, ...], ...]
     nearby_substrings: tuple[bytes, ...]
+    loops_nearby: bool
     skips_tests: bool
     needs_gpu_memory: bool
 
@@ -53,6 +54,7 @@ class Requirements:
             (major, minor),
             tuple(map(_substrings, said.get("required_substrings", ()))),
             _substrings(said.get("nearby_substrings", ())),
+            "loops_nearby" in said,
             "skips_tests" in said,
             "needs_gpu_memory" in said,
         )

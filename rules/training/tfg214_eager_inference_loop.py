@@ -87,11 +87,11 @@ class EagerInferenceLoop(Rule):
     code = "TFG214"
     name = "eager-inference-loop"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while ", b"map(", b"filter(", b"key=", b"def ", b"lambda"),)
     nearby_substrings = tuple(
         b"Model( Model) Sequential( load_model model_from applications clone_model Module) training= .predict( "
         b"from_pretrained( from_preset(".split()
     )
+    loops_nearby = True
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

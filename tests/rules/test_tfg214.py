@@ -519,3 +519,12 @@ def test_the_truth_an_eager_call_runs_each_operation_from_python() -> None:
     for _ in range(6):
         traced(tf.zeros((1, 3)))
     assert len(calls) == 1
+
+
+def test_a_program_that_only_calls_what_loops(tmp_path: Path) -> None:
+    """Protects notebooks without a loop or function, whose model the functions of another file call."""
+    writer = "import numpy as np\ndef write(net, tokens):\n    while len(tokens) < 99:\n"
+    writer += "        tokens.append(int(np.argmax(net(np.array([tokens])))))\n    return tokens\n"
+    (tmp_path / "writer.py").write_text(writer)
+    program = "import tensorflow as tf\nfrom writer import write\nnet = tf.keras.models.load_model('words.keras')\n"
+    assert ("TFG214 writer.py", 4) in found(program + "print(write(net, [1]))\n", tmp_path)

@@ -106,6 +106,7 @@ class Rule:
             hold a finding of this rule and is not parsed for it.
         nearby_substrings: one more group, of which a member may also be in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
+        loops_nearby: needs a loop, or what may be handed to one, there or near: a program may only call what loops.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
         skips_graphs: is about code that runs eagerly, so programs for TensorFlow 1 are not checked.
         skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
@@ -123,6 +124,7 @@ class Rule:
     least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
     required_substrings: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
     nearby_substrings: ClassVar[tuple[bytes, ...]] = ()
+    loops_nearby: ClassVar[bool] = False
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False

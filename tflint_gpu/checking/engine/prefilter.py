@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tflint_gpu.requirements import Requirements
     from tflint_gpu.rule import Rule
 
+_LOOPS = (b"for ", b"while ", b"map(", b"filter(", b"key=", b"def ", b"lambda")
 _Required = TypeVar("_Required", bound="Requirements | Rule")
 
 
@@ -67,7 +68,8 @@ def _may_fire(rule: Requirements | Rule, mentions: Mentioned, path: Path, projec
     for group in rule.required_substrings:
         if not mentions.any_of(group):
             return False
-    wanted = rule.nearby_substrings
-    if not wanted or mentions.any_of(wanted):
-        return True
-    return project.mentions_nearby(path, mentions.data, wanted, steps)
+    nearby = (rule.nearby_substrings, _LOOPS if rule.loops_nearby else ())
+    return all(
+        not group or mentions.any_of(group) or project.mentions_nearby(path, mentions.data, group, steps)
+        for group in nearby
+    )
