@@ -63,7 +63,8 @@ class BatchSizeOne(Rule):
     sample pays it alone, and a GPU computes on a single row at a time. A larger batch also changes
     how the model learns, so the learning rate may have to change too: the rule is about speed only.
     A size that is a parameter or comes from the command line is not reported, nor is prediction,
-    evaluation or a stateful RNN.
+    evaluation, a stateful RNN, or a `take` of a few samples or of a number that the code does not
+    compute from how many there are.
 
     Measured: {evidence}
 

@@ -64,7 +64,8 @@ class PredictInLoop(Rule):
     row at a time. One `predict` for all rows pays it once. Where a row depends on the answer before it (an agent that
     acts, text written token by token, frames of a camera), a function under `@tf.function` that calls the model has no
     such cost. Not reported: loops of at most five iterations, larger batches, a sample that a training loop shows after
-    an epoch, loops that wait for requests, and the `predict` of other classes.
+    an epoch, loops that wait for requests, the `predict` of other classes, and arrays of shape (-1, ...), unless they
+    visibly have one row, or only the first number of the answer is read.
 
     Measured: {evidence}
 
