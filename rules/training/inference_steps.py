@@ -307,7 +307,7 @@ class InferenceSteps(Analysis):
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
         if self.repetitions.waits(run.root_file, run.loop) or self.construction.builds(file, loop):
             return True
-        if not _acts(file, loop, run) and (self.training.runs_epochs(file, loop) or self._is_after_epoch(file, loop)):
+        if self._is_after_epoch(file, loop) or (self.training.runs_epochs(file, loop) and not _acts(file, loop, run)):
             return True
         if self._goes_through_environments(file, loop) or self._checks_conversion(file, loop):
             return True
@@ -316,7 +316,7 @@ class InferenceSteps(Analysis):
         return self.repetitions.is_timed(file, loop)
 
     def _is_after_epoch(self, file: File, loop: LoopNode) -> bool:
-        """Whether all that run a loop do so once an epoch: a text is written as a sample."""
+        """Whether all that run a loop do so once an epoch, and it plays no game: a text is written as a sample."""
 
         def decide(site: RunSite) -> bool | None:
             function = site.function
@@ -331,6 +331,8 @@ class InferenceSteps(Analysis):
                     return False
             return None
 
+        if any(method_name(call) == "step" for call in file.calls_below.get(loop, ())):
+            return False
         return EveryWay(self.inference, decide).holds(RunSite(file, loop))
 
     def _goes_through_environments(self, file: File, loop: LoopNode) -> bool:
