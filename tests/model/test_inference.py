@@ -311,6 +311,13 @@ def test_values_of_other_files(tmp_path: Path) -> None:
     for code in ("from lib import VALUE as V", "from face import AGAIN as V", "import lib\nV = lib.VALUE"):
         assert revealed(model_of(f"{code}\nreveal(V)\n", tmp_path)) == {"a()"}
     assert revealed(model_of("from lib import *\nreveal(make(b()))\n", tmp_path)) == {"b()"}
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text("from .older import *\nfrom face import *\nfrom .newer import *\n")
+    (tmp_path / "parts" / "older.py").write_text("import tensorflow\nVALUE = c()\nKEPT = d()\n")
+    (tmp_path / "parts" / "newer.py").write_text("import tensorflow\nfrom parts import *\nVALUE = e()\n")
+    for name, value in {"VALUE": "e()", "AGAIN": "a()", "KEPT": "d()"}.items():
+        for code in (f"from parts import {name} as V", f"from parts import *\nV = {name}"):
+            assert revealed(model_of(f"{code}\nreveal(V)\n", tmp_path)) == {value}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tflint_gpu.model.tensorflow.types.guards import Guards
 # Methods that need a value, so that the function which calls them cannot be traced.
 _BARE_BASES = ("abc.", "typing.")
 # These trace no method of a subclass that they do not name, but for those of Keras that count as traced themselves.
-_PLAIN_BASES = (*_BARE_BASES, "keras.", "tf.Module", "gym.", "gymnasium.", "threading.")
+_PLAIN_BASES = (*_BARE_BASES, "keras.", "tf.Module", "gym.", "gymnasium.", "threading.", "multiprocessing.")
 _ONLY_EAGER = RUNNING_METHODS | {"numpy"}
 
 
