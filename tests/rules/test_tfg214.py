@@ -66,6 +66,20 @@ EAGER = {  # the row of the call, below HEAD
         "    action = np.argmax(probabilities)\n    state, reward, done = env.step(action)\n",
         3,
     ),
+    "an agent whose answer the world alone reads": (
+        "class Player:\n    def __init__(self, world):\n        self.world = world\n    def choose(self, seen):\n"
+        "        scores = model(seen[None, :], training=False)\n        return tf.squeeze(tf.random.categorical(scores, 1))\n"
+        "    def play(self):\n        seen, over = self.world.reset(), False\n        while not over:\n"
+        "            seen, reward, over, _ = self.world.step(self.choose(seen))\nPlayer(make()).play()\n",
+        5,
+    ),
+    "an agent that keeps what it sees": (
+        "class Player:\n    def __init__(self, world):\n        self.world = world\n        self.seen, _ = world.reset()\n"
+        "    def choose(self, seen):\n        return model(tf.expand_dims(seen, axis=0))\n    def move(self, choose):\n"
+        "        move = choose(self.seen)\n        after, reward, over, _ = self.world.step(move)\n        self.seen = after\n"
+        "    def play(self):\n        while not self.world.closed:\n            self.move(self.choose)\nPlayer(make()).play()\n",
+        6,
+    ),
     "a tokenizer's tensors": (
         "from transformers import TFAutoModelForSequenceClassification\n"
         "bert = TFAutoModelForSequenceClassification.from_pretrained('bert-base-uncased')\n"
@@ -220,6 +234,11 @@ QUIET = {
     "a loop that is traced": (
         "@tf.function\ndef sample(x):\n    for t in tf.range(1000):\n        x = x - model(x)\n    return x\n"
         "sample(tf.random.normal((1, 64)))\n"
+    ),
+    "what an object keeps, and never replaces": (
+        "class Shown:\n    def __init__(self, world):\n        self.seen = world.reset()\n    def choose(self, seen):\n"
+        "        return model(tf.expand_dims(seen, axis=0))\n    def show(self):\n        show(self.choose(self.seen))\n"
+        "    def run(self):\n        while True:\n            self.show()\nShown(make()).run()\n"
     ),
     "five iterations": "for i in range(5):\n    print(model(np.expand_dims(images[i], 0)))\n",
     "the first few": "for i, path in enumerate(paths):\n    model(cv2.imread(path)[None])\n    if i == 3:\n        break\n",

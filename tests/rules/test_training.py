@@ -299,6 +299,8 @@ EAGER = {
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])\n"
     "for _ in range(99):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
+    "a process of one's own": "from multiprocessing import Process\nclass W(Process):\n    def run(self):\n"
+    "        while self.rows.qsize():\n            x, y = self.rows.get()" + STEP.replace("\n", "\n        "),
     "an image that the tape is told to watch": "image = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
@@ -317,6 +319,8 @@ EAGER = {
     "    w -= 0.1 * dw\n    b -= 0.1 * db",
 }
 NOT_EAGER = {
+    "a loop that a base class elsewhere may run": "from elsewhere import Worker\nclass W(Worker):\n    def run(self):\n"
+    "        for x, y in dataset:" + STEP.replace("\n", "\n        "),
     "a loop that takes the gradients of other tapes": PAIRS.replace("as of_", "as other_of_"),
     "an image for each of several": "for image in images:\n    with tf.GradientTape() as t:\n        t.watch(image)\n"
     "        l = tf.reduce_mean(model(image))\n    image = image + 0.01 * t.gradient(l, image)\n    made.append(image)",
@@ -929,6 +933,18 @@ def test_a_closure_that_an_object_elsewhere_keeps(tmp_path: Path) -> None:
     traced = closure.replace("    def once", "    @tf.function\n    def once")
     for code, expected in ((closure, ["TFG202"]), (traced, [])):
         assert codes(HEAD + code + "\n    Runner(once).over(dataset.batch(4))\nmain()\n", tmp_path) == expected
+
+
+def test_step_of_a_class_whose_base_a_package_hands_on(tmp_path: Path) -> None:
+    """Protects agents whose base class a package hands on by a star: what may call their methods is all seen."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text("from .clock import Clock\nfrom parts.names import *\n")
+    (tmp_path / "parts" / "clock.py").write_text("class Clock:\n    pass\n")
+    (tmp_path / "parts" / "names.py").write_text("class Named(object):\n    pass\n")
+    agent = "from parts import {}\nclass Agent({}):\n    def improve(self, x, y):" + STEP.replace("\n", "\n    ")
+    agent += "\n    def train(self):\n        while self.on:\n            self.improve(*self.memory.sample(32))\n"
+    assert "TFG202" in codes(HEAD + agent.replace("{}", "Named"), tmp_path)
+    assert "TFG202" not in codes(HEAD + agent.replace("{}", "Other"), tmp_path)
 
 
 def test_step_three_imports_away(tmp_path: Path) -> None:

@@ -142,11 +142,18 @@ class Repetitions(Analysis):
         return False
 
     def varies(self, invocation: Invocation, exprs: list[Expression]) -> bool:
-        """Whether something in the loop changes what expressions of its own function mean between iterations."""
+        """Whether something in the loop changes what expressions of its own function mean between iterations, or what a
+        function on the way to the call hands on of an object: `act(self.state)` next to `self.state = ...`."""
         if invocation.entry is invocation.loop:
             return True  # `map(predict, images)`: another element each time
         changed = changed_in(invocation.root_file, invocation.loop)
-        return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
+        if any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr)):
+            return True
+        return any(
+            isinstance(call, cst.Call) and _hands_on_what_changes(file, call)
+            for file, call in invocation.places
+            if call is not invocation.entry
+        )
 
     def stays(self, invocation: Invocation) -> bool:
         """Whether a call in the loop must get the same in all iterations: nothing else there has its row or model."""
@@ -221,3 +228,15 @@ def _shaped(file: File, call: cst.Call) -> Expression | None:
 
 def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
     return any(isinstance(node, cst.Call) and file.names.is_builtin(node.func, "len") for node in walk(test))
+
+
+def _hands_on_what_changes(file: File, call: cst.Call) -> bool:
+    """Whether a call gets an attribute that its own function replaces by another value."""
+    function = file.tree.function(call)
+    replaced = {
+        dotted_name(assignment.target)
+        for assignment in file.tree.attribute_assignments
+        if file.tree.function(assignment.target) is function
+    }
+    given = (node for arg in call.args for node in walk(arg.value) if isinstance(node, cst.Attribute))
+    return any(dotted_name(node) in replaced for node in given)
