@@ -10,6 +10,8 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Consumers,
+    Invocation,
+    Invocations,
     IterationFlow,
     Kinds,
     Pipelines,
@@ -62,9 +64,10 @@ class BatchSizeOne(Rule):
     the weights) that does not depend on how many samples it handles. With a batch of one, each
     sample pays it alone, and a GPU computes on a single row at a time. A larger batch also changes
     how the model learns, so the learning rate may have to change too: the rule is about speed only.
-    A size that is a parameter or comes from the command line is not reported, nor is prediction,
-    evaluation, a stateful RNN, or a `take` of a few samples or of a number that the code does not
-    compute from how many there are.
+    Where a call hands the size to a function of the project, or to its `Sequence`, that call is
+    reported. A size that no call gives or that comes from the command line is not, nor is
+    prediction, evaluation, a stateful RNN, or a `take` of a few samples or of a number that the
+    code does not compute from how many there are.
 
     Measured: {evidence}
 
@@ -96,14 +99,14 @@ class BatchSizeOne(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments that make training batches of one."""
         for case in _cases(model):
-            notes = () if case.consumer is None else (Note(*case.consumer, "this training consumes it"),)
+            notes = [Note(*place, text) for place, text in case.notes]
             yield Finding(
                 case.file,
                 case.node,
                 f"{case.text}: every sample pays the fixed cost of a step",
                 _PREDICTION,
                 help=f"put more samples in a batch, for example {_USUAL}; the learning rate may have to change too",
-                notes=notes,
+                notes=tuple(notes),
                 fix=_fix(case),
                 subject=case,
             )
@@ -136,6 +139,7 @@ class _Case:
         node: what the finding points at; text: what it says of it.
         call: the call that gets the size; size: the part of it to replace by `larger`, empty where that is not enough.
         consumer: the training that gets the batches, where that is not `call`.
+        batching: what makes the batches, where the size is handed to it.
     """
 
     file: File
@@ -145,6 +149,15 @@ class _Case:
     size: cst.CSTNode
     larger: str
     consumer: tuple[File, cst.CSTNode] | None = None
+    batching: tuple[File, cst.CSTNode] | None = None
+
+    @property
+    def notes(self) -> Iterator[tuple[tuple[File, cst.CSTNode], str]]:
+        """The other places, and what is said of them."""
+        if self.batching is not None:
+            yield self.batching, "this makes the batches"
+        if self.consumer is not None:
+            yield self.consumer, "this training consumes it"
 
 
 def _fix(case: _Case) -> Fix | None:
@@ -202,16 +215,38 @@ def _pipelines(model: Model) -> Iterator[_Case]:
         if any(operation.batch_size != 1 for operation in batchings):
             continue
         for operation in batchings:
-            yield from _batching(operation, (item.file, item.node))
+            yield from _batching(model, operation, (item.file, item.node))
 
 
-def _batching(operation: Operation, consumer: tuple[File, cst.CSTNode]) -> Iterator[_Case]:
+def _batching(model: Model, operation: Operation, consumer: tuple[File, cst.CSTNode]) -> Iterator[_Case]:
     size = operation.given_batch_size
     if size is None:
+        return
+    handed = list(_handed(model, operation, size))
+    for file, call, literal in handed:
+        text = "this call makes training batches of a single element"
+        yield _Case(file, call.func, text, call, literal, str(_USUAL), consumer, (operation.file, operation.place))
+    if handed:
         return
     text = f"`{operation.name}` makes training batches of a single element"
     node, text = (operation.place, text) if operation.loader is None else (size, _AS_ARGUMENT)
     yield _Case(operation.file, node, text, operation.call, size, str(_USUAL), consumer)
+
+
+def _handed(
+    model: Model, operation: Operation, size: cst.BaseExpression
+) -> Iterator[tuple[File, cst.Call, cst.Integer]]:
+    """The calls of the project's functions that hand the size to where the batches are made, with the number."""
+    for origin in model.inference.of(operation.file, size, operation.context):
+        file, number = origin.file, origin.node
+        arg = file.tree.parents.get(number)
+        call = file.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
+        if isinstance(number, cst.Integer) and isinstance(call, cst.Call) and _is_own(model, file, call):
+            yield file, call, number
+
+
+def _is_own(model: Model, file: File, call: cst.Call) -> bool:
+    return bool(model.inference.callees(file, call)) or model.inference.class_called(file, call) is not None
 
 
 def _single_rows(model: Model) -> Iterator[_Case]:
@@ -232,11 +267,11 @@ def _single_rows(model: Model) -> Iterator[_Case]:
         if method != "fit_generator" and by_iteration and model.once(Rows).is_single(file, data, context):
             text = f"`{method}` gets one row in every iteration of a loop"
             yield _Case(file, data, text, call, data, "")
-        elif method == "train_on_batch" or file is not model.file:
+        elif method == "train_on_batch":
             continue
-        elif (loader := model.once(Rows).size_of_one(file, data)) is not None:
+        elif (loader := model.once(Rows).size_of_one(file, data, context)) is not None:
             yield _Case(loader[0], loader[2], _AS_ARGUMENT, loader[1], loader[2], str(_USUAL), (file, call))
-        elif model.once(Rows).yields_single(file, data):
+        elif file is model.file and model.once(Rows).yields_single(file, data):
             text = f"`{method}` gets a generator whose batches have one row"
             yield _Case(file, data, text, call, data, "")
 
@@ -244,9 +279,17 @@ def _single_rows(model: Model) -> Iterator[_Case]:
 def _trainings(model: Model) -> Iterator[tuple[File, cst.Call, Context | None]]:
     """The calls that train: those of this file, and those of others that loops of it lead to, or fill the data of."""
     yield from ((model.file, call, None) for call in model.method_calls(*FITTING_METHODS))
-    for run in model.once(Repetitions).of_methods(*FITTING_METHODS) if model.file.tree.all_loops else ():
-        if run.file is not model.file:
-            yield run.file, run.call, run.context
+    runs: list[Invocation] = []
+    if model.file.tree.all_loops:
+        runs += model.once(Repetitions).of_methods(*FITTING_METHODS)
+    if any(model.once(Rows).size_of_one(model.file, call) for call in model.file.tree.calls if _gives_one(call)):
+        runs += (r for r in model.once(Invocations).of_program(frozenset()) if method_name(r.call) in FITTING_METHODS)
+    calls = {run.call: run for run in runs if run.file is not model.file}
+    yield from ((run.file, run.call, run.context) for run in calls.values())
+
+
+def _gives_one(call: cst.Call) -> bool:
+    return any(isinstance(arg.value, cst.Integer) and arg.value.value == "1" for arg in call.args)
 
 
 def _names_iteration(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:

@@ -75,6 +75,30 @@ CALL = {
     "default of a call that leaves it out": ("def f(x=a()):\n    reveal(x)\nf()", "a()"),
     "nobody calls it": ("def f(x=a()):\n    reveal(x)", "x?"),
     "unpacked mapping": ("CFG = {'x': a()}\ndef f(x):\n    reveal(x)\nf(**CFG)", "a()"),
+    "keywords that are handed on": ("def g(y, x):\n    reveal(x)\ndef f(y, **kw):\n    g(y, **kw)\nf(1, x=a())", "a()"),
+    "keywords that are handed on twice": (
+        "class A:\n    def __init__(self, x=d()):\n        self.x = x\nclass B(A):\n    def __init__(self, **kw):\n"
+        "        super().__init__(**kw)\ndef make(**more):\n    return B(**more)\nreveal(make(x=a()).x)",
+        "a()",
+    ),
+    "keywords that a constructor of the class hands on": (
+        "class A:\n    def __init__(self, y, x=d()):\n        self.x = x\n    @classmethod\n    def read(cls, y, **kw):\n"
+        "        return cls(y, **kw)\nclass B(A):\n    def get(self):\n        return self.x\nreveal(B.read(1, x=a()).get())",
+        "a()",
+    ),
+    "default of keywords that lack it": (
+        "def g(x=a()):\n    return x\ndef f(**kw):\n    return g(**kw)\nreveal(f(y=1))",
+        "a()",
+    ),
+    "keywords that a function changes": (
+        "def g(x=d()):\n    return x\ndef f(**kw):\n    kw['x'] = b()\n    return g(**kw)\nreveal(f(x=a()))",
+        "**kw?[x]",
+    ),
+    "keywords that are given before": (
+        "import functools\ndef g(x=d()):\n    return x\ndef f(**kw):\n    return g(**kw)\nrun = functools.partial(f, x=a())\n"
+        "reveal(run())",
+        "**kw?[x]",
+    ),
     "unpacked pair": ("def f(p, x):\n    reveal(x)\npair = a(), b()\nf(*pair)", "b()"),
     "unpacked rest": ("def f(o, x, *, q):\n    reveal(x)\nrest = [a()]\nf(1, *rest, q=2)", "a()"),
     "unpacked for a base": (

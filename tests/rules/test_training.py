@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from checks import ADVICE, codes, findings, found
+from checks import ADVICE, codes, findings, fixed, found
 
 HEAD = """
 import numpy as np
@@ -868,6 +868,51 @@ def test_dataset_of_another_file(tmp_path: Path) -> None:
     )
     code = HEAD + "from data import load\ntrain, val = load()\nmodel.fit(train, validation_data=val)\n"
     assert ("TFG201 data.py", 4) in found(code, tmp_path)
+
+
+def test_a_size_that_a_call_hands_to_another_file(tmp_path: Path) -> None:
+    """Protects the place of TFG201: the size is wrong where it is written, and not where batches are made of any size."""
+    (tmp_path / "fitting.py").write_text(
+        "def fit(net, rows, size=32):\n    rows = rows.shuffle(9).batch(size)\n    net.fit(rows, epochs=9)\n"
+    )
+    code = HEAD + "from fitting import fit\nfit(model, dataset, size=1)\n"
+    (one,) = [finding for rule, finding in findings(code, tmp_path) if rule.code == "TFG201"]
+    assert [one.file.code(one.node), *(note.file.source.path.name for note in one.notes)] == [
+        "fit",
+        *["fitting.py"] * 2,
+    ]
+    assert fixed(code, tmp_path, "TFG201") == code.replace("size=1", "size=32")
+    assert "TFG201" not in codes(code.replace("size=1", "size=4"), tmp_path)
+    assert "TFG201" not in codes(code.replace("size=1", "size=int(input())"), tmp_path)
+
+
+SEQUENCE = """
+class Sounds(keras.utils.Sequence):
+    def __init__(self, paths, most):
+        self.paths, self.most = paths, most
+    @classmethod
+    def below(cls, folder, **options):
+        return cls(glob.glob(folder), **options)
+    def __len__(self):
+        return int(np.ceil(len(self.paths) / self.most))
+    def __getitem__(self, index):
+        return read(self.paths, index)
+"""
+
+
+def test_a_sequence_of_the_project_that_another_file_trains_on(tmp_path: Path) -> None:
+    """Protects the way of a `Sequence` to `fit`, and its size through the keywords of another constructor."""
+    (tmp_path / "trainer.py").write_text(
+        "class Trainer:\n    def __init__(self, net):\n        self.net = net\n    def run(self, sounds):\n"
+        "        self.net.fit(sounds, epochs=9)\n    def show(self, sounds):\n        print(self.net.predict(sounds))\n"
+    )
+    code = HEAD + "import glob\nfrom trainer import Trainer\n" + SEQUENCE + "sounds = Sounds.below('wav', most=1)\n"
+    training = code + "Trainer(model).run(sounds)\n"
+    assert ("TFG201", training.count("\n") - 1) in found(training, tmp_path)
+    assert "TFG201" in codes(code + "model.fit(sounds)\n", tmp_path)
+    assert "TFG201" not in codes(training.replace("most=1", "most=8"), tmp_path)
+    assert "TFG201" not in codes(training.replace("len(self.paths) / self.most", "self.most"), tmp_path)
+    assert "TFG201" not in codes(training.replace(".run(", ".show("), tmp_path)
 
 
 def test_single_rows_that_another_file_trains_on(tmp_path: Path) -> None:

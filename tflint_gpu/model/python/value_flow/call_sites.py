@@ -145,6 +145,10 @@ def _argument(
     resolver: Resolver, file: File, parameter: cst.Param, given: dict[Node, Bound] | None
 ) -> Iterator[Origin]:
     bound = given.get(parameter) if given is not None else None
+    if bound is not None and isinstance(bound.key, str) and (calls := _filling(resolver, bound)):
+        for call in calls:
+            yield from _by_keyword(resolver, file, parameter, call, bound.key)
+        return
     if bound is not None:
         passed = resolver.of(bound.file, bound.value, bound.context)
         if bound.is_element:
@@ -161,6 +165,55 @@ def _argument(
         yield from resolver.of(file, parameter.default)
     else:
         yield Origin(file, parameter)
+
+
+def _filling(resolver: Resolver, bound: Bound) -> list[Context]:
+    """The calls whose keywords a function hands on: `step(**options)` in a `def run(x, **options)`."""
+    file, name = bound.file, bound.value
+    bindings = file.flow.lookup(name.value, name) if isinstance(name, cst.Name) else []
+    if len(bindings) != 1 or bindings[0].kind != "parameter" or bindings[0].name in file.changed:
+        return []
+    node = file.tree.parents[file.tree.parents[bindings[0].node]]
+    if not isinstance(node, cst.FunctionDef) or node.params.star_kwarg is not bindings[0].node:
+        return []
+    context = bound.context
+    while context is not None and context.function is not node:
+        context = context.caller
+    if context is not None and context.call is not None:
+        return [context] if _runs_itself(resolver, context) else []
+    sites = list(resolver.first(CALL_SITES, resolver.call_sites(resolver.definitions.function(file, node))))
+    calls = [Context(node, *site) for site in sites]
+    return calls if all(_runs_itself(resolver, call) for call in calls) else []
+
+
+def _runs_itself(resolver: Resolver, context: Context) -> bool:
+    """Whether a call runs a function with its own arguments, and hands it to nothing else that does."""
+    assert context.file is not None and context.call is not None
+    file, call, caller = context.file, context.call, context.caller
+    if hands_on(call) or wraps(resolver.library, file, call):
+        return False
+    called = [c for c in resolver.callees(file, call, caller) if c.function.node is context.function]
+    if called:
+        return not any(callee.given for callee in called)
+    cls = resolver.class_called(file, call, caller)
+    constructor = resolver.definitions.method(cls, "__init__") if cls is not None else None
+    return constructor is not None and constructor.node is context.function
+
+
+def _by_keyword(
+    resolver: Resolver, file: File, parameter: cst.Param, context: Context, keyword: str
+) -> Iterator[Origin]:
+    """What a parameter gets of the keywords of a call that hands them on; its default where they lack it."""
+    assert context.file is not None and context.call is not None
+    where, args = context.file, context.call.args
+    named = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == keyword]
+    starred = [arg.value for arg in args if arg.star == "**"]
+    bound = [Bound(where, value, context.caller) for value in named]
+    bound += [Bound(where, value, context.caller, key=keyword) for value in starred if not named]
+    for one in bound:
+        yield from _argument(resolver, file, parameter, {parameter: one})
+    if not bound:
+        yield from _argument(resolver, file, parameter, {})
 
 
 def _arguments_at(resolver: Resolver, file: File, call: cst.Call, function: Function) -> Iterator[dict[Node, Bound]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.bounds import CONTAINER_ITEMS, OVERRIDES
+from tflint_gpu.model.python.project.decorators import is_decorated
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.syntax.scopes import Path
@@ -279,7 +280,9 @@ def attribute(resolver: Resolver, origin: Origin, name: str) -> Origins:
 def _of_class(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
     method = resolver.definitions.method(cls, name)
     if method is not None:
-        return (Origin(method.file, method.node),)
+        return (
+            Origin(method.file, method.node, receiver=origin if is_decorated(method.node, "classmethod") else None),
+        )
     values = [o for a in resolver.definitions.attributes(cls, name) for o in resolver.of(a.file, a.value)]
     return tuple(values) or (origin.content(Content("attribute", name)),)
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.classes import SEQUENCES
 from tflint_gpu.model.library.datasets import FLOWS
 from tflint_gpu.model.library.operations import Operation, operation_named
 from tflint_gpu.model.library.shape_facts import BOUNDS_OF_A_ROW, TOKENIZING
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
@@ -121,9 +123,16 @@ class Rows(Analysis):
         ]
         return bool(inputs) and all(self._is_single(origin) for origin in inputs)
 
-    def size_of_one(self, file: File, expr: Expression) -> tuple[File, cst.Call, Expression] | None:
-        """The `batch_size` of one that a loader of Keras gets, and its call: `TimeseriesGenerator(x, batch_size=1)`."""
-        for origin in self.inference.of(file, expr):
+    def size_of_one(
+        self, file: File, expr: Expression, context: Context | None = None
+    ) -> tuple[File, cst.Call, Expression] | None:
+        """The `batch_size` of one that a loader gets, and its call: `TimeseriesGenerator(x, batch_size=1)`.
+
+        Or what the project's own `Sequence` gets, which says that it has as many batches as rows.
+        """
+        for origin in self.inference.of(file, expr, context):
+            if (handed := self._divisor_of_one(origin)) is not None:
+                return handed
             call = origin.call
             if call is None:
                 return None
@@ -135,6 +144,23 @@ class Rows(Analysis):
             if size is None or not _is_one(self.constants.of(origin.file, size, origin.context)):
                 return None
             return origin.file, call, size
+        return None
+
+    def _divisor_of_one(self, origin: Origin) -> tuple[File, cst.Call, Expression] | None:
+        """The one by which a `Sequence` divides its rows to have its `__len__`, and the call that hands it over."""
+        cls, definitions = self.inference.instance_class(origin), self.inference.definitions
+        if cls is None or not definitions.external_bases(cls) & SEQUENCES:
+            return None
+        length = definitions.method(cls, "__len__")
+        parts = [p for value in length.file.returned(length.node) for p in walk(value)] if length is not None else []
+        for part in parts:
+            if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Divide | cst.FloorDivide):
+                size = part.right.attr.value if isinstance(part.right, cst.Attribute) else None
+                given = self.inference.attribute(origin, size) if size is not None and _counts(part.left) else ()
+                for number in given if all(map(_is_one_handed, given)) else ():
+                    call = number.file.tree.parents[number.file.tree.parents[number.node]]
+                    assert isinstance(call, cst.Call) and isinstance(number.node, cst.Integer)
+                    return number.file, call, number.node
         return None
 
     def _is_single(self, origin: Origin) -> bool:
@@ -448,3 +474,14 @@ def _is_whole(index: cst.BaseSlice) -> bool:
 
 def _is_one(value: object) -> bool:
     return type(value) is int and value == 1
+
+
+def _counts(expr: Expression) -> bool:
+    """`len(self.paths)`."""
+    return any(isinstance(part, cst.Call) and dotted_name(part.func) == "len" for part in walk(expr))
+
+
+def _is_one_handed(origin: Origin) -> bool:
+    """Whether a value is the number one, as a call hands it over."""
+    node, parents = origin.node, origin.file.tree.parents
+    return isinstance(node, cst.Integer) and node.value == "1" and isinstance(parents[node], cst.Arg)
