@@ -61,6 +61,10 @@ EFFECTS |= {
     "print after a value that is tried": READ
     + "    try:\n        y.numpy()\n    except AttributeError:\n        pass\n"
     "    print('y', y)\n    return y",
+    "a helper under another handler": "class Net(keras.layers.Layer):\n    def call(self, x):\n        try:\n"
+    "            return x @ self.kernel\n        except ValueError:\n            self.show(x)\n            return x\n"
+    "    def show(self, x):\n        print('values', x)",
+    "under a flag of its object": CALL + "        if self.loud:\n            print('values', x)\n        return x",
     "print after a value that was made before": "table = tf.constant(3)\n"
     + STEP
     + "    n = table.numpy()\n    print(x)\n    return x * n",
@@ -108,6 +112,16 @@ NO_EFFECTS = {
     "        mask = 1\n    return x * mask",
     "a flag of the object": "class Net(keras.Model):\n    def call(self, x):\n        if self.is_new:\n"
     "            print('shape', x)\n            self.is_new = False\n        return x",
+    "what a missing attribute has made": "class Net(keras.layers.Layer):\n    def call(self, x):\n        try:\n"
+    "            return x @ self.kernel\n        except AttributeError:\n            self.prepare(x.shape)\n"
+    "            return x @ self.kernel\n    def prepare(self, shape):\n        print('width', self.width)\n"
+    "        self.kernel = self.add_weight(shape=(shape[-1], self.width))",
+    "a helper that a flag of the object lets run once": "class Net(keras.layers.Layer):\n    def call(self, x):\n"
+    "        if not self.ready:\n            self.prepare()\n        return x\n    def prepare(self):\n        print('ready', self)\n"
+    "        self.ready = True",
+    "under a flag for debugging": "class Net(keras.layers.Layer):\n    def __init__(self, debug=False):\n"
+    "        super().__init__()\n        self.debug = debug\n" + CALL.partition("\n")[2] + "        if self.debug:\n"
+    "            print('rows', x.shape)\n        return x",
     "a flag of the module, either way round": "shown = False\n@tf.function\ndef step(x):\n    global shown\n"
     "    if shown == False:\n        print(x)\n        shown = True\n    return x",
     "a flag after an early exit": "class Agent(tf.Module):\n    @tf.function\n    def step(self, x):\n"

@@ -83,6 +83,8 @@ class SideEffects(Analysis):
 
     def _of(self, traced: Traced) -> Iterator[SideEffect]:
         file = traced.file
+        if any(self.code.runs_once(step.file, step.node) for step in traced.path):  # `if not self.built: self.build(x)`
+            return
         for call in traced.function.calls:
             if self._is_output(file, call, "print") and not self._is_about_tracing(file, call):
                 yield SideEffect(traced, "shape" if _shows_what_is_static(call) else "print", call)
@@ -101,8 +103,10 @@ class SideEffects(Analysis):
         return file.names.is_builtin(call.func, name) and not self._is_meant(file, call)
 
     def _is_meant(self, file: File, node: Node) -> bool:
-        """Whether it runs once on purpose, or only where tracing fails."""
-        return self.code.runs_once(file, node) or _precedes_failure(file, node)
+        """Whether it runs once on purpose, for debugging, or only where tracing fails."""
+        if self.code.runs_once(file, node) or _precedes_failure(file, node):
+            return True
+        return self.code.guards.is_for_debugging(file, node)
 
     def _is_about_tracing(self, file: File, call: cst.Call) -> bool:
         """Whether a print is there to show when Python runs: it says so, or `tf.print` is next to it."""

@@ -17,7 +17,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.children import spelling
+from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
@@ -116,17 +116,14 @@ class TracedCode(Analysis):
         return list(reached.values())
 
     def runs_once(self, file: File, node: Node) -> bool:
-        """Whether code is written to run only at tracing, or only eagerly: under `is None`, `init_scope` or a test."""
+        """Whether code is written to run only at tracing, or only eagerly: under `is None`, `init_scope` or a test,
+        or where an attribute is not there yet."""
         tests = self.guards.branches(file, node)
         if any(asks_if_done(file, test, holds) or self._asks_for_tracing(file, test) for test, holds in tests):
             return True
         if self.guards.keeps_tensors_out(file, node):
             return True
-        return any(
-            isinstance(parent, cst.With)
-            and any(isinstance(i.item, cst.Call) and file.name(i.item.func) == "tf.init_scope" for i in parent.items)
-            for parent in file.tree.ancestors(node)
-        )
+        return any(_is_once(file, parent) for parent in file.tree.ancestors(node))
 
     def _asks_for_tracing(self, file: File, test: Expression) -> bool:
         known = self._resolver.get(file)
@@ -316,3 +313,12 @@ def _is_training(test: cst.BaseExpression) -> bool | None:
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, value = test.expression, not value
     return value if isinstance(test, cst.Name) and test.value == "training" else None
+
+
+def _is_once(file: File, block: Node) -> bool:
+    """`with tf.init_scope():`, `except AttributeError:`."""
+    if isinstance(block, cst.With):
+        return any(isinstance(i.item, cst.Call) and file.name(i.item.func) == "tf.init_scope" for i in block.items)
+    if not isinstance(block, cst.ExceptHandler) or block.type is None:
+        return False
+    return any(isinstance(part, cst.Name) and part.value == "AttributeError" for part in walk(block.type))
