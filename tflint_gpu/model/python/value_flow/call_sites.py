@@ -210,8 +210,8 @@ def _by_keyword(
     starred = [arg.value for arg in args if arg.star == "**"]
     bound = [Bound(where, value, context.caller) for value in named]
     bound += [Bound(where, value, context.caller, key=keyword) for value in starred if not named]
-    for one in bound:
-        yield from _argument(resolver, file, parameter, {parameter: one})
+    for value in bound:
+        yield from _argument(resolver, file, parameter, {parameter: value})
     if not bound:
         yield from _argument(resolver, file, parameter, {})
 
