@@ -69,6 +69,8 @@ BATCH_OF_ONE = {
     "an object whose mode is set": OF_OBJECT + "data = Data(x, True)\ndata.training = False\nmodel.fit(data.make())",
     "a share of the rows": "kept = int(0.8 * len(x))\nmodel.fit(dataset.shuffle(99).take(kept).batch(1))",
     "a share of a dataset": "share = dataset.cardinality().numpy() * 4 // 5\nmodel.fit(dataset.batch(1).take(share))",
+    "as many as a split has": "import tensorflow_datasets as tfds\nread, info = tfds.load('mnist', with_info=True)\n"
+    "model.fit(dataset.shuffle(99).take(info.splits['train'].num_examples).batch(1))",
     "literal": "model.fit(x, y, batch_size=1)",
     "positional": "model.fit(x, y, 1)",
     "module constant": "BATCH = 1\nmodel.fit(x, y, batch_size=BATCH)",
