@@ -61,7 +61,16 @@ for game in range(1, 501):
     past.extend(play(game))
     improve()
 """
+FLOW = """
+from tensorflow.keras.preprocessing.image import ImageDataGenerator
+flow = ImageDataGenerator(rescale=1 / 255).flow_from_directory("pictures", batch_size=50)
+"""
 FOUND = {
+    "a generator's pictures, counted by a zip": FLOW
+    + "right = 0\nfor k, (rows, kinds) in zip(range(flow.n // 50), flow):\n"
+    "    right += np.sum(generator.predict(rows).argmax(1) == kinds)\n",
+    "a generator's pictures, until there are enough": FLOW
+    + "rows = []\nfor batch, _ in flow:\n    rows.extend(generator.predict(batch))\n    if len(rows) >= 5000:\n        break\n",
     "a fit of what is drawn, where nothing predicts": FITTED,
     "noise in each step": "for step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
     "    images = generator.predict(noise)\n    critic.train_on_batch(images, np.zeros(64))\n",
@@ -98,6 +107,8 @@ FOUND = {
     "for x, y in data:\n    score(x)\n",
 }
 SILENT = {
+    "a few of a generator's pictures": FLOW
+    + "for k, (rows, kinds) in zip(range(3), flow):\n    print(generator.predict(rows), kinds)\n",
     "a fit of many steps": FITTED.replace("batch_size=size", "batch_size=8"),
     "a fit of all that was collected": FITTED.replace("random.sample(past, size)", "past"),
     "a fit after each run of many steps, once": FITTED.replace("for game in range(1, 501):", "for game in [1]:"),

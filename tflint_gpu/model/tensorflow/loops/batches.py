@@ -298,7 +298,12 @@ class LoopData(Analysis):
         if any(chain.certain for chain in self.pipelines.iterated(file, expr)):
             return True
         origins = self.inference.of(file, expr)
-        return bool(origins) and all(self.is_own_iterable(origin) for origin in origins)
+        return bool(origins) and all(
+            self.is_own_iterable(origin)
+            or self.kinds.of(origin) == "sequence"
+            or any(self._must_be_data(origin.file, joined) for joined in self.pipelines.joined(origin) or ())
+            for origin in origins
+        )
 
     def is_own_iterable(self, origin: Origin) -> bool:
         """An instance of a class of the project that can be iterated, or what a generator function gives."""

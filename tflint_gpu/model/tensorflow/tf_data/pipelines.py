@@ -175,7 +175,7 @@ class Pipelines(Analysis):
             self._iterated[key] = []
             chains: list[Chain] = []
             for origin in self.inference.of(file, expr, context):
-                args = self._joined(origin)
+                args = self.joined(origin)
                 if args is None:
                     chains.extend(self._of_origin(origin, 0))
                 for arg in args or ():
@@ -183,7 +183,7 @@ class Pipelines(Analysis):
             self._iterated[key] = chains or self.chains(file, expr, context)
         return self._iterated[key]
 
-    def _joined(self, origin: Origin) -> list[Expression] | None:
+    def joined(self, origin: Origin) -> list[Expression] | None:
         """The arguments of `zip(...)` and `enumerate(...)`."""
         call = origin.call
         if call is None:
