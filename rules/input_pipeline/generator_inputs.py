@@ -91,10 +91,10 @@ class GeneratorInputs(Analysis):
         given = argument(call, 0, "generator")
         if given is None or self._is_glance(call):
             return None
-        found = self._generator(given)
-        if found is None:
+        generator = self._generator(given)
+        if generator is None:
             return None
-        callee, bound = found
+        callee, bound = generator
         rows, home = _rows_of(callee), callee.function.file
         if self.inference.definitions.decorators.may_replace(home, callee.function.node):
             return None

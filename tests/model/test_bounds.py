@@ -490,7 +490,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "INPUT_STEPS": (
         9,
         lambda n: nested(n, "tf.identity(", ")", "x") + "\n",
-        about_last(lambda model, expr: InferenceSteps(model)._is_value(Origin(model.file, expr))),
+        about_last(lambda model, expr: InferenceSteps(model)._is_value(Origin(model.file, expr), frozenset())),
     ),
     "SHAPE_STEPS": (
         60,

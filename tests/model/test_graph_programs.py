@@ -14,6 +14,7 @@ HEAD = "import tensorflow as tf\n"
 GRAPHS = {
     "session": HEAD + "with tf.Session() as session:\n    session.run(y)\n",
     "placeholder": HEAD + "def build():\n    return tf.placeholder(tf.float32)\n",
+    "a fragment that imports nothing": "s = tf.Session()\n",
     "contrib": HEAD + "y = tf.contrib.layers.fully_connected(x, 3)\n",
     "imported in a function": "def build():\n    import tensorflow as tf\n    return tf.get_variable('w', [1])\n",
 }
@@ -28,7 +29,7 @@ EAGER = {
     "function under its own name": HEAD + "from tensorflow import function\ns = tf.Session()\nf = function(g)\n",
     "another tf": "from mine import tf\ns = tf.Session()\n",
     "tf as parameter": HEAD + "def run(tf):\n    return tf.Session()\n",
-    "no TensorFlow": "s = tf.Session()\n",
+    "no TensorFlow": "s = db.Session()\n",
     "tried": HEAD + "try:\n    tf.enable_eager_execution()\nexcept AttributeError:\n    pass\n",
 }
 
