@@ -13,7 +13,8 @@ judge_optimizer = tf.keras.optimizers.Adam(4e-4)
 def update(net, optimizer, rows, targets):
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(tf.square(net(rows) - targets))
-    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+    gradients = tape.gradient(loss, net.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, net.trainable_variables, strict=True))
     return loss
 
 
