@@ -207,3 +207,58 @@ def test_a_fragment_for_a_notebook(tmp_path: Path) -> None:
     assert "import" in head
     assert codes(rest + STEPS, tmp_path) == ["TFG202"]
     assert "TFG202" not in codes("from elsewhere import learn\n" + rest + STEPS, tmp_path)
+
+
+WORKER = """
+class Worker:
+    def __init__(self, source):
+        self.source = source
+        self.prepare()
+    def prepare(self):
+        pass
+    def work(self):
+        {work}
+    def advance(self, turn):
+        pass
+"""
+DERIVED = """
+import worker
+class Sorter({base}):
+    {decorator}def advance(self, turn):
+        xs, ys = self.source.draw(turn)
+        {step}
+"""
+TRAINED = """with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(net(xs) - ys))
+        optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_weights), net.trainable_weights))
+"""
+LOOP = "for turn in range(50000):\n            self.advance(turn)"
+INHERITED = {
+    "in its loop": ("TFG202", LOOP, {"step": TRAINED}, True),
+    "predicting": ("TFG206", LOOP, {"step": "return net.predict(xs[None])"}, True),
+    "in a loop of what it calls": (
+        "TFG202",
+        "self.turns()\n    def turns(self):\n        while True:\n            self.advance(0)",
+        {"step": TRAINED},
+        True,
+    ),
+    "without a loop": ("TFG202", "self.advance(0)", {"step": TRAINED}, False),
+    "under tf.function": ("TFG202", LOOP, {"step": TRAINED, "decorator": "@tf.function\n    "}, False),
+    "put under tf.function": (
+        "TFG202",
+        "import tensorflow as tf\n        self.advance = tf.function(self.advance)\n        " + LOOP,
+        {"step": TRAINED},
+        False,
+    ),
+    "of no such class": ("TFG202", LOOP, {"step": TRAINED, "base": "object"}, False),
+    "in a loop of few turns": ("TFG206", LOOP.replace("50000", "3"), {"step": "return net.predict(xs[None])"}, False),
+}
+
+
+@pytest.mark.parametrize("case", INHERITED)
+def test_a_method_that_an_inherited_one_runs(case: str, tmp_path: Path) -> None:
+    """Protects agents whose base class in another file has the loop, also where nothing that is seen makes them."""
+    code, work, parts, is_found = INHERITED[case]
+    (tmp_path / "worker.py").write_text(WORKER.format(work=work))
+    source = KERAS + DERIVED.format(**{"base": "worker.Worker", "decorator": "", **parts})
+    assert (code in codes(source, tmp_path)) is is_found

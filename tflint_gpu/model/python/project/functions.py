@@ -19,6 +19,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     Node,
     argument,
     dotted_name,
+    method_name,
     parameters,
     positional_parameters,
 )
@@ -256,6 +257,23 @@ class Definitions:
         for statement in cls.node.body.body:
             if isinstance(statement, cst.FunctionDef):
                 yield Function(cls.file, statement, cls)
+
+    def inherited(self, file: File) -> Iterator[Function]:
+        """The methods of other files that the file's classes inherit, where one of them calls what the class defines.
+
+        Whoever makes an object of the class may run them: `trainer.run()`, whose loop calls `self.train_step()`.
+        """
+        for node in file.tree.classes:
+            cls = Class(file, node)
+            above = [base for base in self.lineage(cls)[1:] if base.file is not file]
+            methods = [method for base in above for method in self.own_methods(base)]
+            methods = [method for method in methods if self.method(cls, method.name) == method]
+            own = {method.name for method in self.own_methods(cls)}
+            if any(method_name(call) in own and self._is_of_self(m, call) for m in methods for call in m.calls):
+                yield from methods
+
+    def _is_of_self(self, method: Function, call: cst.Call) -> bool:
+        return isinstance(call.func, cst.Attribute) and self.self_class(method.file, call.func.value) is not None
 
     def self_class(self, file: File, expr: Node) -> Class | None:
         """The class whose instance `expr` is when it is a method's `self` (or `cls`), also in inner functions."""

@@ -232,7 +232,7 @@ def _arguments_at(resolver: Resolver, file: File, call: cst.Call, function: Func
 
 
 class CalledElsewhere:
-    """The functions of other files that running a file calls.
+    """The functions of other files that running a file calls, and those that run its classes' methods.
 
     Arguments:
         what: names which calls are followed.
@@ -245,11 +245,11 @@ class CalledElsewhere:
         self._called: Answers[Node, tuple[Function, ...]] = resolver.seen.answers(what, meanwhile=())
 
     def by(self, file: File) -> list[Function]:
-        """Those that a file calls; none where it only defines."""
+        """Those that a file calls, none where it only defines, and that its classes inherit."""
         resolver = self._resolver
-        if not resolver.project.leads_elsewhere(file):
-            return []
-        queue = [run.function for call in file.tree.calls for run in runs.runs(resolver, file, call, None)]
+        queue = list(resolver.definitions.inherited(file))
+        if resolver.project.leads_elsewhere(file):
+            queue += [run.function for call in file.tree.calls for run in runs.runs(resolver, file, call, None)]
         functions: dict[Node, Function] = {}
         for function in queue:  # grows meanwhile
             if function.file is file or function.node in functions:

@@ -83,8 +83,8 @@ class Repetitions(Analysis):
     def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.inference.loops(self.file))
-        hands_on = self._hands_functions_on and any(s.decode() in self.file.source.text for s in substrings)
-        for file, function in self._functions_elsewhere if hands_on else self.functions_elsewhere(substrings):
+        is_run = any(s.decode() in self.file.source.text for s in substrings) and self._is_run_by_others
+        for file, function in self._functions_elsewhere if is_run else self.functions_elsewhere(substrings):
             yield from ((file, loop) for loop in self.inference.loops(file) if file.tree.function(loop) is function)
 
     def functions_elsewhere(self, substrings: tuple[bytes, ...]) -> list[tuple[File, Node]]:
@@ -97,10 +97,10 @@ class Repetitions(Analysis):
         return [(file, node) for file, node in self._functions_elsewhere if file in worded]
 
     @cached_property
-    def _hands_functions_on(self) -> bool:
-        """Whether functions of this file are arguments, so that loops of other files may run them."""
+    def _is_run_by_others(self) -> bool:
+        """Whether loops of other files may run functions of this one: they are arguments, or in an inherited method."""
         names = {function.name.value for function in self.file.tree.functions if isinstance(function, cst.FunctionDef)}
-        return not names.isdisjoint(self.file.calls_given)
+        return not names.isdisjoint(self.file.calls_given) or any(self.inference.definitions.inherited(self.file))
 
     @cached_property
     def _functions_elsewhere(self) -> list[tuple[File, Node]]:
