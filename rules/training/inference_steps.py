@@ -159,7 +159,7 @@ class InferenceSteps(Analysis):
             for forward in self.forwards.eager
         ):
             return False
-        if self._reads_dataset(file, loop) or self.loops.is_no_place(file, loop):
+        if self._reads_dataset(file, loop, run.given) or self.loops.is_no_place(file, loop):
             return False
         if isinstance(run.file.tree.parents.get(run.call), cst.Expr):  # nobody reads the answer: it builds the model
             return False
@@ -197,16 +197,26 @@ class InferenceSteps(Analysis):
         )
 
     def _is_read_before(self, run: Invocation, loop: LoopNode, tape: cst.Call) -> bool:
-        """Whether Python needs the answer as numbers, and not what a tape makes of it."""
+        """Whether Python needs the answer as numbers, and not what a tape makes of it: no target of what was drawn."""
         recorded = next((parent for parent in run.file.tree.ancestors(tape) if isinstance(parent, cst.With)), tape)
         calls = [call for call in run.file.calls_below.get(loop, ()) if call is not run.call]
-        return not run.file.tree.within(run.call, recorded) and self._is_read(run, loop, calls, recorded)
+        if run.file.tree.within(run.call, recorded) or not self._is_read(run, loop, calls, recorded):
+            return False
+        draws = frozenset(call for call in calls if _draws(run.file, call) or method_name(call) == "sample")
+        answer = IterationFlow(run.file, loop, frozenset([run.entry]), draws)
+        return not answer.holds(recorded) or any(map(answer.comes_back, run.given))
 
-    def _reads_dataset(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop goes through a dataset or the project's own batches, whatever their number."""
+    def _reads_dataset(self, file: File, loop: LoopNode, given: Iterable[cst.BaseExpression] | None = None) -> bool:
+        """Whether a loop goes through a dataset or the project's own batches, whatever their number.
+
+        Arguments:
+            given: of a loop that only calls for its batches one of these is to hold them; not of an agent that acts
+                beside the batch that it draws from its memory.
+        """
         batches, data = self.data.batches(file, loop), iterable(loop)
         if batches is not None and batches.is_certain:
-            return True
+            is_asked = given is not None and (data is None or self.data.counts(file, data))
+            return not is_asked or any(self.data.holds(file, batches, value) for value in given or ())
         return data is not None and any(chain.certain for chain in self.data.pipelines.iterated(file, data))
 
     def _is_in_model(self, file: File, loop: LoopNode) -> bool:
@@ -316,7 +326,7 @@ class InferenceSteps(Analysis):
         return self.repetitions.is_timed(file, loop)
 
     def _is_after_epoch(self, file: File, loop: LoopNode) -> bool:
-        """Whether all that run a loop do so once an epoch, and it plays no game: a text is written as a sample."""
+        """Whether all that run a loop do so once an epoch, and it neither trains nor plays a game: it shows a sample."""
 
         def decide(site: RunSite) -> bool | None:
             function = site.function
@@ -331,7 +341,8 @@ class InferenceSteps(Analysis):
                     return False
             return None
 
-        if any(method_name(call) == "step" for call in file.calls_below.get(loop, ())):
+        steps = (call for call in file.calls_below.get(loop, ()) if method_name(call) == "step")
+        if any(steps) or self.training.takes_gradients(file, loop):
             return False
         return EveryWay(self.inference, decide).holds(RunSite(file, loop))
 

@@ -431,6 +431,71 @@ def test_an_agent_acts_beside_its_training(tmp_path: Path) -> None:
     assert ("TFG202", HEAD.count("\n") + 6) in found(HEAD + code, tmp_path)
 
 
+PLAYED = """\
+import random
+class Memory:
+    def __init__(self):
+        self.kept = []
+    def next_batch(self):
+        return random.sample(self.kept, 32)
+def choose(observation):
+    return int(np.argmax(model(observation[None])))
+def improve(drawn):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(drawn))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))
+memory, games, over = Memory(), 0, 0
+observation = env.reset()
+"""
+GAMES = {
+    "a program ends after some games": (
+        "while True:\n    observation, won, is_over = env.step(choose(observation))\n    if is_over:\n        games += 1\n"
+        "        if games >= 3:\n            break\n",
+        [8],
+    ),
+    "a program ends after some moves": (
+        "while True:\n    observation, won, is_over = env.step(choose(observation))\n    games += 1\n"
+        "    if games >= 3:\n        break\n",
+        [],
+    ),
+    "a loop over data ends after some that are wrong": (
+        "for row in np.load('rows.npy'):\n    if choose(row) != 1:\n        games += 1\n"
+        "        if games >= 3:\n            break\n",
+        [],
+    ),
+    "beside a batch that the project draws": (
+        "for move in range(2000):\n    action = choose(observation)\n    observation, won, is_over = env.step(action)\n"
+        "    improve(memory.next_batch())\n",
+        [8],
+    ),
+    "of a batch that the project draws": (
+        "for move in range(2000):\n    drawn = memory.next_batch()\n    print(choose(drawn))\n",
+        [],
+    ),
+    "whose moves are called otherwise, in the loop that trains": (
+        "for game in range(900):\n    board = Board()\n    while True:\n        observation, is_over = board.push(choose(observation))\n"
+        "        with tf.GradientTape() as tape:\n            loss = tf.reduce_mean(model(observation[None]))\n"
+        "        optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+        "        if is_over:\n            break\n",
+        [8],
+    ),
+    "beside the target of a drawn batch, which the step holds": (
+        "lived = []\nwhile not over:\n    observation, over = env.step(choose(observation))\n    lived.append(observation)\n"
+        "    drawn = random.sample(lived, 32)\n    wanted = np.amax(model(np.stack(drawn)), 1)\n"
+        "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean((model(np.stack(drawn)) - wanted) ** 2)\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n",
+        [8],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GAMES)
+def test_an_agent_that_plays(case: str, tmp_path: Path) -> None:
+    """Protects agents that act in each move, however their loops end and whatever they draw beside it."""
+    loop, places = GAMES[case]
+    assert rows(PLAYED + loop, tmp_path) == places
+
+
 @pytest.mark.parametrize(
     ("made", "imported"),
     [

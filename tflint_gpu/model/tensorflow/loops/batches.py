@@ -27,7 +27,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 from tflint_gpu.model.python.value_flow import results
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.iterations import Iterations
-from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of, leaves_at_once
+from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of, counts_some, leaves_at_once
 from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, subscripts_of, target_names
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -133,21 +133,27 @@ class LoopData(Analysis):
                 dotted_name(handler.type) or "StopIteration"
             ):
                 continue
-            if isinstance(handler, cst.If) and file.tree.within(handler, loop) and self._ends_late(file, handler.test):
+            if (
+                isinstance(handler, cst.If)
+                and file.tree.within(handler, loop)
+                and self._ends_late(file, handler.test, loop)
+            ):
                 continue
             return True
         return False
 
-    def _ends_late(self, file: File, test: Expression) -> bool:
+    def _ends_late(self, file: File, test: Expression, loop: LoopNode) -> bool:
         """Whether nothing says that a test holds after few iterations: `step >= steps`, `batch is None`, `done`."""
         if isinstance(test, cst.BooleanOperation):
-            return self._ends_late(file, test.left) and self._ends_late(file, test.right)
+            return self._ends_late(file, test.left, loop) and self._ends_late(file, test.right, loop)
         if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             return not self.constants.of(file, test)
         comparison = test.comparisons[0]
-        bound, is_reached = comparison.comparator, isinstance(comparison.operator, _REACHES)
+        count, bound, is_reached = test.left, comparison.comparator, isinstance(comparison.operator, _REACHES)
         if isinstance(comparison.operator, cst.LessThan | cst.LessThanEqual):  # `3 <= step`
-            bound, is_reached = test.left, True
+            count, bound, is_reached = bound, count, True
+        if isinstance(loop, cst.While) and counts_some(file, count, loop):
+            return True
         bounds = [v for v in self.constants.possible(file, bound) if isinstance(v, int)] if is_reached else []
         return not bounds or min(bounds) > FEW
 

@@ -203,6 +203,14 @@ def counter_of(file: File, loop: LoopNode) -> str | None:
     return first.value if isinstance(first, cst.Name) and first.value != "_" else None
 
 
+def counts_some(file: File, count: Expression, loop: LoopNode) -> bool:
+    """Whether a number counts only those iterations in which a test of the loop holds: the games that are over."""
+    bindings = file.flow.lookup(count.value, count) if isinstance(count, cst.Name) else ()
+    counted = [b.node for b in bindings if b.kind == "augment" and file.tree.within(b.node, loop)]
+    tests = [node for node in file.tree.nodes(cst.If) if file.tree.within(node, loop)] if counted else []
+    return bool(counted) and all(any(file.tree.within(node, test) for test in tests) for node in counted)
+
+
 def leaves_at_once(loop: LoopNode) -> bool:
     """Whether every iteration ends with `break` or `return`."""
     body = body_of(loop)
