@@ -326,7 +326,7 @@ class InferenceSteps(Analysis):
         return self.repetitions.is_timed(file, loop)
 
     def _is_after_epoch(self, file: File, loop: LoopNode) -> bool:
-        """Whether all that run a loop do so once an epoch, and it neither trains nor plays a game: it shows a sample."""
+        """Whether all that run a loop do so once an epoch, and it neither trains nor plays a game: it samples."""
 
         def decide(site: RunSite) -> bool | None:
             function = site.function
