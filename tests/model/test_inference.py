@@ -421,6 +421,16 @@ INHERITED = {
         "reveal(B(make()).x)",
         {"x?"},
     ),
+    "a constructor that sets another": (
+        "class A:\n    def __init__(self):\n        self.x = other()\nclass B(A):\n    def __init__(self):\n"
+        "        self.x = make()\nclass C(B):\n    pass\nreveal(C().x)",
+        {"make()"},
+    ),
+    "a constructor that sets another after the base's": (
+        "class A:\n    def __init__(self):\n        self.x = other()\nclass B(A):\n    def __init__(self):\n"
+        "        A.__init__(self)\n        if flag:\n            self.x = make()\nreveal(B().x)",
+        {"make()", "other()"},
+    ),
     "within a method": (
         "class A:\n    def __init__(self, x):\n        self.x = x\n    def show(self):\n        reveal(self.x)\n"
         "class B(A):\n    pass\nB(make())",

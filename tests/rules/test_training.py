@@ -418,6 +418,11 @@ NOT_EAGER = {
     "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y) + penalty(x)\n"
     "    g = tape.gradient(loss, model.trainable_variables)\n"
     "    optimizer.apply_gradients(zip(g, model.trainable_variables))\nfor x, y in dataset:\n    step(x, y)",
+    "derivatives that are summed beside": "def slopes(of, at):\n    with tf.GradientTape() as t:\n        t.watch(at)\n"
+    "        value = of(at)\n    return value, t.gradient(value, at)\n"
+    "def solved(start):\n    place, total = tf.identity(start), 0.0\n    for _ in range(500):\n"
+    "        speed, slope = slopes(model, place)\n        place -= 0.01 * speed\n        total += slope\n"
+    "    return place, total\nsolved(start)",
     "adversarial tape": "def attack(x, y):\n    with tf.GradientTape() as t:\n        t.watch(x)\n"
     "        loss = tf.reduce_mean(model(x) - y)\n    return x + 0.1 * tf.sign(t.gradient(loss, x))\n"
     "@tf.function\ndef step(x, y):\n    x = attack(x, y)" + STEP + "for x, y in dataset:\n    step(x, y)",
@@ -524,7 +529,21 @@ net = {}
 for x, y in dataset.batch(4):
     print(net(x))
 """
+SCORER = """
+class Scorer:
+    def __init__(self, rows, body=None):
+        self.rows = rows
+        {asks}
+            body = {made}
+        self.parts = dict(body=body)
+    def score(self):
+        for x, _ in self.rows.batch(4):
+            print(self.parts["body"](x))
+"""
 FORWARD = {
+    "a model that is made where none is given": SCORER.format(
+        asks="if body is None:", made="keras.applications.VGG16()"
+    ),
     "batches of as many rows as something else has": "x, other = load()\n"
     "for a in tf.data.Dataset.from_tensor_slices(x).batch(len(other)):\n    print(model(a))",
     "a model under a key": "nets = {'wide': keras.Sequential([keras.layers.Dense(9)]), 'deep': keras.Sequential([])}\n"
@@ -656,6 +675,10 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "what may be a function, made where none is given": SCORER.format(asks="if body is None:", made="load('body')"),
+    "what may be a function, or a model for another reason": SCORER.format(
+        asks="if len(rows) > 99:", made="keras.applications.VGG16()"
+    ),
     "what a step computes before its tape": CROPS,
     "what a step computes before its tape, by a function": CROPS.replace(
         "    wanted = []\n", "    wanted = targets(crops)\n"

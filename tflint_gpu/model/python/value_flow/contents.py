@@ -13,7 +13,7 @@ import libcst as cst
 from tflint_gpu.bounds import CONTAINER_ITEMS, OVERRIDES
 from tflint_gpu.model.python.project.decorators import is_decorated
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function, is_property
+from tflint_gpu.model.python.project.functions import Attribute, Class, Function, is_property
 from tflint_gpu.model.python.syntax.scopes import Path
 from tflint_gpu.model.python.syntax.syntax import (
     Expression,
@@ -302,7 +302,10 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
         if given:
             return given
     values: list[Origin] = []
-    for assigned in definitions.attributes(cls, name):
+    assignments, constructor = definitions.attributes(cls, name), definitions.method(cls, "__init__")
+    if constructor is not None:
+        assignments = [a for a in assignments if not _is_replaced(a, constructor)] or assignments
+    for assigned in assignments:
         function = assigned.file.tree.function(assigned.node)
         context = None
         if function is not None:
@@ -321,6 +324,14 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
         values.extend(_set_by_subclasses(resolver, origin, cls, name))
     built = tuple(value for value in values if not value.is_none)  # `self.model = None` in __init__, built later
     return built or tuple(values) or (origin.content(Content("attribute", name)),)
+
+
+def _is_replaced(assigned: Attribute, constructor: Function) -> bool:
+    """Whether the constructor of a base class sets an attribute, and another one runs instead, without calling it."""
+    function = assigned.file.tree.function(assigned.node)
+    if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__" or function is constructor.node:
+        return False
+    return not any(method_name(call) == "__init__" for call in constructor.calls)
 
 
 def _forwarded(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Iterator[Origin]:

@@ -26,6 +26,7 @@ from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Attribute, Class
+from tflint_gpu.model.python.syntax.children import names_in, spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.types.annotations import declared_classes
@@ -122,6 +123,16 @@ def _stateful_among(calls: Iterable[cst.Call]) -> Iterator[cst.Call]:
             is_off = isinstance(arg.value, cst.Name) and arg.value.value == "False"
             if arg.keyword is not None and arg.keyword.value == "stateful" and not is_off:
                 yield call
+
+
+def _is_optional(origin: Origin) -> bool:
+    """Whether a value is a parameter that may be None, for which its function asks to make something else then."""
+    node, file = origin.node, origin.file
+    if not isinstance(node, cst.Param) or origin.access_path or node.default is None:
+        return False
+    function = file.tree.parents[file.tree.parents[node]]
+    tests = [part.test for part in walk(function) if isinstance(part, cst.If | cst.IfExp)]
+    return spelling(node.default) == "None" and any(node.name.value in names_in(test) for test in tests)
 
 
 class Kinds(Analysis):
@@ -275,8 +286,9 @@ class Kinds(Analysis):
             return True
         if not all(self._may_be_anything(origin) for origin in unknown):
             return False
+        is_made = len(unknown) < len(origins)
         return self.usage(file, expr, "model") is not None or all(
-            self._usage_at(origin, "model") is not None for origin in unknown
+            (is_made and _is_optional(origin)) or self._usage_at(origin, "model") is not None for origin in unknown
         )
 
     def _may_be_anything(self, origin: Origin) -> bool:
