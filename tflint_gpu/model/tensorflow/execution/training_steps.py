@@ -148,7 +148,7 @@ class TrainingSteps(Analysis):
         given = {parameter.name.value for parameter in run.functions[-1].parameters}
         if len(run.path) > 1 or not any(names_in(source) & given for source in sources):
             return False
-        flow = IterationFlow(file, loop, frozenset([run.entry]))
+        flow = IterationFlow(file, loop, frozenset([run.entry]), parts=_parts_made_of(run, calls))
         return any(map(flow.comes_back, run.given))
 
     def _only_traced(self, run: Invocation) -> bool:
@@ -225,6 +225,15 @@ class TrainingSteps(Analysis):
         except NotMovable:
             outside = frozenset()
         yield from (call for call in reads if file.source.row(file.span(call)[0]) not in outside)
+
+
+def _parts_made_of(run: Invocation, gradients: list[cst.Call]) -> frozenset[int] | None:
+    """Which elements of the tuple that the step's function returns are made of its gradients; None without a tuple."""
+    file, function = run.file, run.functions[-1].node
+    returned = [value for value in file.returned(function) if isinstance(value, cst.Tuple)]
+    flow = IterationFlow(file, function, frozenset(gradients))
+    made = (i for value in returned for i, element in enumerate(value.elements) if flow.holds(element.value))
+    return frozenset(made) if returned else None
 
 
 def _reads_a_value(call: cst.Call) -> bool:

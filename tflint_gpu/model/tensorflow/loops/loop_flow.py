@@ -31,10 +31,16 @@ class IterationFlow:
 
     Arguments:
         ends: expressions through which nothing is followed.
+        parts: of what the sources give, where they give tuples, the elements that count; None for all.
     """
 
     def __init__(
-        self, file: File, loop: LoopNode | FunctionNode, sources: frozenset[Node], ends: frozenset[Node] = frozenset()
+        self,
+        file: File,
+        loop: LoopNode | FunctionNode,
+        sources: frozenset[Node],
+        ends: frozenset[Node] = frozenset(),
+        parts: frozenset[int] | None = None,
     ) -> None:
         self.file = file
         self.loop = loop
@@ -43,7 +49,7 @@ class IterationFlow:
         self.names: set[str] = set()
         self._bound = set[Binding]()
         self._filled = set[str]()
-        self._moves = list(_moves(file, loop))
+        self._moves = [move for move in _moves(file, loop) if parts is None or not _unpacks(move, sources, parts)]
         left = self._moves
         while reached := {move for move in left if any(map(self.holds, move.values))}:
             left = [move for move in left if move not in reached]
@@ -117,6 +123,12 @@ def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[_Move]:
         name = root_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
         if name is not None and name != "self" and file.name(call.func) is None:
             yield _Move(name, tuple(arg.value for arg in call.args))
+
+
+def _unpacks(move: _Move, sources: frozenset[Node], parts: frozenset[int]) -> bool:
+    """Whether a name gets an element of what a source gives that is none of some."""
+    binding = move.binding
+    return binding is not None and binding.value in sources and bool(binding.path) and binding.path[0] not in parts
 
 
 def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
