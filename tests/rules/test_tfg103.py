@@ -404,8 +404,23 @@ def gathered(
     return program.replace("TEST", test).replace("EAGERLY", eagerly)
 
 
+SCHEDULED = """
+class Scheduled(keras.losses.Loss):
+    def __init__(self, most, *, ramps=False):
+        super().__init__()
+        self.most, self.ramps, self.calls = most, ramps, 0
+    def call(self, y_true, y_pred):
+        scale = self.most
+        if self.ramps:
+            self.calls += 1
+            scale *= tf.minimum(self.calls / 1000, 1.0)
+        return scale * tf.abs(y_true - y_pred)
+net = keras.Sequential([keras.layers.Dense(1)])
+"""
 COUNTERS = {
     "added to": gathered(),
+    "that one object is told to count": SCHEDULED + "net.compile(loss=[Scheduled(0.5), Scheduled(1.0, ramps=True)])\n",
+    "that nothing is made of": SCHEDULED,
     "summed": gathered(counted="self.turn = self.turn + 1"),
     "in a tf.function": "class Pace(tf.Module):\n    def __init__(self):\n        self.passes = 0.0\n    @tf.function\n"
     "    def step(self, x):\n        self.passes += 1.0\n        return x / self.passes\n",
@@ -424,6 +439,7 @@ NO_COUNTERS = {
         "    def __new__(cls, *given):\n        new = super().__new__(cls, *given)\n"
         "        new.train_step = tf.keras.Model.train_step.__get__(new)\n        return new\n\n    def call",
     ),
+    "that no object is told to count": SCHEDULED + "net.compile(loss=Scheduled(0.5))\n",
     "in a constructor": "class Deep(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
     "        self.depth = 0\n        self.depth += 1\n    def call(self, x):\n        return x * self.depth\n",
 }
@@ -445,6 +461,13 @@ def test_a_counter_of_an_object(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", NO_COUNTERS)
 def test_what_counts_for_tracing_or_in_each_step(case: str, tmp_path: Path) -> None:
     assert "TFG103" not in codes(HEAD + NO_COUNTERS[case], tmp_path)
+
+
+@pytest.mark.parametrize(("made", "count"), [("Scheduled(2.0)", 0), ("Scheduled(2.0, ramps=flag)", 1)])
+def test_a_counter_that_importing_files_switch_off(made: str, count: int, tmp_path: Path) -> None:
+    """Protects from findings in a class of which another file makes all objects."""
+    (tmp_path / "fitting.py").write_text(f"import tensorflow as tf\nfrom schedules import Scheduled\nloss = {made}\n")
+    assert codes(HEAD + SCHEDULED, tmp_path, name="schedules.py") == ["TFG103"] * count
 
 
 def test_a_counter_that_is_kept_trains_nothing() -> None:

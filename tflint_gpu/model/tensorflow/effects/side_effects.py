@@ -21,7 +21,8 @@ from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, own_attribute, part_at
-from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
@@ -75,11 +76,31 @@ class SideEffects(Analysis):
         groups: dict[tuple[Node, str], list[SideEffect]] = {}
         for traced in functions:
             for effect in sorted(self._of(traced), key=lambda candidate: candidate.kind == "shape"):
-                if self.values.raise_before(traced, effect.node):
+                if self.values.raise_before(traced, effect.node) or self._is_switched_off(effect):
                     continue
                 kind = "print" if effect.kind == "shape" else effect.kind
                 groups.setdefault((traced.function.node, kind), []).append(effect)
         return list(groups.values())
+
+    def _is_switched_off(self, effect: SideEffect) -> bool:
+        """Whether a test fails that asks for what objects get when they are made, here or in files that import it."""
+        traced, file = effect.traced, effect.traced.file
+        around = file.branches.around(effect.node)
+        tests = [(test, needed) for test, needed, demands in around if not demands and _asks_for_settings(file, test)]
+        if not tests:
+            return False
+        if _fails(self.inference, file, tests, traced.context):
+            return True
+        owner, project = traced.function.owner, self.inference.project
+        if owner is None or file is not self.file or not project.is_open(file):
+            return False
+        makes = re.compile(rf"\b{re.escape(owner.name)}\(".encode())
+        fail = []
+        for importing in list(project.importing(file, makes)):
+            model = Model(importing, project)
+            fail.append(_fails(model.inference, file, tests, None))
+            model.close()
+        return bool(fail) and all(fail)
 
     def _of(self, traced: Traced) -> Iterator[SideEffect]:
         file = traced.file
@@ -284,6 +305,20 @@ class SideEffects(Analysis):
             if is_here and binding.kind in ("assign", "augment") and not self._is_meant(file, binding.node):
                 return binding
         return None
+
+
+def _asks_for_settings(file: File, test: Expression) -> bool:
+    """Whether all attributes of its object that a test asks for are set by constructors."""
+    asked = {name for node in walk(test) if (name := own_attribute(node)) is not None}
+    return asked <= {
+        a.target.attr.value
+        for a in file.tree.attribute_assignments
+        if isinstance(function := file.tree.function(a.target), cst.FunctionDef) and function.name.value in CONSTRUCTORS
+    }
+
+
+def _fails(inference: Inference, file: File, tests: list[tuple[Expression, bool]], context: Context | None) -> bool:
+    return any(inference.tests.holds(file, test, context) is (not needed) for test, needed in tests)
 
 
 def _shows_what_is_static(call: cst.Call) -> bool:
