@@ -22,6 +22,7 @@ from tflint_gpu.model import (
     argument,
     iterable,
     method_name,
+    names_of,
     walk,
 )
 from tflint_gpu.model.library.keras_methods import BATCH_METHODS
@@ -58,9 +59,9 @@ class PredictInStep(Rule):
     model under `@tf.function`. So does `fit` where a step draws one batch for it, such as an agent from its memory;
     `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
     `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG201, TFG206), calls under a
-    condition, data that every iteration shares, loops of epochs, more rows than `batch_size` for `fit`, slices whose
-    work takes longer than the call (where the code shows the network: by its multiply-adds; else slices of more than
-    four batches), and the methods of other classes.
+    condition, data that every iteration shares, loops of epochs, more rows than `batch_size` for `fit`, rows that a
+    loop yields with a `batch_size` for them, slices whose work takes longer than the call (where the code shows the
+    network: by its multiply-adds; else slices of more than four batches), and the methods of other classes.
 
     Measured: {evidence}
 
@@ -177,8 +178,15 @@ def _in_loops_over_batches(model: Model) -> Iterator[Invocation]:
             given = argument(call.call, 0, "x") if method_name(call.call) in _METHODS else None
             if given is None or not data.holds(call.file, Batches(call.names, True, batches.sources), given):
                 continue
-            if batches.is_certain or _is_small_slice(model, call):
-                yield call
+            if _gets_batch_size(call) if batches.is_certain else not _is_small_slice(model, call):
+                continue
+            yield call
+
+
+def _gets_batch_size(call: Invocation) -> bool:
+    """Whether a loop gives a `batch_size` beside the rows, which are more than one batch then."""
+    at_once = argument(call.call, -1, "batch_size")
+    return isinstance(at_once, cst.Name) and not call.path and at_once.value in names_of(call.loop)
 
 
 def _is_small_slice(model: Model, call: Invocation) -> bool:

@@ -65,6 +65,13 @@ FLOW = """
 from tensorflow.keras.preprocessing.image import ImageDataGenerator
 flow = ImageDataGenerator(rescale=1 / 255).flow_from_directory("pictures", batch_size=50)
 """
+GROUPS = """
+def by_length(texts, longest=128, count=64):
+    while len(texts):
+        is_short = (texts != 0).sum(1) <= longest
+        yield texts[is_short], longest, count
+        texts, longest, count = texts[~is_short], longest * 2, count // 2
+"""
 FOUND = {
     "a generator's pictures, counted by a zip": FLOW
     + "right = 0\nfor k, (rows, kinds) in zip(range(flow.n // 50), flow):\n"
@@ -103,6 +110,9 @@ FOUND = {
     "slices of the arrays in several files": "def scores(paths, size=64):\n    for path in paths:\n        rows = np.load(path)\n"
     "        parts = [critic.predict(rows[k:k + size]) for k in range(0, len(rows), size)]\n"
     "        np.save(path + '.scores', np.concatenate(parts))\nscores(FILES)\n",
+    "batches of a generator, each with its length": GROUPS
+    + "for rows, longest, count in by_length(np.load('t.npy')):\n"
+    "    print(count, critic.predict(rows[:, :longest], batch_size=32))\n",
     "a function that gets the batch": "def score(batch):\n    return critic.predict(batch, verbose=0)\n"
     "for x, y in data:\n    score(x)\n",
 }
@@ -112,6 +122,9 @@ SILENT = {
     "a fit of many steps": FITTED.replace("batch_size=size", "batch_size=8"),
     "a fit of all that was collected": FITTED.replace("random.sample(past, size)", "past"),
     "a fit after each run of many steps, once": FITTED.replace("for game in range(1, 501):", "for game in [1]:"),
+    "groups of rows, each with the size of its batches": GROUPS
+    + "for rows, longest, count in by_length(np.load('t.npy')):\n"
+    "    print(longest, critic.predict(rows[:, :longest], batch_size=count))\n",
     "slices of many batches": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), 5000):\n"
     "    np.save(f'{k}.npy', critic.predict(rows[k:k + 5000]))\n",
     "large slices for a large network": "large = keras.Sequential([keras.Input((4096,)), keras.layers.Dense(4096), "
