@@ -45,7 +45,23 @@ for row in x:
     y = net.predict(row[None])
 """
 
+FOLDER = """def pictures(pattern, held_out=False, size={size}):
+    found = tf.data.Dataset.list_files(pattern).map(tf.io.read_file).map(decoded)
+    if held_out:
+        found = found.map(lambda one: (one, tf.shape(one)))
+    else:
+        found = found.map(lambda one: (one, one))
+    return found.batch(size)
+def tests(**options):
+    return pictures("*.png", held_out=True, **options)
+for picture, _ in tests({given}).as_numpy_iterator():
+    print(model.predict(picture))
+"""
 FOUND = {
+    "batches of one by a default": FOLDER.format(size=1, given=""),
+    "batches of one by what is given": FOLDER.format(size=8, given="size=1"),
+    "batches of one of a dataset of unknown length": "rows = tf.data.Dataset.list_files('*.png').map(tf.io.read_file).batch(1)\n"
+    "for row in rows:\n    print(model.predict(row))\n",
     "a model, or an interpreter, which has no `predict`": LOADER.format(other="return tf.lite.Interpreter(path)"),
     "a model, or a session, which has no `predict`": "import onnxruntime\n"
     + LOADER.format(other="return onnxruntime.InferenceSession(path)"),
@@ -193,6 +209,13 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "batches of eight by a default": FOLDER.format(size=8, given=""),
+    "batches of what is given": FOLDER.format(size=1, given="size=16"),
+    "batches of one, cut into pieces": FOLDER.format(size=1, given="").replace("tests()", "tests().map(pieces)"),
+    "what comes with batches of one": FOLDER.format(size=1, given="").replace(
+        "for picture, _ in tests().as_numpy_iterator()", "for _, picture in zip(tests(), parts)"
+    ),
+    "batches of one, joined": FOLDER.format(size=1, given="").replace("tests()", "tests().unbatch().batch(4)"),
     "timed as a whole": "import time\nrow = x[:1]\nbegin = time.perf_counter()\nfor _ in range(repeats):\n"
     "    answer = model.predict(row)\nspent = time.perf_counter() - begin",
     "another library's, or a model": "import joblib\n" + LOADER.format(other="return joblib.load(path)"),

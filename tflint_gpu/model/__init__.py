@@ -138,6 +138,7 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
     from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
+    from tflint_gpu.model.tensorflow.loops.rows import Rows
     from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
     from tflint_gpu.model.tensorflow.loops.yielded_numbers import yields_numbers
     from tflint_gpu.model.tensorflow.runtime.runtime import (
@@ -178,7 +179,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
-    from tflint_gpu.model.tensorflow.types.rows import Rows
     from tflint_gpu.model.tensorflow.types.tapes import taken
     from tflint_gpu.model.values.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.values.shown import ShownType, types_in

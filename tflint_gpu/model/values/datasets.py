@@ -203,7 +203,7 @@ def _batched(dataset: DatasetValue, method: str, given: Given) -> Value:
         count = count // length if drops else -(-count // length)
         is_whole = drops or (dataset.cardinality is not None and dataset.cardinality % length == 0)
     else:
-        count, is_whole = None, drops
+        count, is_whole = None, drops or length == 1
     shapes = given.said(1, "padded_shapes") if method == "padded_batch" else None
     element = dataset.element if shapes is None else _padded(given, dataset.element, shapes)
     return DatasetValue(_with_rows(element, length if is_whole else None), count)

@@ -23,12 +23,12 @@ from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+from tflint_gpu.model.tensorflow.loops.rows import Rows
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-from tflint_gpu.model.tensorflow.types.rows import Rows
 
 _RESTORERS = frozenset(["keras.models.load_model", "keras.saving.load_model"])
 _MODEL_FILES = (".keras", ".h5", ".hdf5")

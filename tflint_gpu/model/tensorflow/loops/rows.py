@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.classes import SEQUENCES
-from tflint_gpu.model.library.datasets import FLOWS
+from tflint_gpu.model.library.datasets import FLOWS, SAME_SAMPLES
 from tflint_gpu.model.library.operations import Operation, operation_named
 from tflint_gpu.model.library.shape_facts import BOUNDS_OF_A_ROW, TOKENIZING
 from tflint_gpu.model.model import Analysis, Model
@@ -18,6 +18,8 @@ from tflint_gpu.model.python.syntax.operators import COMPARISONS
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.types.images import Images
 from tflint_gpu.model.values.value import TensorValue
 from tflint_gpu.model.values.values import Values
@@ -44,6 +46,7 @@ class Rows(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._images = Images(self.inference, self.constants)
+        self._pipelines = model.once(Pipelines)
         self._values = model.once(Values)
         self._takes_scalars = self.target.keras == 2 and self.target.tensorflow >= _SCALARS_SINCE
         self._asked: set[Node] = set()
@@ -61,12 +64,27 @@ class Rows(Analysis):
             )
         finally:
             self._asked.discard(expr)
-        return is_single or self._has_one_row(file, expr, context)
+        return is_single or self._has_one_row(file, expr, context) or self._is_of_batches_of_one(file, expr)
 
     def _has_one_row(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether its shape, where that is known, begins with one."""
         value = self._values.of(file, expr, context)
         return isinstance(value, TensorValue) and value.shape is not None and value.shape[:1] == (1,)
+
+    def _is_of_batches_of_one(self, file: File, expr: Expression) -> bool:
+        """Whether a name holds what a loop takes out of datasets that are all batched by one."""
+        bindings = file.flow.lookup(expr.value, expr) if isinstance(expr, cst.Name) else ()
+        return bool(bindings) and all(
+            binding.kind == "for" and binding.value is not None and self._yields_batches_of_one(file, binding.value)
+            for binding in bindings
+        )
+
+    def _yields_batches_of_one(self, file: File, data: Expression) -> bool:
+        """Whether each part of an element has one row: a `zip` may give other things, a `map` other rows."""
+        if any(isinstance(part, cst.Call) and file.names.is_builtin(part.func, "zip") for part in walk(data)):
+            return False
+        chains = self._pipelines.iterated(file, data)
+        return bool(chains) and all(chain.certain and _ends_with_batches_of_one(chain) for chain in chains)
 
     def _gets_row(self, file: File, expr: Expression, origin: Origin, context: Context | None) -> bool:
         """Whether an image becomes a batch of one on the way: `if x.ndim == 3: x = x[None]`."""
@@ -461,6 +479,14 @@ def _vectorizes(origin: Origin) -> bool:
 
 def _preprocesses(origin: Origin) -> bool:
     return not origin.access_path and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
+
+
+def _ends_with_batches_of_one(chain: Chain) -> bool:
+    batching = chain.batching
+    if batching not in chain.operations or not _is_one(batching.batch_size):
+        return False
+    after = chain.operations[chain.operations.index(batching) + 1 :]
+    return all(operation.name in SAME_SAMPLES for operation in after)
 
 
 def _lists_one(expr: Expression) -> bool:
