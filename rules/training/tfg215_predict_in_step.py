@@ -21,6 +21,7 @@ from tflint_gpu.model import (
     Training,
     argument,
     iterable,
+    loops_around,
     method_name,
     names_of,
     walk,
@@ -59,9 +60,9 @@ class PredictInStep(Rule):
     model under `@tf.function`. So does `fit` where a step draws one batch for it, such as an agent from its memory;
     `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
     `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG201, TFG206), calls under a
-    condition, data that every iteration shares, loops of epochs, more rows than `batch_size` for `fit`, rows that a
-    loop yields with a `batch_size` for them, slices whose work takes longer than the call (where the code shows the
-    network: by its multiply-adds; else slices of more than four batches), and the methods of other classes.
+    condition that changes, data that all iterations share, loops of epochs, more rows than `batch_size` for `fit`, rows
+    that a loop yields with a `batch_size` for them, slices whose work takes longer than the call (where the code shows
+    the network: by its multiply-adds; else slices of more than four batches), and the methods of other classes.
 
     Measured: {evidence}
 
@@ -149,7 +150,10 @@ def _in_training_steps(model: Model, repeated: Sequence[Invocation]) -> Iterator
     training, repetitions = model.once(Training), model.once(Repetitions)
     for call in repeated:
         file, loop, data = call.root_file, call.loop, argument(call.call, 0, "x")
-        if data is None or not training.runs_step(file, loop):
+        short = [
+            inner for inner in loops_around(file, call.entry) if file.tree.within(inner, loop) and inner is not loop
+        ]
+        if data is None or not training.runs_step(file, loop, short):
             continue
         given = [data] if not call.path else call.given
         if repetitions.varies(call, given) or (call.path and _is_made_here(call, data)):

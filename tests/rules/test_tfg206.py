@@ -537,6 +537,24 @@ def test_function_that_a_loop_of_another_file_gets(tmp_path: Path) -> None:
     assert "TFG206" not in codes(code, tmp_path)
 
 
+def test_a_loop_that_gets_an_object_of_a_third_file(tmp_path: Path) -> None:
+    """Protects agents whose loop stands in a file without a word of Keras, which gets the network's object."""
+    (tmp_path / "nets.py").write_text(
+        "import tensorflow as tf\n\n\nclass Net(tf.keras.Model):\n    def call(self, x):\n        return x\n\n"
+        "    def move(self, board):\n        return self.predict(board)\n"
+    )
+    player = (
+        "class Player:\n    def __init__(self, net):\n        self.net = net\n\n    def play(self, world):\n"
+        "        board, over = world.reset(), False\n        while not over:\n"
+        "            board, over = world.step(self.net.move(board[None, :]))\n"
+    )
+    (tmp_path / "players.py").write_text(player)
+    code = "from nets import Net\nfrom players import Player\nPlayer(Net()).play(world)\n"
+    assert ("TFG206 nets.py", 9) in found(code, tmp_path)
+    (tmp_path / "players.py").write_text(player.replace("while not over:", "if not over:"))
+    assert ("TFG206 nets.py", 9) not in found(code, tmp_path)
+
+
 KERAS_2 = Target((2, 14), 2, "requirements.txt")
 TEXTS = {
     "of a literal, longer each time": (

@@ -84,6 +84,13 @@ FOUND = {
     "what an agent remembers": AGENT + "learner = Learner()\nfor step in range(10_000):\n    learner.learn(32)\n",
     "once enough was collected": AGENT + "learner = Learner()\nfor step in range(10_000):\n"
     "    if len(learner.memory) > 32:\n        learner.learn(32)\n",
+    "where a mode says that it trains": AGENT + "def play(learner, mode):\n    for step in range(10_000):\n"
+    "        if mode == 'learn':\n            learner.learn(32)\nplay(Learner(), input())\n",
+    "in a few steps of one network for each of another": "def judge(rows):\n    noise = np.random.normal(size=(64, 100))\n"
+    "    critic.train_on_batch(generator.predict(noise), rows)\nfor step in range(10_000):\n    for _ in range(5):\n        judge(np.zeros(64))\n"
+    "    whole.train_on_batch(np.random.normal(size=(64, 100)), np.ones(64))\n",
+    "noise for a few steps": "for turn in range(100_000):\n    for _ in range(3):\n        noise = np.random.normal(size=(64, 100))\n"
+    "        critic.train_on_batch(generator.predict(noise), np.zeros(64))\n",
     "after a warm-up of some games": AGENT + "learner = Learner()\nWARM_UP = 40\nfor game in range(500):\n"
     "    play(game)\n    if game >= WARM_UP:\n        learner.learn(32)\n",
     "a loop over a dataset": "outs = []\nfor x, y in data:\n    outs.append(critic.predict(x))\n",
@@ -142,6 +149,10 @@ SILENT = {
     "    if step % 100 == 0:\n        generator.predict(noise)\n    critic.train_on_batch(noise, np.zeros(64))\n",
     "under a flag": "import sys\nfor step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
     "    if sys.argv:\n        generator.predict(noise)\n    critic.train_on_batch(noise, np.zeros(64))\n",
+    "under a flag that the loop changes": AGENT + "learner, mode = Learner(), 'learn'\nfor step in range(10_000):\n"
+    "    if mode == 'learn':\n        learner.learn(32)\n    mode = play(step)\n",
+    "before many steps": "for epoch in range(100):\n    made = generator.predict(np.random.normal(size=(64, 100)))\n"
+    "    for _ in range(500):\n        critic.train_on_batch(made, np.zeros(64))\n",
     "in the last iterations": AGENT + "learner = Learner()\nfor game in range(500):\n    play(game)\n"
     "    if game > 480:\n        learner.learn(32)\n",
     "data that all iterations share": "fixed_noise = np.zeros((64, 100))\nfor step in range(10_000):\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -120,3 +121,25 @@ def test_programs_whose_imports_are_looked_at(code: str) -> None:
 )
 def test_modules_that_only_define(code: str) -> None:
     assert not runs_something(code.encode())
+
+
+@pytest.mark.parametrize(
+    ("lines", "matters"),
+    [
+        (["from nets import *\n", "Net().play(world)"], True),
+        (["%matplotlib inline\n", "import nets\n", "for turn in range(9):\n", "    nets.play(turn)"], True),
+        (["from nets import *"], False),
+        (["import other\n", "other.play(world)"], False),
+        (["play(world)  # from nets import play"], False),
+    ],
+)
+def test_a_notebook_matters_whose_imports_do(lines: list[str], matters: bool, tmp_path: Path) -> None:
+    """Protects notebooks that drive a project and name neither TensorFlow nor Keras: they are programs."""
+    (tmp_path / "nets.py").write_text("import tensorflow as tf\nclass Net:\n    pass\n")
+    (tmp_path / "other.py").write_text("import numpy as np\ndef play(world):\n    pass\n")
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1, "source": lines}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "drive.ipynb").write_text(json.dumps(notebook, indent=1))
+    resolver = SettingsResolver(Options(), None, False, tmp_path)
+    [file] = [file for file in Discovery(resolver, tmp_path).find((".",)) if file.path.suffix == ".ipynb"]
+    assert file.may_matter(file.read()) is matters

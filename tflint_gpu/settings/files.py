@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.text.bytesearch import (
     ENDINGS,
@@ -23,6 +24,7 @@ from tflint_gpu.text.import_search import Asked, ImportSearch
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_CELL_LINE = regex(rb'\n[ \t]*"')  # what comes before the code in a line of a notebook's cell
 ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -72,7 +74,8 @@ class FileToCheck:
             return False
         if mentions_tensorflow(data):
             return True
-        if runs_something(data) and (imports or ImportSearch()).mentions_tensorflow(data, self.path, self.root, asked):
+        code = _CELL_LINE.sub(b"\n", data) if self.path.suffix == NOTEBOOK_ENDING else data
+        if runs_something(code) and (imports or ImportSearch()).mentions_tensorflow(code, self.path, self.root, asked):
             return True
         return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
 

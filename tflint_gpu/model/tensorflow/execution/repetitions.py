@@ -16,7 +16,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.children import names_in, spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.call_sites import CalledElsewhere
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -27,6 +27,7 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
     changed_in,
     counter_of,
     is_occasional,
+    names_of,
     root_name,
 )
 
@@ -94,6 +95,12 @@ class Repetitions(Analysis):
             return []
         files = {file for file, _ in self._functions_elsewhere}
         worded = {file for file in files if any(word in file.source.text for word in words)}
+        methods = {
+            node.name.value
+            for file, node in self._functions_elsewhere
+            if file in worded and isinstance(node, cst.FunctionDef)
+        }
+        worded |= {file for file in files if any(map(file.calls_ending_with, methods))}  # of an object that it is given
         return [(file, node) for file, node in self._functions_elsewhere if file in worded]
 
     @cached_property
@@ -119,8 +126,10 @@ class Repetitions(Analysis):
             for parent in file.tree.ancestors(node):
                 if parent is invocation.root or isinstance(parent, cst.FunctionDef):
                     break
-                if isinstance(parent, cst.If) and child is not parent.test and not self._ends_warm_up(file, parent):
-                    return True
+                if isinstance(parent, cst.If) and child is not parent.test:
+                    is_fixed = file is invocation.root_file and _stays(file, parent.test, invocation.loop)
+                    if not is_fixed and not self._ends_warm_up(file, parent):
+                        return True
                 child = parent
         return False
 
@@ -228,6 +237,16 @@ def _shaped(file: File, call: cst.Call) -> Expression | None:
 
 def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
     return any(isinstance(node, cst.Call) and file.names.is_builtin(node.func, "len") for node in walk(test))
+
+
+def _stays(file: File, test: Expression, loop: LoopNode) -> bool:
+    """Whether all iterations of a loop in the same function answer a test alike: `mode == "train"`."""
+    if not file.tree.within(test, loop) or file.tree.function(test) is not file.tree.function(loop):
+        return False
+    parts = list(walk(test))
+    return not any(isinstance(part, cst.Call | cst.Attribute | cst.Subscript) for part in parts) and changed_in(
+        file, loop
+    ).union(names_of(loop)).isdisjoint(names_in(test))
 
 
 def _hands_on_what_changes(file: File, call: cst.Call) -> bool:

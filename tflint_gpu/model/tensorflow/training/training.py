@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -61,12 +61,16 @@ class Training(Analysis):
         )
         return fits or self.takes_gradients(file, node)
 
-    def runs_epochs(self, file: File, loop: LoopNode) -> bool:
-        """Whether an iteration runs a loop of training steps of its own, or `fit`."""
+    def runs_epochs(self, file: File, loop: LoopNode, few: Collection[LoopNode] = ()) -> bool:
+        """Whether an iteration runs a loop of training steps of its own, or `fit`.
+
+        Arguments:
+            few: loops that do not count, of a few steps of one network for each of another.
+        """
         inner = (
             inner_loop
             for inner_loop in file.tree.all_loops
-            if inner_loop is not loop and file.tree.within(inner_loop, loop)
+            if inner_loop is not loop and inner_loop not in few and file.tree.within(inner_loop, loop)
         )
         calls = file.calls_below.get(loop, ())
         return (
@@ -75,9 +79,9 @@ class Training(Analysis):
             or any(self.runs_steps(file, call) for call in calls)
         )
 
-    def runs_step(self, file: File, loop: LoopNode) -> bool:
-        """Whether an iteration of a loop is one update of weights, and not an epoch of them."""
-        return self.takes_gradients(file, loop) and not self.runs_epochs(file, loop)
+    def runs_step(self, file: File, loop: LoopNode, few: Collection[LoopNode] = ()) -> bool:
+        """Whether an iteration of a loop is one update of weights, or a few, and not an epoch of them."""
+        return self.takes_gradients(file, loop) and not self.runs_epochs(file, loop, few)
 
     def runs_steps(self, file: File, call: cst.Call) -> bool:
         """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs."""
