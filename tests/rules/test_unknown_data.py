@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import codes
+from checks import codes, found
 
 HEAD = "import tensorflow as tf\n"
 LOADED = HEAD + "net = tf.keras.models.load_model('net.keras')\n"
@@ -81,3 +81,20 @@ def test_a_model_over_unknown_data_is_found(case: str, tmp_path: Path) -> None:
 def test_other_loops_are_not_found(case: str, tmp_path: Path) -> None:
     """Protects precision: construction, a few elements, traced loops, and loops over something else than data."""
     assert {"TFG202", "TFG207", "TFG214"}.isdisjoint(codes(OTHERS[case], tmp_path))
+
+
+def test_a_batch_of_one_is_a_batch_in_a_function_too(tmp_path: Path) -> None:
+    """Protects loops over datasets that are batched by one, whose body is in a method: no other rule names them."""
+    code = """import tensorflow as tf
+class Painter:
+    def __init__(self):
+        self.net = tf.keras.Sequential([tf.keras.layers.Conv2D(3, 3)])
+    def show(self, picture, number):
+        tf.io.write_file(f"{number}.png", tf.io.encode_png(tf.cast(self.net(picture)[0], tf.uint8)))
+    def show_all(self, pictures):
+        for number, (picture, _) in pictures.enumerate():
+            self.show(picture, number)
+pictures = tf.data.Dataset.list_files("*.png").map(load).batch(1)
+Painter().show_all(pictures)
+"""
+    assert [row for code, row in found(code, tmp_path) if code == "TFG207"] == [6]

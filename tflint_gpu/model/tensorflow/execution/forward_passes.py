@@ -16,7 +16,7 @@ from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
@@ -189,9 +189,17 @@ class ForwardPasses(Analysis):
         call = run.call
         if not call.args or not isinstance(call.func, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
             return False
-        if not self.is_model_call(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
+        if not self.is_model_call(run) or self._is_of_a_row(run, file, loop):
             return False
         return not self._is_occasional(run, file, loop) and not self.construction.is_symbolic(run, call.args[0].value)
+
+    def _is_of_a_row(self, run: Invocation, file: File, loop: LoopNode) -> bool:
+        """Whether a function that the loop calls gets a row, and not a batch that happens to have one."""
+        if not run.path or not self.rows.is_single(run.file, run.call.args[0].value):
+            return False
+        data = iterable(loop)
+        chains = self.data.pipelines.iterated(file, data) if data is not None else ()
+        return not any(chain.batching is not None for chain in chains)
 
     def is_model_call(self, run: Invocation) -> bool:
         """Whether a call runs a model forward, and nothing but that: no gradients are taken, nothing traces it."""

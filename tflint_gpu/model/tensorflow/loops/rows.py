@@ -80,7 +80,7 @@ class Rows(Analysis):
         )
 
     def _yields_batches_of_one(self, file: File, data: Expression) -> bool:
-        """Whether each part of an element has one row: a `zip` may give other things, a `map` other rows."""
+        """Whether each part of a dataset's elements has one row: a `zip` may give other things, a `map` other rows."""
         if any(isinstance(part, cst.Call) and file.names.is_builtin(part.func, "zip") for part in walk(data)):
             return False
         chains = self._pipelines.iterated(file, data)
