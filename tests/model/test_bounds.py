@@ -390,7 +390,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         7,
         lambda n: nested(n, "tf.keras.layers.TimeDistributed(", ")", "tf.keras.layers.Flatten()") + "\n",
         about_last(
-            lambda model, call: CreatedState(model)._has_weights(model.file, call, None, 0)  # type: ignore[arg-type]
+            lambda model, call: CreatedState(model).has_weights(model.file, call, None)  # type: ignore[arg-type]
         ),
     ),
     "EFFECT_FUNCTIONS": (

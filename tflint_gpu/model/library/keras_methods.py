@@ -125,12 +125,11 @@ TRANSPOSED = spelled("{Conv,Convolution}{1,2,3}DTranspose")
 """Layers, by the last parts of their names, here and below."""
 ACTIVATED = CONVOLUTIONS | TRANSPOSED | {"Dense", "EinsumDense"}
 """Layers that may end with an activation."""
-WEIGHTED = spelled(
-    """
-    LSTM GRU SimpleRNN RNN ConvLSTM{1,2,3}D MultiHeadAttention GroupQueryAttention Embedding
-    {Batch,Layer,Group}Normalization
-    """
-).union(ACTIVATED, DEPTHWISE)
+DRAWN = spelled("LSTM GRU SimpleRNN ConvLSTM{1,2,3}D MultiHeadAttention GroupQueryAttention Embedding").union(
+    ACTIVATED, DEPTHWISE
+)
+"""Layers whose first weights are drawn, unless an initializer says otherwise."""
+WEIGHTED = DRAWN | spelled("RNN {Batch,Layer,Group}Normalization")
 """Layers that have weights."""
 HOLDING_VARIABLES = WEIGHTED - {"RNN"} | spelled(
     "PReLU AdditiveAttention Random{Flip,Rotation,Zoom,Translation,Contrast,Crop} LocallyConnected{1,2}D"

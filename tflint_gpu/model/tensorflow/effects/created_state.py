@@ -97,7 +97,7 @@ class CreatedState(Analysis):
             return Created(traced, call, "a variable for its random numbers", since_keras_3=True)
         if self._adds_weight(file, call):
             return Created(traced, call, "a weight")
-        if self._has_weights(file, call, traced.context, 0) and self._is_called(traced, call):
+        if self.has_weights(file, call, traced.context) and self._is_called(traced, call):
             return Created(traced, call, "a layer with weights")
         return None
 
@@ -121,7 +121,7 @@ class CreatedState(Analysis):
             return False
         return self.inference.definitions.method(cls, call.func.attr.value) is None
 
-    def _has_weights(self, file: File, call: cst.Call, context: Context | None, depth: int) -> bool:
+    def has_weights(self, file: File, call: cst.Call, context: Context | None, depth: int = 0) -> bool:
         """Whether what a call makes is a layer, or a model of layers, that certainly has weights."""
         name = file.name(call.func) or ""
         if depth > WEIGHT_LAYERS.limit:
@@ -133,11 +133,11 @@ class CreatedState(Analysis):
             return True
         if kind in WRAPPERS:
             inner = argument(call, 0, "cell" if kind == "RNN" else "layer")
-            return isinstance(inner, cst.Call) and self._has_weights(file, inner, context, depth + 1)
+            return isinstance(inner, cst.Call) and self.has_weights(file, inner, context, depth + 1)
         if name in SEQUENTIAL:
             layers = argument(call, 0, "layers")
             return isinstance(layers, cst.List | cst.Tuple) and any(
-                isinstance(e.value, cst.Call) and self._has_weights(file, e.value, context, depth + 1)
+                isinstance(e.value, cst.Call) and self.has_weights(file, e.value, context, depth + 1)
                 for e in layers.elements
             )
         cls = self.inference.class_called(file, call, context)
@@ -158,7 +158,7 @@ class CreatedState(Analysis):
         return any(
             self._adds_weight(file, call)
             or file.name(call.func) in VARIABLES
-            or self._has_weights(file, call, None, depth + 1)
+            or self.has_weights(file, call, None, depth + 1)
             for call in method.calls
             if not any(True for _ in self.code.guards.choices(file, call))
         )
