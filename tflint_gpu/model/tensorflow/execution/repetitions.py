@@ -240,13 +240,14 @@ def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
 
 
 def _stays(file: File, test: Expression, loop: LoopNode) -> bool:
-    """Whether all iterations of a loop in the same function answer a test alike: `mode == "train"`."""
+    """Whether all iterations of a loop in the same function answer a test alike: `mode == "train"`, which is set."""
     if not file.tree.within(test, loop) or file.tree.function(test) is not file.tree.function(loop):
         return False
-    parts = list(walk(test))
-    return not any(isinstance(part, cst.Call | cst.Attribute | cst.Subscript) for part in parts) and changed_in(
-        file, loop
-    ).union(names_of(loop)).isdisjoint(names_in(test))
+    names = [part for part in walk(test) if isinstance(part, cst.Name)]
+    if any(isinstance(part, cst.Call | cst.Attribute | cst.Subscript) for part in walk(test)):
+        return False
+    is_set = all(file.flow.lookup(name.value, name) or name.value in ("True", "False", "None") for name in names)
+    return is_set and changed_in(file, loop).union(names_of(loop)).isdisjoint(names_in(test))
 
 
 def _hands_on_what_changes(file: File, call: cst.Call) -> bool:
