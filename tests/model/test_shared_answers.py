@@ -230,3 +230,23 @@ def test_the_text_of_an_editor_is_not_what_other_files_see(tmp_path: Path) -> No
         texts.append([origin.file.code(origin.node) for origin in seen.inference.of(seen.file, call)])
     assert texts[1] == ["1"]
     assert isinstance(call, cst.Call)
+
+
+def test_a_file_of_a_circle_of_imports_does_not_answer_for_a_program_that_calls_it(tmp_path: Path) -> None:
+    """Protects callers: files that import each other see none outside, and a program that sees the same files is one."""
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "__init__.py").write_text("from nets import scores, trainers\n")
+    (tmp_path / "nets" / "scores.py").write_text("import nets\n\n\ndef score(rows):\n    return rows\n")
+    (tmp_path / "nets" / "trainers.py").write_text("import nets\n\n\ndef train():\n    return nets.scores\n")
+    (tmp_path / "main.py").write_text("import nets\nfrom nets.scores import score\n\nscore([1])\n")
+    project = Project(tmp_path, NEWEST)
+
+    def callers_of_score(name: str) -> int:
+        path = tmp_path / name
+        model = Model.open(SourceFile.decode(path.read_bytes(), path, name), project)
+        file = project.file_at(tmp_path / "nets" / "scores.py")
+        assert file is not None
+        [function] = [node for node in file.tree.functions if isinstance(node, cst.FunctionDef)]
+        return len(model.inference.call_sites(model.inference.definitions.function(file, function)))
+
+    assert [callers_of_score(name) for name in ("nets/scores.py", "main.py", "nets/trainers.py")] == [0, 1, 0]

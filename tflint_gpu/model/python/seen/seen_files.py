@@ -56,7 +56,8 @@ class SeenFiles:
         if is_another_text or not self.closure:
             return {}
         kept = self.project.kept("shared answers")
-        key = self.closure, self._names_of_its_own
+        # A file outside of them may call what they hold: of that those inside know nothing.
+        key = self.closure, self._names_of_its_own, self.is_inside
         shared: dict[str, dict[Any, Any]] = kept.pop(key, {})
         while len(kept) >= _MOST_SHARED:
             del kept[next(iter(kept))]
