@@ -307,7 +307,7 @@ class InferenceSteps(Analysis):
         )
         if isinstance(node, cst.BinaryOperation):
             made_of = [node.left, node.right]
-        elif isinstance(node, cst.Subscript) and _adds_axes(node):
+        elif isinstance(node, cst.Subscript) and _adds_axes(origin.file, node):
             made_of = [node.value]
         parts = [part for expr in made_of for part in displayed(expr)]
         values = (o for part in parts for o in self.inference.of(origin.file, part, origin.context))
@@ -376,14 +376,13 @@ def _acts(file: File, loop: LoopNode, run: Invocation) -> bool:
     return any(answer.holds(arg.value) for step in steps for arg in step.args)
 
 
-def _adds_axes(array: cst.Subscript) -> bool:
+def _adds_axes(file: File, array: cst.Subscript) -> bool:
     """`state[None, :]`: all of an array, with an axis more."""
     parts = [element.slice for element in array.slice]
     wholes = (part for part in parts if isinstance(part, cst.Slice))
     indices = (part.value for part in parts if isinstance(part, cst.Index))
     return not any(part.lower or part.upper or part.step for part in wholes) and all(
-        isinstance(index, cst.Ellipsis) or dotted_name(index) in ("None", "np.newaxis", "tf.newaxis")
-        for index in indices
+        isinstance(index, cst.Ellipsis) or file.is_new_axis(index) for index in indices
     )
 
 

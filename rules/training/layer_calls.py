@@ -33,6 +33,7 @@ from tflint_gpu.model.library.files import VALUES
 from tflint_gpu.model.library.keras_methods import CELLS, DRAWN, LIGHT
 
 _DRAWN = DRAWN.union(CELLS)
+_MADE_AND_CALLED = (b")(",)
 _RANDOM = ("normal", "uniform")  # how the names of initializers end that draw
 
 
@@ -77,7 +78,7 @@ class LayerCalls(Analysis):
         places: dict[Node, list[LayerCall]] = {}
         if self.data.is_at_most(file, loop, FEW) or self.data.leaves_early(file, loop):
             return places
-        for run in self.invocations.eager(file, loop, self._batches(file, loop)):
+        for run in self.invocations.eager(file, loop, self._batches(file, loop), _MADE_AND_CALLED):
             call = self._layer_call(run)
             if call is not None and self._is_repeated(call):
                 places.setdefault(run.functions[-1].node if run.functions else loop, []).append(call)

@@ -151,6 +151,21 @@ class Analysis:
         for name, analysis in self._asked_once.items():
             setattr(self, name, model.once(analysis))
 
+    def importers(self, file: File, pattern: re.Pattern[bytes]) -> Iterator[Model]:
+        """The models of the files that import one and hold a pattern, each open until the next one is asked for.
+
+        None where it is not the checked file, or is checked with another text than the project has.
+        """
+        project = self.inference.project
+        if file is not self.file or not project.is_open(file):
+            return
+        for importing in list(project.importing(file, pattern)):
+            model = Model(importing, project)
+            try:
+                yield model
+            finally:
+                model.close()
+
 
 class Once(Generic[_T]):
     """Another analysis that an analysis asks: `kinds = Once(Kinds)` in its class gives each its `self.kinds`."""

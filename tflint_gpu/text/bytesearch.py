@@ -32,7 +32,7 @@ def mentions_tensorflow(data: bytes) -> bool:
 
 
 def runs_something(data: bytes) -> bool:
-    """Whether a module has a call, a loop or a command of its own, also under a test, in a `try` or a `with`."""
+    """Whether running a module calls something, loops or is a command, also under a test, in a `try` or a `with`."""
     if b"__main__" in data or _FIRST_CALL.search(b"\n" + data) is not None:
         return True
     return any(_CALL_IN_BLOCK.search(block) for block in _BLOCK.findall(b"\n" + data))

@@ -87,7 +87,7 @@ class KeptValues(Analysis):
     ) -> Iterator[Blocker]:
         """The same, as far as only files show it that import the one in which the functions are."""
         file = functions[0].file
-        if file is not self.file or not self.inference.project.is_open(file):
+        if file is not self.file:
             return
         nodes = [node for function in self._all_reached(functions) for node in walk(function.node.body)]
         read = {node.attr.value if isinstance(node, cst.Attribute) else node.value for node in nodes if _is_named(node)}
@@ -95,10 +95,8 @@ class KeptValues(Analysis):
             read.add("trainable")
         names = "|".join(sorted(map(re.escape, read)))
         changing = re.compile(rf"\.(?:{names})\s*(?:[-+*/%&|]*=(?!=)|\[|\.\w+\()|setattr|__dict__|\bvars\(".encode())
-        for importing in list(self.inference.project.importing(file, changing)):
-            model = Model(importing, self.inference.project)
+        for model in self.importers(file, changing):
             yield from model.once(KeptValues)._seen_here(functions, sites, by_keras=by_keras)
-            model.close()
 
     def read_too_early(self, file: File, region: Node) -> Iterator[Blocker]:
         """What a loop or function reads of the weights of a model that it has not called yet, and that Keras 2 makes

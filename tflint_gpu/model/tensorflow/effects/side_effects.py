@@ -91,15 +91,10 @@ class SideEffects(Analysis):
             return False
         if _fails(self.inference, file, tests, traced.context):
             return True
-        owner, project = traced.function.owner, self.inference.project
-        if owner is None or file is not self.file or not project.is_open(file):
+        if traced.function.owner is None:
             return False
-        makes = re.compile(rf"\b{re.escape(owner.name)}\(".encode())
-        fail = []
-        for importing in list(project.importing(file, makes)):
-            model = Model(importing, project)
-            fail.append(_fails(model.inference, file, tests, None))
-            model.close()
+        makes = re.compile(rf"\b{re.escape(traced.function.owner.name)}\(".encode())
+        fail = [_fails(model.inference, file, tests, None) for model in self.importers(file, makes)]
         return bool(fail) and all(fail)
 
     def _of(self, traced: Traced) -> Iterator[SideEffect]:

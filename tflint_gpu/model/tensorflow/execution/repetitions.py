@@ -151,7 +151,7 @@ class Repetitions(Analysis):
         return False
 
     def varies(self, invocation: Invocation, exprs: list[Expression]) -> bool:
-        """Whether something in the loop changes what expressions of its own function mean between iterations, or what a
+        """Whether something in the loop changes what expressions in its function mean between iterations, or what a
         function on the way to the call hands on of an object: `act(self.state)` next to `self.state = ...`."""
         if invocation.entry is invocation.loop:
             return True  # `map(predict, images)`: another element each time

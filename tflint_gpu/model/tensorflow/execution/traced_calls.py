@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.model import Analysis, Model, Once
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import RunSite, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -117,19 +117,16 @@ class TracedCalls(Analysis):
 
     def _given_by_importers(self, file: File, called: Expression, origins: Iterable[Origin]) -> Iterator[Origin]:
         """What files that import this one give as a model, in places that may run again, with no variables yet."""
-        project = self.inference.project
         names = {name for origin in origins if (name := _function_of_parameter(origin))} if file is self.file else ()
-        if not names or not project.is_open(file):
+        if not names:
             return
         calling = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\(".encode())
-        for importing in list(project.importing(file, calling)):
-            model = Model(importing, project)
+        for model in self.importers(file, calling):
             for origin in model.inference.of(file, called):
                 if model.once(Traceability).creates_variables(origin) and not runs_once(
                     model.inference, RunSite(origin.file, origin.node)
                 ):
                     yield origin
-            model.close()
 
     def _forward_of(self, models: Iterable[Origin]) -> list[Function]:
         """What of the project's code runs when some models are called."""

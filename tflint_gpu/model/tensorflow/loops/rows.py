@@ -19,6 +19,7 @@ from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+from tflint_gpu.model.tensorflow.tf_data.counts import counted_by
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.types.images import Images
 from tflint_gpu.model.values.value import TensorValue
@@ -320,18 +321,10 @@ class Rows(Analysis):
         dimensions = [dimension.value for dimension in shape]
         if len(shape) == 2 and _is_starred(shape[1]):
             return _is_shape_of(origin.file, dimensions[1], array)
-        if len(shape) == 2 and self._is_length_of(origin.file, dimensions[1], array):
+        counted = counted_by(origin.file, dimensions[1]) if len(shape) == 2 else None
+        if counted is not None and _is_made_of(origin.file, array, counted):
             return True  # of what has two dimensions or more that would be no row at all
         return self._images.is_one(origin.file, array, dimensions, origin.context)
-
-    def _is_length_of(self, file: File, length: Expression, array: Expression) -> bool:
-        """`len(x)` and `x.shape[0]`."""
-        if isinstance(length, cst.Call) and length.args and file.names.is_builtin(length.func, "len"):
-            return length.args[0].value.deep_equals(array)
-        if not isinstance(length, cst.Subscript) or not isinstance(length.slice[0].slice, cst.Index):
-            return False
-        is_first = self.constants.of(file, length.slice[0].slice.value) == 0
-        return is_first and _is_shape_of(file, length.value, array)
 
     def _leaves_rows_open(self, origin: Origin) -> bool:
         """`x.reshape(-1, 8)`: as many rows as there are."""
@@ -460,10 +453,15 @@ def _is_starred(dimension: cst.Arg | cst.BaseElement) -> bool:
 
 
 def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
-    """Whether `shape` is `x.shape`, for an array `x`, `np.array(x)` or `x / 255`."""
+    """Whether `shape` is `x.shape`, for an array that is made of `x`."""
     if not isinstance(shape, cst.Attribute) or shape.attr.value != "shape":
         return False
-    while not array.deep_equals(shape.value):
+    return _is_made_of(file, array, shape.value)
+
+
+def _is_made_of(file: File, array: Expression, source: Expression) -> bool:
+    """Whether an array has the elements of another one: `x`, `np.array(x)` or `x / 255` of `x`."""
+    while not array.deep_equals(source):
         if isinstance(array, cst.Call) and operation_named(file.name(array.func)).shape == "same" and array.args:
             array = array.args[0].value
         elif isinstance(array, cst.BinaryOperation) and isinstance(array.operator, cst.Divide):

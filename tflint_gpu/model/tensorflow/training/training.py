@@ -62,7 +62,7 @@ class Training(Analysis):
         return fits or self.takes_gradients(file, node)
 
     def runs_epochs(self, file: File, loop: LoopNode, few: Collection[LoopNode] = ()) -> bool:
-        """Whether an iteration runs a loop of training steps of its own, or `fit`.
+        """Whether an iteration runs an inner loop of training steps, or `fit`.
 
         Arguments:
             few: loops that do not count, of a few steps of one network for each of another.
