@@ -30,7 +30,17 @@ FOUND = {
     "a split": "size = int(tf.data.experimental.cardinality(names)) // 5\nread = names.map(picture)\n"
     "held, rest = read.take(size), read.skip(size)",
 }
+PAIRS = "numbers = tf.data.Dataset.range(900)\npairs = tf.data.Dataset.zip((numbers, names.map(picture){}))\n"
+FOUND |= {
+    "in a pair": PAIRS.format("") + "rest = pairs.map(lambda n, p: (p, n)).skip(500)",
+    "a split of pairs": PAIRS.format(".map(halved)")
+    + "half = count // 2\nheld, rest = pairs.take(half), pairs.skip(half)",
+}
 SILENT = {
+    "a cache in a pair": PAIRS.format(".cache()") + "rest = pairs.skip(500)",
+    "a shuffle in a pair": PAIRS.format(".shuffle(90)") + "rest = pairs.skip(500)",
+    "a mix": "rest = tf.data.Dataset.sample_from_datasets([names.map(picture), names.map(halved)]).skip(500)",
+    "a cache of pairs": PAIRS.format("") + "rest = pairs.cache().skip(500)",
     "before the map": "rest = names.skip(500).map(picture)",
     "arithmetic": "rest = tf.data.Dataset.range(900).map(halved).skip(500)",
     "a cache": "rest = names.map(picture).cache().skip(500)",
@@ -51,6 +61,11 @@ def test_work_for_what_is_left_out_is_found(code: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", SILENT.values(), ids=SILENT.keys())
 def test_what_costs_little_or_stands_right_is_not(code: str, tmp_path: Path) -> None:
     assert "TFG332" not in codes(HEAD + code, tmp_path)
+
+
+def test_there_is_no_fix_behind_a_zip(tmp_path: Path) -> None:
+    program = HEAD + PAIRS.format("") + "rest = pairs.skip(500)\n"
+    assert fixed(program, tmp_path, "TFG332") == program
 
 
 def test_the_fix_skips_before_the_first_map_that_works(tmp_path: Path) -> None:
@@ -80,10 +95,11 @@ def test_a_map_runs_for_what_is_left_out() -> None:
     for data in (
         numbers.map(work).skip(40),
         numbers.map(work, num_parallel_calls=2).batch(5).skip(8).unbatch(),
+        tf.data.Dataset.zip((numbers, numbers.map(work))).skip(40).map(lambda _, number: number),
         numbers.skip(40).map(work),
     ):
         results.append([int(number) for number in data])
         calls.append(len(seen))
         seen.clear()
-    assert results[0] == results[1] == results[2] == list(range(40, 50))
-    assert calls == [50, 50, 10]
+    assert results == [list(range(40, 50))] * 4
+    assert calls == [50, 50, 50, 10]
