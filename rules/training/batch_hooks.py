@@ -59,7 +59,7 @@ class BatchHooks(Analysis):
         """The first work of each hook, and checkpoints of every batch."""
         for node in self.file.tree.nodes(cst.FunctionDef):
             owner = self.file.tree.class_of(node) if node.name.value in BATCH_HOOKS else None
-            if owner is None or not self._is_callback(Class(self.file, owner)):
+            if owner is None or not self.kinds.is_callback(Class(self.file, owner)):
                 continue
             hook = self.inference.definitions.function(self.file, node)
             yield from islice(self._in(hook), 1)
@@ -68,10 +68,6 @@ class BatchHooks(Analysis):
             value = self.constants.of(self.file, often) if often is not None else None
             if often is not None and type(value) is int and value == 1:
                 yield BatchWork(self.file, often, "the model is saved", None)
-
-    def _is_callback(self, cls: Class) -> bool:
-        bases = self.inference.definitions.external_bases(cls)
-        return any(base.startswith("keras.callbacks.") for base in bases)
 
     def _in(self, hook: Function) -> Iterator[BatchWork]:
         """The work that a hook does itself, or by functions that it calls."""

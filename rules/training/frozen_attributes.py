@@ -11,6 +11,7 @@ from tflint_gpu.model import (
     Analysis,
     Class,
     Expression,
+    Kinds,
     Node,
     Once,
     Traced,
@@ -43,6 +44,7 @@ class FrozenAttributes(Analysis):
     """Questions about the objects of one file."""
 
     code = Once(TracedCode)
+    kinds = Once(Kinds)
 
     def all(self) -> Iterator[FrozenAttribute]:
         """The first read of each such attribute in each traced method."""
@@ -95,10 +97,9 @@ class FrozenAttributes(Analysis):
         function, cls = self.file.tree.function(target), self._class_of(target)
         if not traced.keras or cls is None or not isinstance(function, cst.FunctionDef):
             return False
-        bases = self.inference.definitions.external_bases(Class(self.file, cls))
         hook = function.name.value
         is_between = hook in REPEATED_HOOKS and (hook.endswith("_end") or not is_fixed)
-        is_callback = any(base.startswith("keras.callbacks.") for base in bases)
+        is_callback = self.kinds.is_callback(Class(self.file, cls))
         return (
             is_between and is_callback and (own_attribute(target.value) == "model" or self._is_of(target.value, owner))
         )

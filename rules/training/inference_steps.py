@@ -265,8 +265,7 @@ class InferenceSteps(Analysis):
     def _is_in_callback(self, file: File, function: FunctionNode | None) -> bool:
         """Whether a place is run by `fit`, which has the model built by then."""
         owner = file.tree.class_of(function) if function is not None else None
-        bases = self.inference.definitions.external_bases(Class(file, owner)) if owner is not None else set()
-        return any(base.startswith("keras.callbacks.") for base in bases)
+        return owner is not None and self.kinds.is_callback(Class(file, owner))
 
     def _is_read(
         self, run: Invocation, region: LoopNode | FunctionNode, calls: list[cst.Call], past: Node | None = None

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    import libcst as cst
 
+    from tflint_gpu.model import File, Model
+
+    from .callback_settings import CallbackSetting
     from .late_trainable import LateSetting
 
 
@@ -20,17 +23,21 @@ class TrainableTooLate(Rule):
     `compile`, which it traces; a custom `tf.function` step when it is traced. What is frozen later is trained as
     before, and what is thawed later is not trained. Nothing raises, and `trainable_weights` shows the new state. In
     Keras 3 the order of GANs that were written for Keras 2 is wrong, too: `discriminator.compile`,
-    `discriminator.trainable = False`, `gan.compile` freezes the discriminator before its own first step, so that its
-    steps train nothing. Keras 3 only warns that the model has no trainable weights. Reported where the program itself
-    shows the order: what reads the weights comes first on every way, no `compile` follows before the next step, and
-    nothing else is trained. Not reported: models that run eagerly, values that are not known, and parts that may have
-    been so before.
+    `discriminator.trainable = False`, `gan.compile` freezes the discriminator before its own first step, so that
+    its steps train nothing. Keras 3 only warns that the model has no trainable weights. A callback comes too late,
+    too: what it sets after an epoch, or at the beginning of a later one, does not count before the next `compile`,
+    and `self.model.compile` takes the step away that `fit` runs: the next batch raises `TypeError: 'NoneType'
+    object is not callable`. Reported where the program itself shows the order: what reads the weights comes first
+    on every way, no `compile` follows before the next step, and nothing else is trained. Not reported: models that
+    run eagerly, values that are not known, parts that may have been so before, and callbacks that make the step
+    again or stop the training.
 
-    Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), by the weights before and after a step. After one
-    `fit`, a layer that was thawed did not change in the next one, and one that was frozen did; likewise in a traced
-    custom step. Between `compile` and the first `fit` the setting counted with Keras 3, and not with Keras 2. The
-    discriminator of a GAN was trained with Keras 2, and not with Keras 3. A test repeats it with the installed
-    TensorFlow.
+    Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), by the weights before and after a step. After
+    one `fit`, a layer that was thawed did not change in the next one, and one that was frozen did; likewise in a
+    traced custom step. A callback that thawed or froze a layer in the second epoch changed nothing in it and in the
+    third; one that compiled raised, whenever it did. Between `compile` and the first `fit` the setting counted with
+    Keras 3, and not with Keras 2. The discriminator of a GAN was trained with Keras 2, and not with Keras 3. A test
+    repeats it with the installed TensorFlow.
 
     Fix: none, because compiling again starts the optimizer and the metrics again, and where a GAN's model is to be
     thawed and frozen is not written anywhere.
@@ -63,20 +70,30 @@ class TrainableTooLate(Rule):
     name = "trainable-too-late"
     severity = "error"
     least_tensorflow = (2, 0)
-    required_substrings = ((b".trainable",), (b".fit", b"train_on_batch", b"trainable_variables", b"trainable_weights"))
+    required_substrings = (
+        (b".trainable",),
+        (b".fit", b"train_on_batch", b"trainable_variables", b"trainable_weights", b"Callback"),
+    )
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the settings that come too late, or before a step that they stop."""
+        from .callback_settings import CallbackSettings
         from .late_trainable import LateSettings
 
         for late in model.once(LateSettings).all():
             yield _without_effect(late) if late.effect == "none" else _never_trained(late)
+        for setting in model.once(CallbackSettings).all():
+            yield _in_callback(model.file, setting)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A network of which a part is thawed, and a GAN: when Keras looks does not depend on the user's code."""
+        if finding.prediction.kind == "crash":
+            errors = ("TypeError",)
+            yield Experiment(finding.file, finding.node, workload=_COMPILED, only_workload=True, exceptions=errors)
+            return
         workload = _GAN if finding.prediction.basis.startswith("the weights of a GAN") else _THAWED
         yield Experiment(finding.file, finding.node, workload=workload, only_workload=True)
 
@@ -125,6 +142,25 @@ _GAN = Workload(
     """,
     changes=(("\npass\n", "\ncritic.trainable = True\n"),),
 )
+_COMPILED = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.ones((32, 4), "float32"), np.ones((32, 1), "float32")
+
+        class Compiling(tf.keras.callbacks.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                self.model.compile(optimizer="adam", loss="mse")
+                pass
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, epochs=2, verbose=0, callbacks=[Compiling()])
+        tflint_measure.reached()
+    """,
+    changes=(("        pass\n", "        self.model.stop_training = True\n"),),
+)
 
 
 def _code(late: LateSetting) -> str:
@@ -170,4 +206,31 @@ def _never_trained(late: LateSetting) -> Finding:
             Note(late.fixing.file, late.fixing.node, "Keras 3 does not read here which weights are trained"),
             Note(training.file, training.node, "it reads it here, in the first step"),
         ),
+    )
+
+
+def _in_callback(file: File, setting: CallbackSetting) -> Finding:
+    notes = [Note(file, setting.hook.name, "`fit` calls this between its steps")]
+    if setting.compiling is not None:
+        node: cst.CSTNode = setting.compiling
+        text = (
+            "`compile` in the middle of `fit` takes away the step that `fit` runs: the next batch raises (TypeError: "
+            "'NoneType' object is not callable)"
+        )
+        prediction = Prediction("crash", ("training",), basis="a callback that compiles, measured with 2.15 and 2.21")
+        notes.append(Note(file, setting.target, "this does not count before the model is compiled"))
+    else:
+        node = setting.target
+        goes_on = "what is frozen stays so" if setting.value else "the weights are trained as before"
+        text = f"`{file.code(node)} = {setting.value}` has no effect in the middle of `fit`: {goes_on}"
+        basis = "the weights in each epoch, measured with 2.15 and 2.21"
+        prediction = Prediction("wrong-result", ("traced",), basis=basis)
+    return Finding(
+        file,
+        node,
+        text,
+        prediction,
+        help="end `fit` at this epoch (`epochs=`), set it, compile the model again, and go on with another `fit` "
+        "(`initial_epoch=`)",
+        notes=tuple(notes),
     )

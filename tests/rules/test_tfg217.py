@@ -222,6 +222,90 @@ if __name__ == "__main__":
     Duel().fight(rows, sums)
 """
 
+ONCE = "net.fit(rows, sums, verbose=0)"
+CALLBACK = (
+    PARTS
+    + """
+trunk.trainable = FIRST
+
+
+class Turn(tf.keras.callbacks.Callback):
+    def __init__(self, part, late=2):
+        super().__init__()
+        self.part, self.late = part, late
+
+    def HOOK(self, turn, logs=None):
+        BODY
+
+
+net.compile(optimizer="sgd", loss="mse")
+first = trunk.get_weights()[0]
+net.fit(rows, sums, verbose=0)
+first = trunk.get_weights()[0]
+net.fit(rows, sums, epochs=4, verbose=0, callbacks=[Turn(trunk)])
+"""
+)
+
+
+def callback(body: str, hook: str = "on_epoch_begin", *, thaws: bool = True) -> str:
+    """A program whose callback thaws or freezes a part of the model, after `fit` has run once."""
+    program = CALLBACK.replace("FIRST", str(not thaws)).replace("HOOK", hook)
+    return program.replace("BODY", body.replace("\n", "\n        "))
+
+
+IN_CALLBACK = {
+    "at an epoch": callback("if turn == self.late:\n    self.part.trainable = True"),
+    "layer by layer": callback(
+        "if turn >= 1 and self.late:\n    for piece in self.model.layers[-2:]:\n        piece.trainable = True"
+    ),
+    "left before": callback("if turn < 2:\n    return\nself.model.get_layer(index=0).trainable = True"),
+    "after each epoch": callback("self.model.layers[0].trainable = True", "on_epoch_end"),
+    "what it was given": callback("self.part.trainable = True", "on_epoch_end")
+    .replace("[Turn(trunk)]", "made(Turn)")
+    .replace(
+        "net.fit(rows, sums, ep", "def made(kind):\n    return [kind(*eval('[trunk]'))]\n\nnet.fit(rows, sums, ep"
+    ),
+    "after a batch": callback("trunk.trainable = True", "on_train_batch_end"),
+    "in the other arm": callback("if turn <= 1:\n    pass\nelse:\n    self.model.layers[0].trainable = True"),
+}
+IN_CALLBACK_GOES_ON = {
+    "frozen at an epoch": callback("if turn > 0:\n    self.part.trainable = False", thaws=False),
+    "frozen after an epoch": callback("self.model.trainable = False", "on_epoch_end", thaws=False),
+}
+COMPILING = {
+    "at an epoch": callback(
+        "if turn == self.late:\n    self.part.trainable = True\n    self.model.compile('sgd', 'mse')"
+    ),
+    "after an epoch": callback("self.part.trainable = True\nself.model.compile('sgd', 'mse')", "on_epoch_end"),
+}
+CALLBACK_RIGHT = {
+    "compiled, and its step made": callback(
+        "if turn == self.late:\n    self.part.trainable = True\n    self.model.compile('sgd', 'mse')\n"
+        "    self.model.make_train_function()"
+    ),
+    "compiled for another fit": callback(
+        "if turn == self.late:\n    self.part.trainable = True\n    self.model.compile('sgd', 'mse')\n"
+        "    self.model.stop_training = True",
+        "on_epoch_end",
+    )
+    + "net.fit(rows, sums, verbose=0)\n",
+    "in the first epoch": callback("if turn == 0:\n    self.part.trainable = True").replace(ONCE, ""),
+    "at every beginning": callback("self.part.trainable = True").replace(ONCE, ""),
+}
+CALLBACK_SILENT = {
+    "set back": callback("self.part.trainable = False\nshow(self.model)\nself.part.trainable = True", "on_epoch_end"),
+    "in the first epochs": callback("if turn < 2:\n    self.part.trainable = True"),
+    "not known": callback("if turn == self.late:\n    self.part.trainable = turn > self.late"),
+    "eager": callback("if turn == 2:\n    self.part.trainable = False").replace("loss=", "run_eagerly=True, loss="),
+    "raised": callback("if turn == 2:\n    self.part.trainable = True\n    raise StopIteration"),
+    "compiled perhaps": callback("if turn == 2:\n    self.part.trainable = True\n    net.compile('sgd', 'mse')"),
+    "its own attribute": callback("self.trainable = True", "on_epoch_end"),
+    "after training": callback("self.part.trainable = True", "on_train_end"),
+    "no callback": callback("if turn == 2:\n    self.part.trainable = True").replace(
+        "(tf.keras.callbacks.Callback)", ""
+    ),
+}
+
 
 def _said(program: str, folder: Path, target: Target | None = None) -> list[str]:
     given = {} if target is None else {"target": target}
@@ -265,6 +349,39 @@ def test_two_models_that_one_method_builds(tmp_path: Path) -> None:
     (only,) = _said(TWO_OF_ONE_BUILDER.replace("            self.right.train_on_batch", thawed), tmp_path)
     assert only == left
     assert not _said(TWO_OF_ONE_BUILDER + "    Duel().fight(sums, rows)\n", tmp_path)
+
+
+@pytest.mark.parametrize("case", IN_CALLBACK)
+def test_a_callback_thaws_too_late(case: str, tmp_path: Path) -> None:
+    (text,) = _said(IN_CALLBACK[case], tmp_path)
+    assert text.endswith("in the middle of `fit`: what is frozen stays so")
+    assert not _moved(IN_CALLBACK[case])
+
+
+@pytest.mark.parametrize("case", IN_CALLBACK_GOES_ON)
+def test_a_callback_freezes_too_late(case: str, tmp_path: Path) -> None:
+    (text,) = _said(IN_CALLBACK_GOES_ON[case], tmp_path)
+    assert text.endswith("in the middle of `fit`: the weights are trained as before")
+    assert _moved(IN_CALLBACK_GOES_ON[case])
+
+
+@pytest.mark.parametrize("case", COMPILING)
+def test_a_callback_that_compiles_stops_fit(case: str, tmp_path: Path) -> None:
+    (text,) = _said(COMPILING[case], tmp_path)
+    assert text.startswith("`compile` in the middle of `fit`")
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        results(COMPILING[case] + RESULT)
+
+
+@pytest.mark.parametrize("case", CALLBACK_RIGHT)
+def test_a_callback_that_thaws_is_not_found(case: str, tmp_path: Path) -> None:
+    assert not _said(CALLBACK_RIGHT[case], tmp_path)
+    assert _moved(CALLBACK_RIGHT[case])
+
+
+@pytest.mark.parametrize("case", CALLBACK_SILENT)
+def test_what_a_callback_may_set_is_not_found(case: str, tmp_path: Path) -> None:
+    assert not _said(CALLBACK_SILENT[case], tmp_path)
 
 
 @pytest.mark.parametrize("case", RIGHT)

@@ -174,7 +174,7 @@ class Kinds(Analysis):
             return "sequence"
         if _SIGNATURES in origin.access_path and isinstance(origin.node, cst.Call):
             return "loaded" if origin.file.name(origin.node.func) in LOADED else None  # a traced function
-        if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
+        if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_of_callback(origin):
             return "model"
         if origin.access_path[-1:] == (Content("attribute", "optimizer"),):
             owner = replace(origin, access_path=origin.access_path[:-1])
@@ -256,12 +256,16 @@ class Kinds(Analysis):
             yield origin
             yield from self.inference.elements(origin)
 
-    def _is_callback(self, origin: Origin) -> bool:
+    def _is_of_callback(self, origin: Origin) -> bool:
         """`self.model` in a Keras callback: the model that is being fitted."""
         if len(origin.access_path) != 1 or not isinstance(origin.node, cst.Param):
             return False
         cls = self.inference.definitions.class_of_self(origin.file, origin.node)
-        bases = self.inference.definitions.external_bases(cls) if cls is not None else set()
+        return cls is not None and self.is_callback(cls)
+
+    def is_callback(self, cls: Class) -> bool:
+        """Whether a class is a callback of Keras."""
+        bases = self.inference.definitions.external_bases(cls)
         return any(base.startswith("keras.callbacks.") for base in bases)
 
     def must_be(self, file: File, expr: Expression, *kinds: Kind, context: Context | None = None) -> bool:
