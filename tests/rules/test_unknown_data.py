@@ -98,3 +98,38 @@ pictures = tf.data.Dataset.list_files("*.png").map(load).batch(1)
 Painter().show_all(pictures)
 """
     assert [row for code, row in found(code, tmp_path) if code == "TFG207"] == [6]
+
+
+LEFT = """import tensorflow as tf
+class Folded(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.half = tf.keras.Sequential([tf.keras.layers.Dense(9)])
+    def squeezed(self, sheet):
+        return self.half(sheet)
+    def gap(self, sheet):
+        return tf.reduce_mean(self.squeezed(sheet) - sheet)
+sheets = tf.data.Dataset.from_tensor_slices(pages).batch(8)
+net = Folded()
+for number, held in zip(range(700), sheets):
+    print(number)
+held_out = tf.data.Dataset.from_tensor_slices(more_pages).batch(8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_found"),
+    {
+        "for sheet in held_out:\n    gaps.append(net.gap(held))\n": True,
+        "one = next(iter(sheets))\nfor sheet in held_out:\n    gaps.append(net.gap(one))\n": True,
+        "for turn in range(700):\n    gaps.append(net.gap(held))\n": False,
+        "for n, sheet in enumerate(held_out):\n    if n % 90 == 0:\n        gaps.append(net.gap(held))\n": False,
+        "for sheet in held_out:\n    gaps.append(net.gap(tf.zeros((8, 9))))\n": False,
+        "for sheet in held_out.take(3):\n    gaps.append(net.gap(held))\n": False,
+        "net.gap = tf.function(net.gap)\nfor sheet in held_out:\n    gaps.append(net.gap(held))\n": False,
+        "def all():\n    for sheet in held_out:\n        gaps.append(net.gap(held))\ntraced = tf.function(all)\ntraced()\n": False,
+    }.items(),
+)
+def test_a_batch_that_another_loop_left_is_one(loop: str, is_found: bool, tmp_path: Path) -> None:
+    """Protects loops over data that by mistake give the model another batch than their own."""
+    assert [row for code, row in found(LEFT + loop, tmp_path) if code == "TFG207"] == [7] * is_found

@@ -175,13 +175,20 @@ class ForwardPasses(Analysis):
         return any(step.loop is loop or file.tree.within(step.loop, loop) for step in self.steps.eager)
 
     def _gets_data(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
-        """Whether a call gets a batch that the loop yields."""
+        """Whether a call gets a batch that the loop yields, or in a loop over batches one of another dataset."""
         here = Batches(run.names, True, batches.sources)
         if not any(self.data.holds(run.file, here, arg.value) for arg in run.call.args):
-            return False
+            return batches.is_certain and self._gets_other_data(run)
         given = run.call.args[0].value
         return (
             batches.is_certain or bool(run.path) or given in batches.sources or self.data.is_direct(file, loop, given)
+        )
+
+    def _gets_other_data(self, run: Invocation) -> bool:
+        """Whether a call gets an element of some dataset: what the loop before this one left in its variable."""
+        given = run.call.args[0].value if run.call.args else None
+        return given is not None and self.inference.must_be(
+            run.file, given, self.data.pipelines.must_yield, run.context
         )
 
     def _is_forward(self, run: Invocation, file: File, loop: LoopNode) -> bool:
