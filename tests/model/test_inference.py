@@ -332,7 +332,14 @@ def test_values_of_other_files(tmp_path: Path) -> None:
     """Protects the way through imports, re-exports, stars and attributes of modules."""
     (tmp_path / "lib.py").write_text("import tensorflow\nVALUE = a()\ndef make(x):\n    return x\n")
     (tmp_path / "face.py").write_text("import tensorflow\nfrom lib import VALUE as AGAIN\n")
-    for code in ("from lib import VALUE as V", "from face import AGAIN as V", "import lib\nV = lib.VALUE"):
+    for code in (
+        "from lib import VALUE as V",
+        "from face import AGAIN as V",
+        "import lib\nV = lib.VALUE",
+        "import lib\ndef chosen():\n    return lib\nV = chosen().VALUE",
+        "import face\nV = {'a': face}[name()].AGAIN",
+        "import lib\ndef of(module):\n    return module.VALUE\nV = of(lib)",
+    ):
         assert revealed(model_of(f"{code}\nreveal(V)\n", tmp_path)) == {"a()"}
     assert revealed(model_of("from lib import *\nreveal(make(b()))\n", tmp_path)) == {"b()"}
     (tmp_path / "parts").mkdir()

@@ -152,6 +152,11 @@ LOOPS = {
     "imported": Way("from ops import work\nfor item in ITEMS:\n    work(item)", {"ops.py": "WORK"}),
     "star import": Way("from ops import *\nfor item in ITEMS:\n    work(item)", {"ops.py": "WORK"}),
     "importlib": Way('for item in ITEMS:\n    importlib.import_module("ops").work(item)', {"ops.py": "WORK"}),
+    "a module that a function returns": Way(
+        "import ops\ndef restored():\n    print('restored')\n    return ops\ndef run():\n    used = restored()\n"
+        "    for item in ITEMS:\n        used.work(item)\nrun()",
+        {"ops.py": "WORK"},
+    ),
     "importlib, bound": Way(
         'ops = importlib.import_module("ops")\nfor item in ITEMS:\n    ops.work(item)', {"ops.py": "WORK"}
     ),

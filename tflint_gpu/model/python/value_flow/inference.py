@@ -233,7 +233,16 @@ class Inference:
                 yield Origin(file, expr)
             return
         for receiver in self.of(file, expr.value, context):
-            yield from contents.attribute(self, receiver, name)
+            yield from self._attribute_of(receiver, name)
+
+    def _attribute_of(self, receiver: Origin, name: str) -> Origins:
+        """What an attribute of a value holds, also of a module that a function returns or gets."""
+        node, module = receiver.node, receiver.name
+        if module is not None and not is_library(module) and isinstance(node, cst.Name | cst.Attribute):
+            definition = definition_of(self.project, receiver.file, f"{module}.{name}", self.meet)
+            if definition is not None:
+                return tuple(of_definition(self, definition, node))
+        return contents.attribute(self, receiver, name)
 
     def _subscript(self, file: File, expr: cst.Subscript, context: Context | None) -> Iterator[Origin]:
         index = expr.slice[0].slice if len(expr.slice) == 1 else None
@@ -417,7 +426,7 @@ class Inference:
 
     def attribute(self, origin: Origin, name: str) -> Origins:
         """What an attribute of a value holds."""
-        return self._once((origin, "attribute", name), lambda: contents.attribute(self, origin, name))
+        return self._once((origin, "attribute", name), lambda: self._attribute_of(origin, name))
 
     def elements(self, origin: Origin) -> Origins:
         """What iterating over a value yields."""
