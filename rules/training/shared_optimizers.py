@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Analysis,
+    Content,
     Event,
     Expression,
+    File,
     Histories,
     Kinds,
     LoopNode,
@@ -19,8 +23,12 @@ from tflint_gpu.model import (
     RunSite,
     argument,
     runs_once,
+    walk,
 )
 from tflint_gpu.model.library.classes import FUNCTIONAL
+from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
+
+_WEIGHTS = [(Content("attribute", name),) for name in WEIGHT_ATTRIBUTES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,29 @@ class SharedOptimizer:
     made: Origin
     training: Event
     is_in_loop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStep:
+    """A custom step in which an optimizer updates one model and then another.
+
+    Arguments:
+        made: where the optimizer is made.
+    """
+
+    file: File
+    first: cst.Call
+    second: cst.Call
+    made: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """An `optimizer.apply_gradients(zip(gradients, model.trainable_variables))`."""
+
+    call: cst.Call
+    optimizer: Origin
+    model: Origin | None
 
 
 class SharedOptimizers(Analysis):
@@ -61,6 +92,64 @@ class SharedOptimizers(Analysis):
             elif any(self._is_second(earlier, event) and made == optimizer for earlier, made in compiled):
                 yield SharedOptimizer(event, optimizer, training, is_in_loop=False)
             compiled.append((event, optimizer))
+
+    def steps(self) -> Iterator[SharedStep]:
+        """The second updates of each optimizer that is not built for both models before."""
+        events = self.histories.events
+        if any(event.kind in ("trainable", "compile") for event in events) or self.histories.may_build_optimizers:
+            return
+        updates = [update for call in self.file.method_calls("apply_gradients") if (update := self._update(call))]
+        for first, second in combinations(updates, 2):
+            is_same = self.histories.is_same(first.optimizer, second.optimizer)
+            others = [u for u in updates if self.histories.may_be_same(u.optimizer, first.optimizer)]
+            if (
+                is_same
+                and all(update.model is not None for update in others)
+                and self.file.tree.function(first.call) is self.file.tree.function(second.call)
+                and self.file.branches.precedes(first.call, second.call)
+                and self._are_apart(first.model, second.model)
+            ):
+                yield SharedStep(self.file, first.call, second.call, first.optimizer)
+
+    def _update(self, call: cst.Call) -> _Update | None:
+        """What a call updates, where one optimizer of Keras's own does it."""
+        origins = self.inference.of(self.file, call.func.value) if isinstance(call.func, cst.Attribute) else ()
+        if len(origins) != 1 or not (origins[0].made_by or "legacy").startswith("keras.optimizers."):
+            return None
+        return None if "legacy" in (origins[0].made_by or "") else _Update(call, origins[0], self._updated(call))
+
+    def _updated(self, call: cst.Call) -> Origin | None:
+        """The one model of whose weights an update is, by their names or as they are."""
+        pairs = argument(call, 0, "grads_and_vars")
+        is_zip = isinstance(pairs, cst.Call) and self.file.names.is_builtin(pairs.func, "zip")
+        weights = argument(pairs, 1, "") if isinstance(pairs, cst.Call) and is_zip else None
+        origins = self.inference.of(self.file, weights) if weights is not None else ()
+        if len(origins) != 1 or origins[0].access_path[-1:] not in _WEIGHTS:
+            return None
+        return replace(origins[0], access_path=origins[0].access_path[:-1])
+
+    def _are_apart(self, *models: Origin | None) -> bool:
+        """Whether models are certainly two, each of layers that nothing else has."""
+        first, second = models
+        if first is None or second is None or self.histories.may_be_same(first, second):
+            return False
+        return all(self._is_by_itself(model, other) for model, other in ((first, second), (second, first)))
+
+    def _is_by_itself(self, model: Origin, other: Origin) -> bool:
+        """Whether a model is made of nothing that is handed to what makes it, and makes no other one in itself."""
+        cls = self.inference.instance_class(model)
+        if model.call is None or self.kinds.of(model) != "model" or (model.made_by in FUNCTIONAL and not model.context):
+            return False
+        calls = [(f, place) for f, place in model.places if isinstance(place, cst.Call)]
+        if model.made_by in FUNCTIONAL:
+            calls = calls[1:]  # its tensors are of the function that builds it
+        given = [(f, node) for f, call in calls for arg in call.args for node in walk(arg.value)]
+        return not any(isinstance(n, cst.Name | cst.Attribute) and self._is_of_network(f, n) for f, n in given) and (
+            cls is None or not any(cls.file.tree.within(n, cls.node) for f, n in other.places if f is cls.file)
+        )
+
+    def _is_of_network(self, file: File, node: Expression) -> bool:
+        return any(self.kinds.of(o) in ("model", "layer", "tensor") for o in self.inference.of(file, node))
 
     def _optimizer(self, event: Event) -> Origin | None:
         """The one object with which a model is compiled: what makes it runs once."""

@@ -14,17 +14,20 @@ if TYPE_CHECKING:
 class OptimizerOfTwoModels(Rule):
     """One optimizer object is to train a second model.
 
-    Why: an optimizer keeps variables for each weight, and is built for the weights of the first model that it trains.
-    Given those of another model it raises: Keras 3 `ValueError: Unknown variable: ... This optimizer can only be
-    called for the variables it was originally built with`, Keras 2 since TensorFlow 2.11 `KeyError: The optimizer
-    cannot recognize variable ...`. That comes after the first model is trained: in the second fold of a
-    cross-validation, or in the second trial of a search. Reported: an optimizer that is made outside of the loop that
-    makes, compiles and trains a model, and one that models are compiled with which calls of the same function make.
-    Not reported: optimizers by name (`"adam"`), `keras.optimizers.legacy`, programs that freeze weights, and models
-    that may share their layers.
+    Why: an optimizer keeps variables for each weight, and is built for the weights of the first model that it
+    trains. Given those of another model it raises: Keras 3 `ValueError: Unknown variable: ... This optimizer can
+    only be called for the variables it was originally built with`, Keras 2 since TensorFlow 2.11 `KeyError: The
+    optimizer cannot recognize variable ...`. That comes after the first model is trained: in the second fold of a
+    cross-validation, or in the second trial of a search; or in the first step of a GAN or of an actor and its
+    critic. Reported: an optimizer that is made outside of the loop that makes, compiles and trains a model, one
+    that models are compiled with which calls of the same function make, and one that a custom step calls with
+    `apply_gradients` for one model and then for another one. Not reported: optimizers by name (`"adam"`),
+    `keras.optimizers.legacy`, optimizers that are built for all weights (`optimizer.build`), programs that freeze
+    weights, and models that may share their layers.
 
-    Measured: with TensorFlow 2.21 and 2.15, Adam and SGD, the second `fit` raised, in a loop and one after the other. A
-    test repeats it with the installed TensorFlow.
+    Measured: with TensorFlow 2.21 and 2.15, Adam and SGD, the second `fit` raised, in a loop and one after the
+    other, and so did the second `apply_gradients` of an eager and of a traced step. A test repeats it with the
+    installed TensorFlow.
 
     Fix: none, because the optimizer may be used in other places, too, and what makes it may have to move.
 
@@ -51,7 +54,11 @@ class OptimizerOfTwoModels(Rule):
     name = "optimizer-of-two-models"
     severity = "error"
     least_tensorflow = (2, 11)
-    required_substrings = ((b".compile(",), (b".fit", b"train_on_batch"), (b"ptimizer",))
+    required_substrings = (
+        (b".compile(", b".apply_gradients("),
+        (b".fit", b"train_on_batch", b".apply_gradients("),
+        (b"ptimizer",),
+    )
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -60,12 +67,26 @@ class OptimizerOfTwoModels(Rule):
         """Yield the compilations with an optimizer of another model."""
         from .shared_optimizers import SharedOptimizers
 
-        for shared in model.once(SharedOptimizers).all():
-            raised = (
-                "ValueError: Unknown variable"
-                if model.target.keras >= 3
-                else "KeyError: The optimizer cannot recognize variable"
+        raised = (
+            "ValueError: Unknown variable"
+            if model.target.keras >= 3
+            else "KeyError: The optimizer cannot recognize variable"
+        )
+        for step in model.once(SharedOptimizers).steps():
+            yield Finding(
+                step.file,
+                step.second,
+                f"this optimizer is built for the weights of another model, which it updates before: here it raises "
+                f"({raised})",
+                Prediction("crash", ("training",), basis="the second `apply_gradients`, measured with 2.15 and 2.21"),
+                help="make an optimizer for each model, or update both in one call: "
+                "`zip(gradients, one.trainable_variables + other.trainable_variables)`",
+                notes=(
+                    Note(step.made.file, step.made.node, "the one optimizer is made here"),
+                    Note(step.file, step.first, "it is built for this model"),
+                ),
             )
+        for shared in model.once(SharedOptimizers).all():
             when = "in the second iteration" if shared.is_in_loop else "here"
             compiling, training = shared.compiling, shared.training
             yield Finding(

@@ -113,7 +113,7 @@ class _Step:
 def _steps(model: Model) -> Iterator[_Step]:
     """Those of the program; none where something else may build its optimizers."""
     events = model.once(Histories).events
-    if any(event.kind in ("train", "update") for event in events) or _may_build_optimizers(model):
+    if any(event.kind in ("train", "update") for event in events) or model.once(Histories).may_build_optimizers:
         return
     for event in events:
         if event.kind != "step" or not isinstance(event.node, cst.Call) or len(event.subject) != 1:
@@ -127,17 +127,6 @@ def _steps(model: Model) -> Iterator[_Step]:
                 is_one = len(origins) == 1 and model.once(Kinds).of(origins[0]) == "optimizer"
                 if is_one and _updates(function, parameter):
                     yield _Step(event, event.node, event.subject[0], origins[0], value)
-
-
-def _may_build_optimizers(model: Model) -> bool:
-    """Whether some `x.build(...)` may be of an optimizer; `super().build(...)` is not."""
-    return any(
-        isinstance(call.func, cst.Attribute)
-        and not isinstance(call.func.value, cst.Call)
-        and not model.once(Kinds).must_be(file, call.func.value, "model", "layer")
-        for file in model.inference.seen.users(model.file, "build")
-        for call in file.method_calls("build")
-    )
 
 
 def _has_new_variables(model: Model, optimizer: Origin) -> bool:

@@ -57,10 +57,89 @@ RUNS = {
     "part.fit(rows, sums, verbose=0)\n",
 }
 
+WALK = """
+class Walker:
+    def __init__(self):
+        self.rule = optimizers.Adam()
+        self.legs = tf.keras.Sequential([layers.Dense(2)])
+        self.judge = tf.keras.Sequential([layers.Dense(1)])
+
+    def walk(self):
+        with tf.GradientTape(persistent=True) as tape:
+            miss, cost = tf.reduce_sum(self.legs(rows)), tf.reduce_sum(self.judge(rows))
+        free = self.legs.trainable_weights
+        self.rule.apply_gradients(zip(tape.gradient(miss, free), free))
+        own = self.judge.trainable_variables
+        self.rule.apply_gradients(zip(tape.gradient(cost, own), own))
+
+
+walker = Walker()
+walker.walk()
+"""
+BUILT = """
+def built(width):
+    seen = layers.Input((3,))
+    return tf.keras.Model(seen, layers.Dense(width)(seen))
+
+
+class Judge(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.hidden = layers.Dense(2)
+
+    def call(self, seen):
+        return self.hidden(seen)
+
+
+rule, legs, judge = optimizers.SGD(0.1), built(2), Judge()
+
+
+@tf.function
+def walk():
+    with tf.GradientTape(persistent=True) as tape:
+        miss, cost = tf.reduce_sum(legs(rows)), tf.reduce_sum(judge(rows))
+    FIRST
+    rule.apply_gradients(zip(tape.gradient(cost, judge.trainable_variables), judge.trainable_variables))
+
+
+walk()
+"""
+FIRST = "rule.apply_gradients(zip(tape.gradient(miss, legs.variables), legs.variables))"
+BOTH = "legs.trainable_variables + judge.trainable_variables"
+STEPS_RAISE = {"attributes": WALK, "a traced step": BUILT.replace("FIRST", FIRST)}
+STEPS_RUN = {
+    "an optimizer for each": WALK.replace("self.legs =", "self.other, self.legs = optimizers.Adam(),").replace(
+        "self.rule.apply_gradients(zip(tape.gradient(cost", "self.other.apply_gradients(zip(tape.gradient(cost"
+    ),
+    "one call before has both": BUILT.replace(
+        "FIRST", f"both = {BOTH}\n    rule.apply_gradients(zip(tape.gradient([miss, cost], both), both))\n    {FIRST}"
+    ),
+    "built before": BUILT.replace("FIRST", FIRST).replace("\nwalk()", f"\njudge(rows)\nrule.build({BOTH})\nwalk()"),
+    "a part of the first": BUILT.replace("FIRST", FIRST).replace("Judge()", "0\njudge = legs.layers[1]"),
+    "a model around the first": BUILT.replace("FIRST", FIRST.replace("legs", "judge"))
+    .replace("Judge()", "0\njudge = tf.keras.Sequential([legs, layers.Dense(1)])\njudge(rows)")
+    .replace("cost, judge.trainable_variables), judge", "cost, legs.trainable_variables), legs"),
+    "one or the other": BUILT.replace("FIRST", f"if len(judge.weights) < 0:\n        {FIRST}"),
+}
+
 
 def _run(program: str) -> None:
     pytest.importorskip("tensorflow")
     exec(HEAD + program, {})
+
+
+@pytest.mark.parametrize("case", STEPS_RAISE)
+def test_a_step_of_two_models_is_found(case: str, tmp_path: Path) -> None:
+    """Protects the claim, by TensorFlow."""
+    assert codes(HEAD + STEPS_RAISE[case], tmp_path).count("TFG218") == 1
+    with pytest.raises((ValueError, KeyError), match=r"Unknown variable|cannot recognize variable"):
+        _run(STEPS_RAISE[case])
+
+
+@pytest.mark.parametrize("case", STEPS_RUN)
+def test_a_step_that_runs_is_not(case: str, tmp_path: Path) -> None:
+    assert "TFG218" not in codes(HEAD + STEPS_RUN[case], tmp_path)
+    _run(STEPS_RUN[case])
 
 
 @pytest.mark.parametrize("case", RAISES)

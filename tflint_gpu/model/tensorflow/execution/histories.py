@@ -99,6 +99,17 @@ class Histories(Analysis):
         events = list(self._of(_Code(self.file, None)))
         return () if self._visited > PROGRAM_CALLS.limit else events
 
+    @cached_property
+    def may_build_optimizers(self) -> bool:
+        """Whether some `x.build(...)` may be of an optimizer; `super().build(...)` is not."""
+        return any(
+            isinstance(call.func, cst.Attribute)
+            and not isinstance(call.func.value, cst.Call)
+            and not self.kinds.must_be(file, call.func.value, "model", "layer")
+            for file in self.inference.seen.users(self.file, "build")
+            for call in file.method_calls("build")
+        )
+
     def is_same(self, origin: Origin, other: Origin) -> bool:
         """Whether two values are certainly one object."""
         if origin.node is not other.node or origin.access_path != other.access_path:
