@@ -57,7 +57,27 @@ def tests(**options):
 for picture, _ in tests({given}).as_numpy_iterator():
     print(model.predict(picture))
 """
+ARENA = """class Player:
+    def choose(self, view):
+        raise NotImplementedError
+class Greedy(Player):
+    def choose(self, view):
+        return np.argmax(model.predict(view[None])[0])
+class Arena:
+    def __init__(self, world, player):
+        self.world, self.player = world, player
+    def practice(self, moves):
+        view = self.world.reset()
+        {practice}
+    def serve(self, line):
+        while True:
+            line.send(self.player.choose(line.recv()))
+"""
 FOUND = {
+    "in a loop that waits, and in one that does not": ARENA.format(
+        practice="for _ in range(moves):\n            view = self.world.step(self.player.choose(view))"
+    )
+    + "Arena(make(), Greedy()).practice(500)\n",
     "batches of one by a default": FOLDER.format(size=1, given=""),
     "batches of one by what is given": FOLDER.format(size=8, given="size=1"),
     "batches of one of a dataset of unknown length": "rows = tf.data.Dataset.list_files('*.png').map(tf.io.read_file).batch(1)\n"
@@ -209,6 +229,8 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "in a loop that waits, which another one runs": ARENA.format(practice="pass")
+    + "arena = Arena(make(), Greedy())\nfor line in lines:\n    arena.serve(line)\n",
     "batches of eight by a default": FOLDER.format(size=8, given=""),
     "batches of what is given": FOLDER.format(size=1, given="size=16"),
     "batches of one, cut into pieces": FOLDER.format(size=1, given="").replace("tests()", "tests().map(pieces)"),

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 
 def findings_of(rule: Rule, model: Model) -> Iterator[Finding]:
-    """The findings of a rule but those in code that never runs with the target's TensorFlow, or under `if False:`."""
+    """The findings of a rule, each once, but those in code that never runs with the target's TensorFlow."""
     from tflint_gpu.model import Guards  # late, as libcst: only a file that is read for its findings needs it
 
+    said = set()
     for finding in rule.check(model):
-        if not model.once(Guards).is_unreachable(finding.file, finding.node):
+        statement = finding.node, finding.message
+        if statement not in said and not model.once(Guards).is_unreachable(finding.file, finding.node):
+            said.add(statement)
             yield finding

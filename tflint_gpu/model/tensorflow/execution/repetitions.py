@@ -48,7 +48,7 @@ class Repetitions(Analysis):
         self._of_methods: dict[tuple[str, ...], tuple[Invocation, ...]] = {}
 
     def of_methods(self, *methods: str) -> tuple[Invocation, ...]:
-        """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way.
+        """The calls `anything.method(...)` that loops repeat: each with the innermost loop of each way that leads to it.
 
         Left out are loops of few iterations, and calls that run in some iterations only (`is_occasional`).
         """
@@ -58,17 +58,21 @@ class Repetitions(Analysis):
 
     def _repeated(self, methods: tuple[str, ...]) -> Iterator[Invocation]:
         substrings = tuple(f".{method}(".encode() for method in methods)
-        invocations: dict[cst.Call, Invocation] = {}
+        ways: dict[cst.Call, dict[Node | None, Invocation]] = {}
         for file, loop in self.loops(substrings):
             if self._repeats_little(file, loop):
                 continue
             for invocation in self.invocations.all(file, loop, substrings):
-                known = invocations.get(invocation.call)
-                if method_name(invocation.call) in methods and (
-                    known is None or len(invocation.path) <= len(known.path)
-                ):
-                    invocations[invocation.call] = invocation
-        return (run for run in invocations.values() if not self._is_occasional(run))
+                if method_name(invocation.call) not in methods:
+                    continue
+                innermost, function = ways.setdefault(invocation.call, {}), file.tree.function(loop)
+                if function not in innermost or len(invocation.path) <= len(innermost[function].path):
+                    innermost[function] = invocation
+        for innermost in ways.values():
+            for invocation in sorted(innermost.values(), key=lambda way: len(way.path)):
+                is_around = any(function.node in innermost for function in invocation.functions)
+                if not is_around and not self._is_occasional(invocation):
+                    yield invocation
 
     def outwards(self, invocation: Invocation) -> Iterator[Invocation]:
         """A call in the loop that repeats it, then in the loops of the same function around that one."""
