@@ -17,12 +17,12 @@ class PythonFunctionInCall(Rule):
 
     Why: both run a Python function on the host, whatever device the model is on. `tf.numpy_function` has no gradient:
     the layers before it are silently not trained. The gradient of a `tf.py_function` around NumPy fails in the backward
-    pass; around TensorFlow's operations it is right, but each call goes back to Python. XLA compiles neither of them,
-    and Keras 3 turns XLA on by itself where it finds a GPU (`jit_compile="auto"`, read in its source). Reported are
-    calls with tensors and floating-point results in `call`, in losses and under a `GradientTape`. Not reported:
-    metrics, `test_step` and `predict_step`, data pipelines, integer results, what is under `tf.stop_gradient` or
-    `tf.custom_gradient`, code for inference only, a model's own input. Under `jit_compile=True` another rule reports
-    them.
+    pass; around TensorFlow's operations, or around code that only notes values, it is right, but each call goes back
+    to Python. XLA compiles neither of them, and Keras 3 turns XLA on by itself where it finds a GPU
+    (`jit_compile="auto"`, read in its source). Reported are calls with tensors and floating-point results in `call`, in
+    losses and under a `GradientTape`. Not reported: metrics, `test_step` and `predict_step`, data pipelines, integer
+    results, what is under `tf.stop_gradient` or `tf.custom_gradient`, code for inference only, a model's own input.
+    Under `jit_compile=True` another rule reports them.
 
     Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
 
@@ -66,11 +66,14 @@ class PythonFunctionInCall(Rule):
             finding.file,
             finding.node,
             exceptions=("InvalidArgumentError",) if kind == "fails" else (),
-            workload=_WORKLOADS[kind],
+            workload=_WORKLOADS["passes" if kind == "notes" else kind],
             only_workload=True,
         )
 
 
+_BACK_TO_PYTHON = Prediction(
+    "slowdown", ("traced",), low=0.8, high=75.0, basis="a sine; most where a large tensor leaves the GPU for it"
+)
 _PREDICTIONS: dict[GradientKind, Prediction] = {
     "cut": Prediction(
         "wrong-result", ("training",), basis="weights before it stay as they are; measured with 2.15 and 2.21"
@@ -78,9 +81,8 @@ _PREDICTIONS: dict[GradientKind, Prediction] = {
     "fails": Prediction(
         "crash", ("training",), basis="InvalidArgumentError in the backward pass; measured with 2.15 and 2.21"
     ),
-    "passes": Prediction(
-        "slowdown", ("traced",), low=0.8, high=75.0, basis="a sine; most where a large tensor leaves the GPU for it"
-    ),
+    "passes": _BACK_TO_PYTHON,
+    "notes": _BACK_TO_PYTHON,
 }
 
 
@@ -90,8 +92,7 @@ def _finding(model: Model, gradient: OnGradient) -> Finding:
     text = {
         "cut": f"{name} passes no gradient on: what comes before it is not trained",
         "fails": f"{name} around NumPy has no gradient: training what comes before it raises",
-        "passes": f"{name} goes back to Python in every call",
-    }[kind]
+    }.get(kind, f"{name} goes back to Python in every call")
     xla = "; XLA, which Keras 3 turns on by itself on a GPU, cannot compile it" if model.target.keras >= 3 else ""
     notes = [*notes_on(host.traced.frames)]
     if host.function is not None:
@@ -112,6 +113,7 @@ _HELP: dict[GradientKind, str] = {
     "`tf.stop_gradient` around it says that none is meant",
     "fails": "use TensorFlow's operations, or give the gradient with `tf.custom_gradient`",
     "passes": "call the function itself: TensorFlow traces its operations",
+    "notes": "use its arguments: no gradient need pass through a function that only notes what they are",
 }
 _TRAINED = """
         import numpy as np

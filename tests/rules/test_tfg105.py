@@ -27,6 +27,15 @@ IN_THE_WAY = {
     "        return y",
     "py_function with NumPy": HOST + LAYER + "        return tf.py_function(host, [x], tf.float32)",
     "py_function with numpy()": EAGER + LAYER + "        return tf.py_function(func=host, inp=[x], Tout=tf.float32)",
+    "a list of what goes through NumPy": "def host(x):\n    parts = []\n    parts.append(split(x.numpy()))\n    return tf.stack(parts)\n"
+    + LAYER
+    + "        return tf.py_function(host, [x], tf.float32)",
+    "a part of the object decides": "class Plain:\n    pass\nclass Ranked(Plain):\n    def rank(self, error):\n        ...\n"
+    "class Learner:\n    def __init__(self, kept):\n        self.kept = kept\n        net = keras.Sequential([keras.layers.Dense(1)])\n"
+    "        def loss(y, p):\n            if not isinstance(self.kept, Ranked):\n                return tf.reduce_mean(p - y)\n"
+    "            def rank(goal, value):\n                self.kept.rank(np.abs((goal - value).numpy()))\n                return value\n"
+    "            p = tf.py_function(rank, [y, p], tf.float32)\n            return tf.reduce_mean(p - y)\n"
+    "        net.compile('sgd', loss=loss)\n",
     "py_function with operations": OPS + LAYER + "        return tf.py_function(host, [x], tf.float32)",
     "lambda": LAYER + "        return tf.numpy_function(lambda a: np.sort(a), [x], x.dtype)",
     "helper": HOST
@@ -58,6 +67,9 @@ IN_THE_WAY = {
     + "        if training:\n            x = tf.numpy_function(np.sin, [x], tf.float32)\n        return x",
 }
 ASIDE = {
+    "values of a class": "class Boxed:\n    pass\n"
+    + LAYER
+    + "        if isinstance(x, Boxed):\n            x = tf.numpy_function(np.sin, [x], tf.float32)\n        return x",
     "data of a dataset": "def load(x):\n    return tf.numpy_function(np.sin, [x], tf.float32)\nds = tf.data.Dataset.range(9).map(load)",
     "metric": "class M(keras.metrics.Metric):\n    def update_state(self, y_true, y_pred, sample_weight=None):\n"
     "        self.v.assign(tf.numpy_function(np.mean, [y_pred], tf.float32))",
@@ -156,7 +168,9 @@ def test_notebook(tmp_path: Path) -> None:
     [
         ("numpy_function", "wrong-result", "passes no gradient on"),
         ("py_function with NumPy", "crash", "gradient"),
+        ("a list of what goes through NumPy", "crash", "gradient"),
         ("py_function with operations", "slowdown", "Python"),
+        ("a part of the object decides", "slowdown", "Python"),
     ],
 )
 def test_each_kind_claims_what_it_does(case: str, kind: str, words: str, tmp_path: Path) -> None:
@@ -206,5 +220,13 @@ def test_what_each_kind_does_to_training() -> None:
 
     assert changed(lambda x: tf.numpy_function(np.sin, [x], tf.float32)) == [False, False, True, True]
     assert changed(lambda x: tf.py_function(tf.sin, [x], tf.float32)) == [True, True, True, True]
+
+    def noting(x):  # type: ignore[no-untyped-def]
+        noted.append(np.abs(x.numpy()))
+        return x
+
+    noted: list[object] = []
+    assert changed(lambda x: tf.py_function(noting, [x], tf.float32)) == [True, True, True, True]
+    assert noted
     with pytest.raises(tf.errors.InvalidArgumentError):
         changed(lambda x: tf.py_function(lambda a: np.sin(a.numpy()), [x], tf.float32))

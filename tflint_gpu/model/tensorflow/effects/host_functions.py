@@ -18,13 +18,15 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing.xla_roots import XlaCompilations
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-GradientKind: TypeAlias = Literal["cut", "fails", "passes"]
-"""What becomes of a gradient: NumPy ends it, `py_function` around NumPy fails, around operations passes it on."""
+GradientKind: TypeAlias = Literal["cut", "fails", "passes", "notes"]
+"""What becomes of a gradient: NumPy ends it, `py_function` around NumPy fails, around operations passes it on, also
+where the function notes something beside them."""
 
 _EAGER = frozenset(["tf.py_function"])
 _DTYPES = frozenset(["dtype", "compute_dtype", "variable_dtype", "_dtype"])
@@ -109,12 +111,13 @@ class HostFunctions(Analysis):
             target = argument(host.settings, 0, "func")
             name = host.file.name(target) or "" if target is not None else ""
             return "fails" if name.startswith("numpy.") else "passes" if name.startswith("tf.") else None
-        names = [function.file.name(call.func) or "" for call in function.calls]
-        if any(name.startswith("numpy.") for name in names) or any(
-            method_name(call) == "numpy" for call in function.calls
-        ):
+        made = [function.file.name(call.func) or method_name(call) or "" for call in _calls_in_result(function)]
+        if any(name.startswith("numpy") for name in made):
             return "fails"
-        return "passes" if names and all(name.startswith("tf.") for name in names) else None
+        if not function.calls or not all(name.startswith("tf.") for name in made):
+            return None
+        is_traceable = all((function.file.name(call.func) or "").startswith("tf.") for call in function.calls)
+        return "passes" if is_traceable else "notes"
 
     def _is_on_gradient(self, host: HostCall) -> bool:
         trace, file = host.traced.trace, host.file
@@ -232,6 +235,14 @@ class HostFunctions(Analysis):
             if isinstance(maker, cst.Call) and (made := function.file.name(maker.func)) in PYTHON_FUNCTIONS:
                 return HostCall(traced, call, made, maker, function.file, function)
         return None
+
+
+def _calls_in_result(function: Function) -> Iterator[cst.Call]:
+    """The calls whose values go into what a function returns: not those that only note something."""
+    file, returned = function.file, function.file.returned(function.node)
+    for call in function.calls:
+        if any(map(IterationFlow(file, function.node, frozenset([call])).holds, returned)):
+            yield call
 
 
 def _under_tape(file: File, node: Node) -> bool:

@@ -48,7 +48,7 @@ class Repetitions(Analysis):
         self._of_methods: dict[tuple[str, ...], tuple[Invocation, ...]] = {}
 
     def of_methods(self, *methods: str) -> tuple[Invocation, ...]:
-        """The calls `anything.method(...)` that loops repeat: each with the innermost loop of each way that leads to it.
+        """The calls `anything.method(...)` that loops repeat: each in the innermost loop of each way to it.
 
         Left out are loops of few iterations, and calls that run in some iterations only (`is_occasional`).
         """

@@ -106,8 +106,21 @@ class Guards(Analysis):
         So does what runs only where another framework computes: `if self.framework == "torch":`.
         """
         return self.in_try(file, node) or any(
-            _asks_for_kind(test) or _is_for_another_framework(test, holds) for test, holds in self.branches(file, node)
+            (_asks_for_kind(test) and not self._asks_for_part(file, test)) or _is_for_another_framework(test, holds)
+            for test, holds in self.branches(file, node)
         )
+
+    def _asks_for_part(self, file: File, test: Expression) -> bool:
+        """Whether a test asks which class of the project a part of `self` is of: `isinstance(self.memory, Ranked)`."""
+        if is_negation(test):
+            return self._asks_for_part(file, test.expression)
+        if not isinstance(test, cst.Call) or not file.names.is_builtin(test.func, "isinstance") or len(test.args) < 2:
+            return False
+        part, cls = (arg.value for arg in test.args)
+        is_part = (
+            isinstance(part, cst.Attribute) and self.inference.definitions.self_class(file, part.value) is not None
+        )
+        return is_part and self.inference.must_be(file, cls, lambda origin: isinstance(origin.node, cst.ClassDef))
 
     def in_try(self, file: File, node: Node) -> bool:
         """Whether an exception from `node` is handled in the same function."""
