@@ -185,15 +185,6 @@ def test_the_nodes_of_libcst_are_what_they_are() -> None:
     assert said[0] == said[1] != ""
 
 
-def test_a_check_imports_libcst_that_way() -> None:
-    """Protects the start: else 175 classes of nodes have their methods compiled, which takes two thirds of the import."""
-    program = (
-        "from tflint_gpu.rule import load; load(['TFG101']); import libcst;print(libcst.AsName.__setattr__.__module__)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "tflint_gpu.lazy_dataclasses"
-
-
 def test_dataclasses_of_others_that_are_made_meanwhile_are_as_ever() -> None:
     """Protects a process in which another thread imports something while a rule imports libcst."""
     with lazily_compiled("libcst"):

@@ -16,7 +16,7 @@ from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, cast
 
-__all__ = ["Method", "compiled_at_first_call", "constructor", "dataclass", "lazily_compiled"]
+__all__ = ["compiled_at_first_call", "constructor", "dataclass", "lazily_compiled"]
 
 _eager = dataclasses.dataclass
 Method = Callable[..., Any]
@@ -109,14 +109,9 @@ def _compiled(head: str, lines: Iterable[str], names: dict[str, object]) -> Meth
     return cast("Method", names["method"])
 
 
-def constructor(kind: type, is_frozen: bool | None = None, last: str = "", **names: object) -> Method:
-    """The `__init__` of a dataclass.
-
-    Arguments:
-        is_frozen: what its class otherwise says itself.
-        last: a line of code after those that set the fields, and the names in it.
-    """
-    names["_default"] = object()
+def constructor(kind: type) -> Method:
+    """The `__init__` of a dataclass."""
+    names: dict[str, object] = {"_default": object()}
     positional, by_name, lines = ["self"], list[str](), list[str]()
     for field in fields(kind):
         name = field.name
@@ -134,12 +129,12 @@ def constructor(kind: type, is_frozen: bool | None = None, last: str = "", **nam
             continue
         if field.init:
             (by_name if field.kw_only else positional).append(parameter)
-        if kind.__setattr__ is _refuse if is_frozen is None else is_frozen:
+        if kind.__setattr__ is _refuse:
             lines.append(_set(kind, name, value, names))
         else:
             lines.append(f"self.{name} = {value}")
     if hasattr(kind, "__post_init__"):
-        lines.append(last or "self.__post_init__()")
+        lines.append("self.__post_init__()")
     return _compiled(", ".join([*positional, *(["*", *by_name] if by_name else [])]), lines, names)
 
 

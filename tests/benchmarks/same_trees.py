@@ -20,7 +20,6 @@ from typing import TypeVar
 import libcst
 
 from tflint_gpu.model.python.parsing.conversion import Unlike, converted
-from tflint_gpu.model.python.parsing.parsing import parse_whole
 from tflint_gpu.model.python.parsing.python_trees import python_tree
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -58,7 +57,7 @@ def _compared(path: Path, seconds: Counter[str]) -> str:
     if python_tree(code) is None:
         return "are no Python to Python"
     try:
-        theirs = _timed(seconds, "libcst", lambda: parse_whole(code))
+        theirs = _timed(seconds, "libcst", lambda: libcst.parse_module(code))
     except Exception:
         return "are no Python to libcst"
     tree = _timed(seconds, "Python's parser", lambda: python_tree(code))

@@ -332,7 +332,7 @@ def test_a_file_in_which_libcst_cannot_place_a_finding(
     def refuse(code: str) -> cst.Module:
         raise cst.ParserSyntaxError("no", lines=[code], raw_line=1, raw_column=0)
 
-    monkeypatch.setattr("tflint_gpu.model.python.syntax.spans.parse_whole", refuse)
+    monkeypatch.setattr(cst, "parse_module", refuse)
     first, second = check(tmp_path, make_rule(required_substrings=(), check=find))
     assert (first.errors, first.is_whole, second.diagnostics) == ((), False, ())
     assert [(one.code, one.message) for one in first.diagnostics] == [

@@ -11,7 +11,7 @@ import pytest
 from trees import difference
 
 from tflint_gpu.model.python.parsing.conversion import Unlike, converted
-from tflint_gpu.model.python.parsing.parsing import parse_module, parse_whole
+from tflint_gpu.model.python.parsing.parsing import parse_module
 from tflint_gpu.model.python.parsing.python_trees import python_tree
 
 _ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ if sys.version_info >= (3, 11):
 @pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_tree_is_the_one_that_libcst_makes(code: str) -> None:
     """Protects every use of a tree: it means the same with either parser."""
-    assert difference(parse_module(code).body, parse_whole(code).body) == ()
+    assert difference(parse_module(code).body, cst.parse_module(code).body) == ()
 
 
 def test_most_programs_need_no_parser_of_libcst() -> None:
@@ -83,7 +83,7 @@ def test_real_files_have_the_trees_that_libcst_makes() -> None:
     for path in (*own, *library):
         code = path.read_text(encoding="utf-8")
         try:
-            theirs = parse_whole(code)
+            theirs = cst.parse_module(code)
         except Exception:  # some fixtures are no Python, or are none to libcst
             continue
         assert difference(parse_module(code).body, theirs.body) == (), path
@@ -101,13 +101,13 @@ def test_what_is_left_to_libcst(code: str) -> None:
     assert tree is not None
     with pytest.raises(Unlike):
         converted(tree, code)
-    assert difference(parse_module(code).body, parse_whole(code).body) == ()
+    assert difference(parse_module(code).body, cst.parse_module(code).body) == ()
 
 
 def test_long_chains_and_sums() -> None:
     """Protects against a recursion as deep as an expression is long."""
     for code in ("a = " + " + ".join("b" * 900) + "\n", "a" + ".b(c)" * 300 + "\n", "if a: b\n" + "elif c: d\n" * 200):
-        assert difference(parse_module(code).body, parse_whole(code).body) == ()
+        assert difference(parse_module(code).body, cst.parse_module(code).body) == ()
 
 
 def test_what_is_nested_too_deeply_for_us_is_left_to_libcst() -> None:
@@ -118,7 +118,7 @@ def test_what_is_nested_too_deeply_for_us_is_left_to_libcst() -> None:
         module = parse_module(code)
     finally:
         sys.setrecursionlimit(limit)
-    assert difference(module.body, parse_whole(code).body) == ()
+    assert difference(module.body, cst.parse_module(code).body) == ()
 
 
 def test_identifiers_are_what_python_takes_them_for() -> None:

@@ -9,7 +9,6 @@ import libcst as cst
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.parsing.parsing import parse_whole
 from tflint_gpu.model.python.syntax.tree import Tree
 
 
@@ -116,7 +115,7 @@ def test_names_agree_with_libcst(tmp_path: Path) -> None:
     """Protects the fast traversal: where libcst's QualifiedNameProvider knows one import, we know the same or nothing."""
     for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::5]:
         model = model_of(path.read_text(), tmp_path)
-        wrapper = cst.MetadataWrapper(parse_whole(model.source.code), unsafe_skip_copy=True)
+        wrapper = cst.MetadataWrapper(cst.parse_module(model.source.code), unsafe_skip_copy=True)
         resolved = wrapper.resolve(cst.metadata.QualifiedNameProvider)
         for call, other in zip(model.file.tree.calls, Tree(wrapper.module).calls, strict=True):
             ours = model.name(call.func)
@@ -133,7 +132,7 @@ def test_spans_agree_with_libcst(tmp_path: Path) -> None:
     compared = 0
     for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::3]:
         model = model_of(path.read_text(), tmp_path)
-        wrapper = cst.MetadataWrapper(parse_whole(model.source.code), unsafe_skip_copy=True)
+        wrapper = cst.MetadataWrapper(cst.parse_module(model.source.code), unsafe_skip_copy=True)
         positions = wrapper.resolve(cst.metadata.PositionProvider)
         for call, other in zip(model.file.tree.calls, Tree(wrapper.module).calls, strict=True):
             start = model.source.locate(model.file.span(call)[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from tflint_gpu.model.python.parsing.parsing import parse_module, parse_whole
+from tflint_gpu.model.python.parsing.parsing import parse_module
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.spans import Spans, spans_of
@@ -34,7 +34,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_one_statement_and_the_whole_tree_agree(text: str) -> None:
     """Protects every position in every report."""
-    module = parse_whole(text)
+    module = cst.parse_module(text)
     tree = Tree(parse_module(text))
     expected = spans_of(module, text)
     for call, other in zip(tree.calls, Tree(module).calls, strict=True):
@@ -46,7 +46,7 @@ def test_one_statement_and_the_whole_tree_agree(text: str) -> None:
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_compound_statements_and_the_whole_tree_agree(text: str) -> None:
     """Protects the places of loops, functions and classes, which Python's parser tells: `;` and decorators are apart."""
-    module, own = parse_whole(text), parse_module(text)
+    module, own = cst.parse_module(text), parse_module(text)
     expected, tree = spans_of(module, text), Tree(own)
     pairs = [(a, b) for a, b in zip(walk(own), walk(module), strict=True) if isinstance(a, cst.BaseCompoundStatement)]
     for node, other in pairs:

@@ -66,9 +66,8 @@ class Flake8Run:
         overrides = replace(parse_options(table, "--tflint-target-tensorflow"), extend_select=tuple(asked_for))
         here = Path.cwd()
         resolver = SettingsResolver(overrides, None if config is None else here / config, isolated, here)
-        return cls(
-            options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True, makes_costly_parts=False)
-        )
+        engine = Engine(resolver, here, ignore_noqa=True, makes_costly_parts=False, shares_process=True)
+        return cls(options, Discovery(resolver, here), engine)
 
     def check_settings(self) -> None:
         """Read the settings that hold here. Raises SettingsError if they are wrong."""

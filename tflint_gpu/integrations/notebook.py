@@ -147,7 +147,7 @@ class CellRunner:
         notebook = discovery.describe(self.here / _NOTEBOOK, self.here, document.encode())
         names = checkable(known.ledger.entries)
         files = discovery.find(names) if names else []
-        inspection = inspect(Engine(resolver, self.here), [notebook, *files], self._name_of)
+        inspection = inspect(Engine(resolver, self.here, shares_process=True), [notebook, *files], self._name_of)
         inspection = replace(
             inspection, diagnostics=tuple(_in_cell(diagnostic) for diagnostic in inspection.diagnostics)
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of, with_package
 from tflint_gpu.diagnostics import Applicability, OnCpu, Prediction
-from tflint_gpu.lazy_dataclasses import dataclass, lazily_compiled
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.rule.evidence import PLACEHOLDER, measured
 from tflint_gpu.rule.experiment import (
@@ -217,8 +217,6 @@ def load(codes: Iterable[str]) -> tuple[Rule, ...]:
 
 def _instantiate(entry: RuleEntry) -> Rule:
     try:
-        with lazily_compiled("libcst"):  # rules import libcst, which has 175 dataclasses
-            import libcst as libcst
         module = importlib.import_module(entry.module)
     except (Exception, SystemExit) as error:
         if entry.code.startswith(OURS):

@@ -81,6 +81,7 @@ class Engine:
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
         keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
         makes_costly_parts: whether findings get what takes as long as many rules: some fixes, predictions by size.
+        shares_process: other tools run in this process, too, so nothing is changed that they might use.
     """
 
     resolver: SettingsResolver
@@ -91,6 +92,7 @@ class Engine:
     sources: Sources | None = None
     keeps_files: bool = False
     makes_costly_parts: bool = True
+    shares_process: bool = False
     _projects: Projects = field(init=False)
     _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
@@ -100,7 +102,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self._projects = Projects(self.sources, self.keeps_files, self.use_cache)
-        self._loaded = LoadedRules(self.resolver, self.rules)
+        self._loaded = LoadedRules(self.resolver, self.rules, self.shares_process)
 
     def check(self, file: FileToCheck) -> FileResult:
         """Check one file, for the settings of all files in which something is found.

@@ -27,11 +27,13 @@ class LoadedRules:
     Arguments:
         resolver: gives the settings of files.
         rules: instances instead of the catalogue's.
+        shares_process: other tools run in this process, too.
     """
 
-    def __init__(self, resolver: SettingsResolver, rules: Sequence[Rule] | None) -> None:
+    def __init__(self, resolver: SettingsResolver, rules: Sequence[Rule] | None, shares_process: bool = False) -> None:
         self.resolver = resolver
         self.rules = rules
+        self._shares_process = shares_process
         self._selected: dict[tuple[int, Path | None], Selected] = {}
         self._loaded: dict[str, Rule | InternalError] = {}
 
@@ -81,6 +83,10 @@ class LoadedRules:
         return tuple(wrong_names()) if self.rules is None else ()
 
     def _load(self, code: str, name: str) -> Rule | InternalError:
+        if not self._shares_process:
+            from tflint_gpu.checking.engine.quick_nodes import quicken_nodes
+
+            quicken_nodes()
         try:
             return next(rule for rule in self.rules or load([code]) if rule.code == code)
         except Exception as error:

@@ -36,7 +36,7 @@ from tflint_gpu.model.python.project.definitions import definition_of, starred_d
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.project.project import Project
-from tflint_gpu.model.python.syntax.syntax import Expression, text_of
+from tflint_gpu.model.python.syntax.syntax import Expression, constant_of, text_of
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
@@ -307,7 +307,7 @@ class Expressions(Displays):
         return UNKNOWN if text is None else text
 
     def _number(self, frame: Frame, expr: cst.Integer | cst.Float) -> Any:
-        return expr.evaluated_value
+        return constant_of(expr)
 
     def _joined_text(self, frame: Frame, expr: cst.ConcatenatedString) -> Any:
         left, right = self.evaluate(frame, expr.left), self.evaluate(frame, expr.right)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model.library.datasets import Parameter
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, argument
+from tflint_gpu.model.python.syntax.syntax import Expression, argument, constant_of
 from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
@@ -173,7 +173,7 @@ class Given:
         if origin.access_path:
             return ""
         if isinstance(node, cst.SimpleString):
-            text = node.evaluated_value
+            text = constant_of(node)
             return dtypes.named(text, of_tensor=of_tensor) if isinstance(text, str) else ""
         if isinstance(node, cst.Name | cst.Attribute):
             name = origin.file.name(node) or (node.value if isinstance(node, cst.Name) else "")

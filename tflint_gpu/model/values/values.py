@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import libcst as cst
 
@@ -44,8 +44,6 @@ from tflint_gpu.model.values.value import (
 if TYPE_CHECKING:
     from tflint_gpu.model.values.layers import Layers
 
-_NUMBERS: dict[type, str] = {cst.Integer: "int", cst.Float: "float"}
-_TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _BUILTINS = {
     **{name: name for name in ("int", "float", "str", "bool")},
     **{"len": "int", "isinstance": "bool", "input": "str", "chr": "str", "repr": "str"},
@@ -105,13 +103,14 @@ class Values(Analysis):
 
     def _remembered(self, key: tuple[object, object], compute: Callable[[], Value]) -> Value:
         """The value of a question, which may ask itself."""
-        if key in self._known:
-            return self._known[key]
-        if key in self._assumed:
-            self._asked.add(key)
-            return self._assumed[key]
+        known = self._known.get(key, self)
+        if known is not self:
+            return cast("Value", known)
         if not self._assumed:
             self._steps = 0
+        elif key in self._assumed:
+            self._asked.add(key)
+            return self._assumed[key]
         self._steps += 1
         if self._steps > ABSTRACT_STEPS.limit:
             self.inference.meet(ABSTRACT_STEPS)
@@ -181,40 +180,28 @@ class Values(Analysis):
     # The nodes at which origins end.
 
     def _computed(self, origin: Origin) -> Value:
-        node, file, context = origin.node, origin.file, origin.context
-        if isinstance(node, cst.Integer | cst.Float):
-            return TensorValue("number", _NUMBERS[type(node)], ())
-        if isinstance(node, _TEXTS):
-            first = node.left if isinstance(node, cst.ConcatenatedString) else node
-            is_bytes = isinstance(first, cst.SimpleString) and "b" in first.prefix.lower()
-            return TensorValue("number", "bytes", ()) if is_bytes else TEXT
-        if isinstance(node, cst.Name):
-            return TensorValue("number", "bool", ()) if node.value in ("True", "False") else None
-        if isinstance(node, cst.Tuple | cst.List):
-            return self._display(file, node, context)
-        if isinstance(node, cst.Dict):
-            return self._dictionary(file, node, context)
-        if isinstance(node, _COMPREHENSIONS):
-            return SequenceValue(self.found(file, node.elt, context))
-        if isinstance(node, cst.Call):
-            return self._call(origin, node)
-        if isinstance(node, cst.Param):
-            cls = self.inference.definitions.class_of_self(file, node)
-            is_self = cls is not None and bool(self.inference.definitions.external_bases(cls))
-            return LayerValue("", origin) if is_self else self._parameter(file, node)
-        if isinstance(node, cst.UnaryOperation):
-            return self._unary(file, node, context)
-        if isinstance(node, cst.BinaryOperation):
-            return self._binary(file, node.left, node.operator, node.right, context)
-        if isinstance(node, cst.AugAssign):
-            return self._binary(file, node.target, node.operator, node.value, context)
-        if isinstance(node, cst.Comparison):
-            return self._comparison(file, node, context)
-        if isinstance(node, cst.Subscript):
-            return self._subscript(file, node, context)
-        if isinstance(node, cst.Attribute) and file.name(node) in ("numpy.pi", "numpy.e", "math.pi", "numpy.inf"):
-            return TensorValue("number", "float", ())
-        return None
+        compute = _COMPUTED.get(origin.node.__class__)
+        return None if compute is None else compute(self, origin)
+
+    def _text(self, origin: Origin) -> Value:
+        node: Any = origin.node
+        first = node.left if isinstance(node, cst.ConcatenatedString) else node
+        is_bytes = isinstance(first, cst.SimpleString) and "b" in first.prefix.lower()
+        return TensorValue("number", "bytes", ()) if is_bytes else TEXT
+
+    def _name(self, origin: Origin) -> Value:
+        is_bool = getattr(origin.node, "value", "") in ("True", "False")
+        return TensorValue("number", "bool", ()) if is_bool else None
+
+    def _constant(self, origin: Origin) -> Value:
+        is_number = origin.file.name(origin.node) in ("numpy.pi", "numpy.e", "math.pi", "numpy.inf")
+        return TensorValue("number", "float", ()) if is_number else None
+
+    def _param(self, origin: Origin) -> Value:
+        node: Any = origin.node
+        cls = self.inference.definitions.class_of_self(origin.file, node)
+        is_self = cls is not None and bool(self.inference.definitions.external_bases(cls))
+        return LayerValue("", origin) if is_self else self._parameter(origin.file, node)
 
     def _display(self, file: File, node: cst.Tuple | cst.List, context: Context | None) -> Value:
         if any(isinstance(element, cst.StarredElement) for element in node.elements):
@@ -243,6 +230,12 @@ class Values(Analysis):
         if isinstance(node.operator, cst.Not):
             return TensorValue("number", "bool", ())
         return operators.computed(value) if isinstance(value, TensorValue) else value if value is PENDING else None
+
+    def _operation(self, file: File, node: cst.BinaryOperation, context: Context | None) -> Value:
+        return self._binary(file, node.left, node.operator, node.right, context)
+
+    def _augmented(self, file: File, node: cst.AugAssign, context: Context | None) -> Value:
+        return self._binary(file, node.target, node.operator, node.value, context)
 
     def _binary(
         self, file: File, left: Expression, operator: cst.CSTNode, right: Expression, context: Context | None
@@ -319,7 +312,8 @@ class Values(Analysis):
 
     # Calls.
 
-    def _call(self, origin: Origin, call: cst.Call) -> Value:
+    def _call(self, origin: Origin) -> Value:
+        call: Any = origin.node
         given = Given(self, origin, call)
         name = origin.file.name(call.func)
         if origin.receiver is not None:  # one of several classes
@@ -464,3 +458,34 @@ def _gradients(sources: Value) -> Value:
     if isinstance(sources, SequenceValue):
         return SequenceValue(_gradients(sources.element), sources.length)
     return operators.computed(sources)
+
+
+def _within(method: Callable[[Values, File, Any, Context | None], Value]) -> Callable[[Values, Origin], Value]:
+    return lambda values, origin: method(values, origin.file, origin.node, origin.context)
+
+
+def _elements(values: Values, file: File, comprehension: Any, context: Context | None) -> Value:
+    return SequenceValue(values.found(file, comprehension.elt, context))
+
+
+_COMPUTED: dict[type, Callable[[Values, Origin], Value]] = {
+    cst.Integer: lambda values, origin: TensorValue("number", "int", ()),
+    cst.Float: lambda values, origin: TensorValue("number", "float", ()),
+    cst.SimpleString: Values._text,
+    cst.ConcatenatedString: Values._text,
+    cst.FormattedString: Values._text,
+    cst.Name: Values._name,
+    cst.Tuple: _within(Values._display),
+    cst.List: _within(Values._display),
+    cst.Dict: _within(Values._dictionary),
+    **dict.fromkeys(_COMPREHENSIONS, _within(_elements)),
+    cst.Call: Values._call,
+    cst.Param: Values._param,
+    cst.UnaryOperation: _within(Values._unary),
+    cst.BinaryOperation: _within(Values._operation),
+    cst.AugAssign: _within(Values._augmented),
+    cst.Comparison: _within(Values._comparison),
+    cst.Subscript: _within(Values._subscript),
+    cst.Attribute: Values._constant,
+}
+"""How the value is computed of a node at which an origin ends; of others nothing is known."""

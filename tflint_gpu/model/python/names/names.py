@@ -18,7 +18,7 @@ from tflint_gpu.model.library.spellings import ENGINE, FRAGMENT_NAMES, PREFIXES,
 from tflint_gpu.model.python.names.branches import Branches
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, constant_of, dotted_name
 from tflint_gpu.model.python.syntax.tree import Tree
 
 
@@ -64,20 +64,22 @@ class Names:
     def of(self, node: Node | None) -> str | None:
         """The canonical name, such as "keras.layers.Dense"; None for anything that is not a fixed name."""
         if node.__class__ is cst.Attribute:  # asking an abstract base class is slow, and this is asked most
-            if node not in self._known:
+            known = self._known.get(node, "")
+            if known == "":
                 base = self.of(node.value)
-                self._known[node] = None if base is None else self._canonical(f"{base}.{node.attr.value}")
-            return self._known[node]
+                known = self._known[node] = None if base is None else self._canonical(f"{base}.{node.attr.value}")
+            return known
         if node.__class__ is not cst.Name:
             module = module_loaded(node) if node.__class__ is cst.Call else None
             return None if module is None else self._canonical(module)
         simple = self._simple.get(node.value, self._unbound)
         if simple != "":
             return simple
-        if node not in self._known:
+        known = self._known.get(node, "")
+        if known == "":
             self._known[node] = None  # an alias of itself ends here
-            self._known[node] = self._resolve(node)
-        return self._known[node]
+            known = self._known[node] = self._resolve(node)
+        return known
 
     def written(self, node: Node | None) -> str | None:
         """The name as the library has it, nothing made canonical: "tensorflow.compat.v1.keras.layers.Dense"."""
@@ -218,7 +220,7 @@ def module_loaded(call: Node | None) -> str | None:
     if dotted_name(call.func) not in ("importlib.import_module", "import_module") or len(call.args) != 1:
         return None
     module = call.args[0].value
-    name = module.evaluated_value if isinstance(module, cst.SimpleString) else None
+    name = constant_of(module) if isinstance(module, cst.SimpleString) else None
     return name if isinstance(name, str) and not name.startswith(".") else None
 
 

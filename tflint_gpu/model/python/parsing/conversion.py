@@ -25,7 +25,7 @@ from tflint_gpu.model.python.parsing.converted_expressions import (
     make_name,
     make_tuple,
 )
-from tflint_gpu.model.python.parsing.node_classes import maker, of_defaults
+from tflint_gpu.model.python.parsing.node_makers import maker
 
 __all__ = ["Statements", "Unlike", "converted"]
 
@@ -56,13 +56,11 @@ _if = maker(cst.If, "test", "body", "orelse")
 _for = maker(cst.For, "target", "iter", "body", "orelse", "asynchronous")
 
 _AUGMENTED: dict[type, Any] = {
-    python: of_defaults(operator) for python, operator in {
-        ast.Add: cst.AddAssign, ast.Sub: cst.SubtractAssign, ast.Mult: cst.MultiplyAssign,
-        ast.MatMult: cst.MatrixMultiplyAssign, ast.Div: cst.DivideAssign, ast.Mod: cst.ModuloAssign,
-        ast.Pow: cst.PowerAssign, ast.LShift: cst.LeftShiftAssign, ast.RShift: cst.RightShiftAssign,
-        ast.BitOr: cst.BitOrAssign, ast.BitXor: cst.BitXorAssign, ast.BitAnd: cst.BitAndAssign,
-        ast.FloorDiv: cst.FloorDivideAssign,
-    }.items()
+    ast.Add: cst.AddAssign(), ast.Sub: cst.SubtractAssign(), ast.Mult: cst.MultiplyAssign(),
+    ast.MatMult: cst.MatrixMultiplyAssign(), ast.Div: cst.DivideAssign(), ast.Mod: cst.ModuloAssign(),
+    ast.Pow: cst.PowerAssign(), ast.LShift: cst.LeftShiftAssign(), ast.RShift: cst.RightShiftAssign(),
+    ast.BitOr: cst.BitOrAssign(), ast.BitXor: cst.BitXorAssign(), ast.BitAnd: cst.BitAndAssign(),
+    ast.FloorDiv: cst.FloorDivideAssign(),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.parsing.converted_strings import converted_string
-from tflint_gpu.model.python.parsing.node_classes import maker, of_defaults
+from tflint_gpu.model.python.parsing.node_makers import maker
 
 _LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 # One string, and no more: what libcst has as one node.
@@ -51,15 +51,13 @@ _parameters = maker(cst.Parameters, "params", "star_arg", "kwonly_params", "star
 make_annotation = maker(cst.Annotation, "annotation")
 
 _OPERATORS: dict[type, Any] = {
-    python: of_defaults(operator) for python, operator in {
-        ast.Add: cst.Add, ast.Sub: cst.Subtract, ast.Mult: cst.Multiply, ast.MatMult: cst.MatrixMultiply,
-        ast.Div: cst.Divide, ast.Mod: cst.Modulo, ast.Pow: cst.Power, ast.LShift: cst.LeftShift,
-        ast.RShift: cst.RightShift, ast.BitOr: cst.BitOr, ast.BitXor: cst.BitXor, ast.BitAnd: cst.BitAnd,
-        ast.FloorDiv: cst.FloorDivide, ast.Invert: cst.BitInvert, ast.Not: cst.Not, ast.UAdd: cst.Plus,
-        ast.USub: cst.Minus, ast.Eq: cst.Equal, ast.NotEq: cst.NotEqual, ast.Lt: cst.LessThan,
-        ast.LtE: cst.LessThanEqual, ast.Gt: cst.GreaterThan, ast.GtE: cst.GreaterThanEqual, ast.Is: cst.Is,
-        ast.IsNot: cst.IsNot, ast.In: cst.In, ast.NotIn: cst.NotIn, ast.And: cst.And, ast.Or: cst.Or,
-    }.items()
+    ast.Add: cst.Add(), ast.Sub: cst.Subtract(), ast.Mult: cst.Multiply(), ast.MatMult: cst.MatrixMultiply(),
+    ast.Div: cst.Divide(), ast.Mod: cst.Modulo(), ast.Pow: cst.Power(), ast.LShift: cst.LeftShift(),
+    ast.RShift: cst.RightShift(), ast.BitOr: cst.BitOr(), ast.BitXor: cst.BitXor(), ast.BitAnd: cst.BitAnd(),
+    ast.FloorDiv: cst.FloorDivide(), ast.Invert: cst.BitInvert(), ast.Not: cst.Not(), ast.UAdd: cst.Plus(),
+    ast.USub: cst.Minus(), ast.Eq: cst.Equal(), ast.NotEq: cst.NotEqual(), ast.Lt: cst.LessThan(),
+    ast.LtE: cst.LessThanEqual(), ast.Gt: cst.GreaterThan(), ast.GtE: cst.GreaterThanEqual(), ast.Is: cst.Is(),
+    ast.IsNot: cst.IsNot(), ast.In: cst.In(), ast.NotIn: cst.NotIn(), ast.And: cst.And(), ast.Or: cst.Or(),
 }  # fmt: skip
 
 

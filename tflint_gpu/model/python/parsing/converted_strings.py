@@ -10,7 +10,7 @@ from typing import Any
 
 import libcst as cst
 
-from tflint_gpu.model.python.parsing.node_classes import maker
+from tflint_gpu.model.python.parsing.node_makers import maker
 
 _FIELD = r"\{(?!(?:yield|await|lambda|not)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\}"
 # A literal between single quotes of either kind: without a prefix that names fields, or with fields that are names.

@@ -1,4 +1,4 @@
-"""Where nodes lie in the text: offsets recorded while libcst's tree of a statement writes itself out again.
+"""Where nodes lie in the text: what libcst says of the positions in a statement.
 
 The tree of a file has no whitespace, and few files have findings. So the innermost statement around a node is parsed
 once more, by libcst; where the two parsers do not agree on the statements, the file is.
@@ -9,18 +9,16 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 
 import libcst as cst
-from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
+from libcst.metadata import CodePosition, MetadataWrapper, PositionProvider
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing.parsing import REFUSED, parse_whole
+from tflint_gpu.model.python.parsing.parsing import REFUSED
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE
 from tflint_gpu.model.python.syntax.syntax import Node
@@ -31,56 +29,8 @@ Span = tuple[int, int]
 _NEWLINE = regex(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=False)
-class _RecordingState(CodegenState):
-    """Counts the characters written and notes, for each node, where its own syntax starts and ends."""
-
-    spans: dict[cst.CSTNode, Span] = field(default_factory=dict)
-    offset: int = 0
-    _starts: list[int] = field(default_factory=list)
-
-    def add_token(self, value: str) -> None:
-        self.tokens.append(value)
-        self.offset += len(value)
-
-    def add_indent_tokens(self) -> None:
-        self.tokens.extend(self.indent_tokens)
-        self.offset += sum(map(len, self.indent_tokens))
-
-    def before_codegen(self, node: cst.CSTNode) -> None:
-        self._starts.append(self.offset)
-
-    def after_codegen(self, node: cst.CSTNode) -> None:
-        start = self._starts.pop()
-        if node not in self.spans:  # a node that knows its syntax better has said so itself
-            self.spans[node] = (start, self.offset)
-
-    def record_syntactic_position(  # type: ignore[override]
-        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> AbstractContextManager[object]:
-        return _Syntax(self, node, start_node, end_node)
-
-
-class _Syntax(AbstractContextManager[object]):
-    """While it is open, a node writes its own syntax; a class, because a generator costs three times as much."""
-
-    __slots__ = ("end_node", "node", "start", "start_node", "state")
-
-    def __init__(
-        self, state: _RecordingState, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
-    ) -> None:
-        self.state, self.node, self.start_node, self.end_node = state, node, start_node, end_node
-        self.start = state.offset
-
-    def __exit__(self, *_: object) -> None:
-        spans = self.state.spans
-        first = spans[self.start_node][0] if self.start_node in spans else self.start
-        last = spans[self.end_node][1] if self.end_node in spans else self.state.offset
-        spans[self.node] = (first, last)
-
-
 def _read(code: str) -> tuple[cst.Module, dict[cst.CSTNode, Span]]:
-    module = parse_whole(code)
+    module = cst.parse_module(code)
     return module, spans_of(module, code)
 
 
@@ -231,13 +181,13 @@ class Spans:
     def _learn_file(self) -> None:
         """Learn all places of the file."""
         try:
-            module = parse_whole(self._text)
+            module = cst.parse_module(self._text)
             spans = spans_of(module, self._text)
         except Exception:
             expanded = expand_indentation(self._text)
             original = OriginalOffsets(self._text)
             try:
-                module = parse_whole(expanded)
+                module = cst.parse_module(expanded)
                 spans = {node: (original[a], original[b]) for node, (a, b) in spans_of(module, expanded).items()}
             except Exception as error:
                 raise UnreadableSource(REFUSED) from error
@@ -265,8 +215,7 @@ class Spans:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        starts = [0, *(newline.end() for newline in _NEWLINE.finditer(self._text))]
-        return [*starts, len(self._text)]  # the last line may have no end
+        return _line_starts(self._text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,16 +284,26 @@ def spans_of(module: cst.Module, text: str) -> dict[cst.CSTNode, Span]:
     Raises:
         ValueError: the tree does not write itself out as `text`, so no offset can be trusted.
     """
-    state = _RecordingState(default_indent=module.default_indent, default_newline=module.default_newline)
-    module._codegen(state)
-    written = "".join(state.tokens)
+    written = module.code
+    starts = _line_starts(written)
+
+    def offset(position: CodePosition) -> int:
+        return starts[position.line - 1] + position.column
+
+    ranges = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    spans = {node: (offset(place.start), offset(place.end)) for node, place in ranges.items()}
     if written == text:
-        return state.spans
+        return spans
     dropped = _dropped(written, text)
     return {
         node: (start + bisect_right(dropped, start), end + bisect_left(dropped, end))
-        for node, (start, end) in state.spans.items()
+        for node, (start, end) in spans.items()
     }
+
+
+def _line_starts(text: str) -> list[int]:
+    """The offset of each line, and of the end: the last line may have no end."""
+    return [0, *(newline.end() for newline in _NEWLINE.finditer(text)), len(text)]
 
 
 def _dropped(written: str, text: str) -> list[int]:

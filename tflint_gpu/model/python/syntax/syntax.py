@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from functools import lru_cache
+from typing import TypeAlias, overload
 
 import libcst as cst
-
-from tflint_gpu.model.python.parsing import node_classes as node_classes  # makes what follows quicker
 
 Node: TypeAlias = cst.CSTNode
 Expression: TypeAlias = cst.BaseExpression
@@ -40,10 +40,29 @@ def parameters(function: FunctionNode) -> list[cst.Param]:
     return all_parameters
 
 
+@overload
+def constant_of(literal: cst.Integer) -> int: ...
+@overload
+def constant_of(literal: cst.Float | cst.SimpleString) -> float | str | bytes: ...
+def constant_of(literal: cst.Integer | cst.Float | cst.SimpleString) -> int | float | str | bytes:
+    """What a literal means, as `evaluated_value`, which has Python parse it again for each question.
+
+    Raises:
+        SyntaxError, ValueError: Python refuses it, such as a null byte.
+    """
+    return _constant(literal.value)
+
+
+@lru_cache(maxsize=4096)
+def _constant(text: str) -> int | float | str | bytes:
+    value: int | float | str | bytes = ast.literal_eval(text)
+    return value
+
+
 def text_of(literal: cst.SimpleString) -> str | None:
     """The text of a literal; None for bytes, and for what Python refuses, such as a null byte."""
     try:
-        value = literal.evaluated_value
+        value = constant_of(literal)
     except (SyntaxError, ValueError):
         return None
     return value if isinstance(value, str) else None

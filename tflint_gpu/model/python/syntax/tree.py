@@ -126,10 +126,10 @@ class Tree:
         known = self._places.get(node)
         if known is not None:
             return known
-        child, parents, scopes, places = node, self.parents, self.scopes, self._places
+        child, parents, places = node, self.parents, self._places
         while (parent := parents.get(child)) is not None:
-            if parent in scopes and _is_inside(parent, child):
-                return scopes[parent]
+            if parent.__class__ in _SCOPED and _is_inside(parent, child):
+                return self.scopes[parent]
             known = places.get(parent)
             if known is not None:
                 return known
@@ -361,6 +361,7 @@ class Tree:
 _STATEMENTS = frozenset([cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()])
 _BLOCKS = frozenset([cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module])
 _BODIED = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
+_SCOPED = _BODIED | {cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
 _HANDLERS: dict[type, Callable[[Tree, Any, Scope], Scope | None]] = {
     cst.Call: Tree._on_call,
     cst.FunctionDef: Tree._on_function,

@@ -13,7 +13,7 @@ from tflint_gpu.bounds import CONSTANT_DEPTH, CONSTANT_ENTRIES, CONSTANT_SEQUENC
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import ARITHMETIC, COMPARISONS, UNARY
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, constant_of, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -59,9 +59,9 @@ class Constants:
         if expr is None:
             return UNKNOWN
         if isinstance(expr, cst.Integer | cst.Float):
-            return expr.evaluated_value
+            return constant_of(expr)
         if isinstance(expr, cst.SimpleString):
-            return _attempt(lambda: expr.evaluated_value)
+            return _attempt(lambda: constant_of(expr))
         if isinstance(expr, cst.Name) and expr.value in _LITERAL_NAMES:
             return _LITERAL_NAMES[expr.value]
         key = (expr, context)

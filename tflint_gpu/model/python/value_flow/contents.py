@@ -19,6 +19,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     Expression,
     Node,
     argument,
+    constant_of,
     dotted_name,
     method_name,
     positional_parameters,
@@ -423,5 +424,5 @@ def _literal(expr: Expression) -> Key:
     if isinstance(expr, cst.SimpleString):
         return text_of(expr)
     if isinstance(expr, cst.Integer):
-        return expr.evaluated_value
+        return constant_of(expr)
     return None

@@ -28,7 +28,7 @@ from tflint_gpu.model.python.project.functions import Class, Definitions, Functi
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.seen.answers import Answers
 from tflint_gpu.model.python.seen.seen_files import SeenFiles
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, text_of
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, constant_of, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, passing, results
 from tflint_gpu.model.python.value_flow import runs as running
 from tflint_gpu.model.python.value_flow.bindings import BranchTests, of_definition, of_name
@@ -260,9 +260,9 @@ class Inference:
             if isinstance(node, cst.SimpleString) and not origin.access_path:
                 return text_of(node)
             if isinstance(node, cst.Integer) and not origin.access_path:
-                return node.evaluated_value
+                return constant_of(node)
             if isinstance(node, cst.UnaryOperation) and isinstance(node.expression, cst.Integer):
-                return -node.expression.evaluated_value if isinstance(node.operator, cst.Minus) else None
+                return -constant_of(node.expression) if isinstance(node.operator, cst.Minus) else None
         return None
 
     # Call and return steps.

@@ -54,7 +54,7 @@ class Context:
         return (*own, *(self.caller.calls if self.caller is not None else ()))
 
 
-@dataclass(slots=True, unsafe_hash=True)  # never changed; a frozen one takes three times as long to make
+@dataclass(slots=True)  # never changed; a frozen one takes three times as long to make
 class Origin:
     """Where a value comes from.
 
@@ -72,6 +72,9 @@ class Origin:
     context: Context | None = None
     access_path: tuple[Content, ...] = ()
     receiver: Origin | None = None
+
+    def __hash__(self) -> int:
+        return id(self.node) + len(self.access_path)  # nodes are equal only to themselves; this is asked most of all
 
     def content(self, content: Content) -> Origin:
         """Some content of this value, where no step leads into it."""
