@@ -18,6 +18,20 @@ def step(x):
         loss = tf.reduce_mean(online(x))
     optimizer.apply_gradients(zip(tape.gradient(loss, online.weights), online.weights))
 """
+BLENDING = """class Learner:
+    def __init__(self, net, blend={default}, pause=1):
+        self.net, self.slow = net, tf.keras.models.clone_model(net)
+        self.blend, self.pause = blend, pause
+    def learn(self, x, y):
+        if self.blend >= 1:
+            pass
+        elif self.pause:
+            self.slow.set_weights([self.blend * w + v for w, v in zip(self.net.get_weights(), self.slow.get_weights())])
+        self.net.train_on_batch(x, y)
+learner = Learner(online, {given})
+for x, y in data:
+    learner.learn(x, y)
+"""
 COPIES = {  # the row of `set_weights`, below HEAD
     "a target network": ("for x in data:\n    step(x)\n    target.set_weights(online.get_weights())\n", 3),
     "after train_on_batch": (
@@ -54,6 +68,8 @@ COPIES = {  # the row of `set_weights`, below HEAD
         "def update(a, b):\n    a.set_weights(b.get_weights())\nfor x in data:\n    step(x)\n    update(target, online)\n",
         2,
     ),
+    "under a test of what the object was given": (BLENDING.format(default=8, given="blend=0.01"), 9),
+    "under a test of what the object has by default": (BLENDING.format(default=0.01, given="pause=2"), 9),
     "an agent": (
         "class Agent:\n    def __init__(self):\n        self.net = tf.keras.Sequential()\n        self.old = tf.keras.Sequential()\n"
         "    def learn(self, x, y):\n        self.net.train_on_batch(x, y)\n        self.old.set_weights(self.net.get_weights())\n"
@@ -80,6 +96,8 @@ COPIES |= {
     ),
 }
 QUIET = {
+    "under a test that what the object was given fails": BLENDING.format(default=0.01, given="blend=8"),
+    "under a test of what is not known": BLENDING.format(default=0.01, given="pause=int(input())"),
     "a pair for each iteration, by a function": SEVERAL
     + "def learn(net, kept):\n    net.train_on_batch(x, x)\n    kept.set_weights(net.get_weights())\n"
     "for net, kept in pairs * 9:\n    learn(net, kept)\n",

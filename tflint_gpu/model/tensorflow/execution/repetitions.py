@@ -124,15 +124,16 @@ class Repetitions(Analysis):
         return any(is_occasional(file, node, invocation.loop) for file, node in invocation.places)
 
     def is_conditional(self, invocation: Invocation) -> bool:
-        """Whether a test decides in each iteration if the call runs; a warm-up ends, and then it always does."""
+        """Whether a test that is not known decides if an iteration runs the call; a warm-up ends, then it always does."""
         for file, node in invocation.places:
             child = node
             for parent in file.tree.ancestors(node):
                 if parent is invocation.root or isinstance(parent, cst.FunctionDef):
                     break
                 if isinstance(parent, cst.If) and child is not parent.test:
-                    is_fixed = file is invocation.root_file and _stays(file, parent.test, invocation.loop)
-                    if not is_fixed and not self._ends_warm_up(file, parent):
+                    stays = file is invocation.root_file and _stays(file, parent.test, invocation.loop)
+                    holds = self.inference.tests.holds(file, parent.test, invocation.context)
+                    if not stays and holds is not (child is parent.body) and not self._ends_warm_up(file, parent):
                         return True
                 child = parent
         return False
