@@ -124,7 +124,7 @@ class Repetitions(Analysis):
         return any(is_occasional(file, node, invocation.loop) for file, node in invocation.places)
 
     def is_conditional(self, invocation: Invocation) -> bool:
-        """Whether a test that is not known decides if an iteration runs the call; a warm-up ends, then it always does."""
+        """Whether a test that is not known decides if an iteration runs the call; a warm-up ends, it always does."""
         for file, node in invocation.places:
             child = node
             for parent in file.tree.ancestors(node):
