@@ -240,6 +240,20 @@ NOT_A_BATCH_OF_ONE = {
     "XGBoost": "import xgboost\nxgboost.XGBRegressor().fit(x, y, batch_size=1)",
 }
 LOSS = "def step(x, y):\n    def loss():\n        return tf.reduce_mean(model(x) - y)\n"
+KEPT = """
+class Dream:
+    def __init__(self, image):
+        self.image, self.other = tf.Variable(image), tf.Variable(image)
+    def slope(self):
+        with tf.GradientTape() as t:
+            t.watch(self.image)
+            score = tf.reduce_mean(model(self.image))
+        return t.gradient(score, self.image)
+    def follow(self, rounds):
+        for _ in range(rounds):
+            optimizer.apply_gradients([(-self.slope(), {applying})])
+Dream(z).follow(200)
+"""
 EAGER = {
     "minimize": LOSS + "    optimizer.minimize(loss, model.trainable_variables)\nfor x, y in dataset:\n    step(x, y)",
     "minimize of a lambda": "sgd = tf.optimizers.SGD()\nfor x, y in dataset:\n"
@@ -306,6 +320,7 @@ EAGER = {
     "an image that the tape is told to watch": "image = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
+    "an image that an object keeps, changed by another method": KEPT.format(applying="self.image"),
     "an image named as weights are": "variables = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(variables)\n        loss = tf.reduce_mean(model(variables))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, variables), variables)])",
@@ -324,6 +339,7 @@ NOT_EAGER = {
     "a loop that a base class elsewhere may run": "from elsewhere import Worker\nclass W(Worker):\n    def run(self):\n"
     "        for x, y in dataset:" + STEP.replace("\n", "\n        "),
     "a loop that takes the gradients of other tapes": PAIRS.replace("as of_", "as other_of_"),
+    "gradients of an image that an object keeps, for something else": KEPT.format(applying="self.other"),
     "an image for each of several": "for image in images:\n    with tf.GradientTape() as t:\n        t.watch(image)\n"
     "        l = tf.reduce_mean(model(image))\n    image = image + 0.01 * t.gradient(l, image)\n    made.append(image)",
     "a tape that only shares its name with one that is read": "for x, y in dataset:\n"

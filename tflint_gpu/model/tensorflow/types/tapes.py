@@ -70,14 +70,23 @@ def _is_watched(inference: Inference, file: File, tape: cst.Call, call: cst.Call
     if given is None or sources is None or _are_weights(file, given):
         return False
     neighbours = file.calls_in.get(file.tree.function(call), ())
-    applied = [arg.value for other in neighbours if method_name(other) == "apply_gradients" for arg in other.args]
-    if any(dotted_name(node) == sources for value in applied for node in walk(value)):
+    applying = (other for other in file.method_calls("apply_gradients") if _share(file, given, other, call))
+    if any(dotted_name(node) == sources for other in applying for arg in other.args for node in walk(arg.value)):
         return False
     return any(
         dotted_name(argument(other, 0, "tensor")) == sources and _is_of(inference, file, other, tape)
         for other in neighbours
         if method_name(other) == "watch"
     )
+
+
+def _share(file: File, expr: Expression, one: cst.Call, other: cst.Call) -> bool:
+    """Whether an expression is the same in two places: in one function, or in two methods of a class what it keeps."""
+    functions = file.tree.function(one), file.tree.function(other)
+    if not isinstance(expr, cst.Attribute) or None in functions:
+        return functions[0] is functions[1]
+    first, second = (file.tree.class_of(function) for function in functions if function is not None)
+    return functions[0] is functions[1] or (first is second and first is not None)
 
 
 def _are_weights(file: File, expr: Expression) -> bool:
