@@ -20,7 +20,9 @@ class MissingMemoryGrowth(Rule):
     Why: when TensorFlow initialises a GPU it reserves nearly all of its memory, on every GPU it sees, whether the model
     needs it or not. A second process on the same card, for instance a notebook next to the training, then finds none.
     Memory growth makes TensorFlow allocate as it needs. It is an allocation policy: it adds no memory and does not keep
-    a model from running out of it, so this is advice for those who share a card.
+    a model from running out of it, so this is advice for those who share a card. The processes that `n_jobs` of joblib
+    or scikit-learn starts share it, too: each reserves it, and what the program sets by `tf.config` does not reach
+    them (measured with joblib 1.6), while an environment variable does: `TF_FORCE_GPU_ALLOW_GROWTH=true`.
 
     A program is reported once, at the first place where it trains or predicts, and only when neither it nor any
     file of the project that it imports sets up GPU memory or GPU visibility. Libraries and tests are not reported, nor
