@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
-from tflint_gpu.model import Kinds, argument, without_arguments
+from tflint_gpu.model import Class, Kinds, argument, own_attribute, without_arguments
 from tflint_gpu.model.library.classes import LOSS_SCALING
 from tflint_gpu.rule import Edit, Fix
 
@@ -40,7 +40,7 @@ class RemovedFromKeras(Renamed):
             if rename.old or rename.state(model) is None:
                 continue
             if rename.attribute:
-                yield from _attributes(model, rename)
+                yield from _read_only(model, rename) if rename.kind == "callback" else _attributes(model, rename)
                 continue
             for call in _calls(model, rename):
                 use = _use(model, rename, call)
@@ -172,6 +172,18 @@ def _attributes(model: Model, rename: Rename) -> Iterator[Use]:
         fix = Fix(f"Write `{rename.new}`", rename.fix, edits) if rename.fix and is_whole else None
         error = "" if rename.ignored else "AttributeError"
         yield Use(rename, node, node.attr, rename.attribute, error, fix, named, _help(rename))
+
+
+def _read_only(model: Model, rename: Rename) -> Iterator[Use]:
+    """The assignments of callbacks to an attribute of their own that is a property in Keras 3."""
+    for assigned in model.file.tree.attribute_assignments:
+        target, function = assigned.target, model.file.tree.function(assigned.target)
+        owner = model.file.tree.class_of(function) if function is not None else None
+        if own_attribute(target) != rename.attribute or owner is None:
+            continue
+        cls, kinds = Class(model.file, owner), model.once(Kinds)
+        if kinds.is_callback(cls) and model.inference.definitions.method(cls, rename.attribute) is None:
+            yield Use(rename, target, target.attr, rename.attribute, "AttributeError", None, "a callback", rename.help)
 
 
 def _help(rename: Rename) -> str:

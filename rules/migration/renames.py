@@ -196,6 +196,8 @@ def _gone_from_keras(use: Use, version: str) -> str:
         what = "is not in Keras 3" if not rename.first else "takes no variable of Keras 3"
     elif not use.error:
         what = f"has no effect on {owner if rename.attribute else f'`{owner}`'} in Keras 3"
+    elif rename.kind == "callback":
+        what = f"of {owner} cannot be set in Keras 3"
     elif rename.attribute:
         what = f"is no part of {owner} in Keras 3"
     else:

@@ -56,7 +56,7 @@ class Rename:
     missing: str = ""
     value: str = ""
     drops: tuple[str, ...] = ()
-    kind: Literal["layer", "metric", "optimizer", "scaler", ""] = ""
+    kind: Literal["layer", "metric", "optimizer", "scaler", "callback", ""] = ""
     first: Literal["text", "rate", ""] = ""
     raises: str = ""
     ignored: bool = False
@@ -109,6 +109,8 @@ class Rename:
         """What a file must have one of that uses it."""
         if self.missing or any(len(keyword) == 1 for keyword in self.keywords):  # a letter is in every file
             return tuple(name.rpartition(".")[2] for name in self.calls)
+        if self.kind == "callback":
+            return ("Callback",)  # an attribute's name alone may be in every file
         single = self.old.rpartition(".")[2] or self.attribute
         return (single,) if single else self.keywords or (self.method,)
 

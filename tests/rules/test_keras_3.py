@@ -207,6 +207,12 @@ FOUND = {
     "reset metrics": ("TFG717", NET + "net.train_on_batch(np.ones((2, 3)), np.ones((2, 2)), reset_metrics=False)\n",
                       "reset_metrics"),
     "a model's states": ("TFG718", NET + "net.reset_states()\n", "reset_states"),
+    "a callback's model": (
+        "TFG718",
+        HEAD + "class Diary(tf.keras.callbacks.Callback):\n    def __init__(self, model):\n        super().__init__()\n"
+        "        self.model = model\n\n\nDiary(None)\n",
+        "model",
+    ),
     "minimize": (
         "TFG718",
         HEAD + "v = tf.Variable(1.0)\ntf.keras.optimizers.SGD(0.1).minimize(lambda: v * v, [v])\n",
@@ -248,6 +254,13 @@ SILENT = {
     + "    def build(self, shape):\n        self.w = self.add_weight('w', (1,))\n",
     "a shape by position": HEAD
     + "class Own(tf.keras.layers.Layer):\n    def build(self, shape):\n        self.w = self.add_weight((1,), name='w')\n",
+    "a callback's own property": HEAD
+    + "class Diary(tf.keras.callbacks.EarlyStopping):\n    model = property(lambda self: self.kept)\n\n    @model.setter\n"
+    "    def model(self, model):\n        self.kept = model\n\n    def set_model(self, model):\n"
+    "        self.model = model\n\n\nDiary().set_model(None)\n",
+    "models of others": HEAD
+    + "class Diary:\n    def __init__(self, model):\n        self.model = model\n\n\nclass Watch(tf.keras.callbacks.Callback):\n"
+    "    def __init__(self, net):\n        self.net = net\n        net.model = net\n",
     "no decay": HEAD + "tf.keras.optimizers.SGD(0.1, decay=0.0)\n",
     "predict_proba of scikit-learn": HEAD
     + "from sklearn.svm import SVC\nclassifier = SVC()\nclassifier.predict_proba(x)\n",
