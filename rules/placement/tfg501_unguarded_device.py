@@ -40,7 +40,8 @@ class UnguardedDevice(Rule):
     list of devices counts as a guard, and so does a flag that the user sets.
 
     Where the program sets `CUDA_VISIBLE_DEVICES`, TensorFlow numbers what it names from 0. After
-    `os.environ["CUDA_VISIBLE_DEVICES"] = "2"` there is a `/GPU:0` and never a `/GPU:2`, on no machine.
+    `os.environ["CUDA_VISIBLE_DEVICES"] = "2"` there is a `/GPU:0` and never a `/GPU:2`, on no machine; `if gpus:` is no
+    guard against that.
 
     Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts
@@ -82,8 +83,10 @@ class UnguardedDevice(Rule):
                 continue
             if model.once(Runtime).is_graph_code(model.file, call) or model.once(imports_tensorflow_1):
                 continue
-            if not model.once(Guards).depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
-                yield _finding(model, call, device, text, _without_it(model, call, text))
+            guards, left = model.once(Guards), _without_it(model, call, text)
+            is_guarded = guards.depends_on_gpus(model.file, call) or _is_guarded_value(model, device)
+            if not is_guarded or (left is not None and guards.asks_for_any_gpu(model.file, call)):
+                yield _finding(model, call, device, text, left)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The block with the GPUs hidden: on which device do its operations run, without a guard and with one?"""

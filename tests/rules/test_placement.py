@@ -226,6 +226,11 @@ NEVER_THERE = {
     "one": (LEFT("2") + WITH.format("'/GPU:2'"), "'/GPU:0' if tf.config.list_logical_devices(\"GPU\") else"),
     "two": (LEFT("3,5") + WITH.format("'gpu:5'"), "'gpu:1' if len(tf.config.list_logical_devices(\"GPU\")) > 1 else"),
     "another one": (LEFT("0") + WITH.format("'/device:GPU:1'"), ""),
+    "where there is some GPU": (
+        LEFT("3")
+        + "if tf.config.list_physical_devices('GPU'):\n    with tf.device('/GPU:3'):\n        tf.square(2.0)\n",
+        "'/GPU:0' if",
+    ),
     "a strategy": (LEFT("4") + "plan = tf.distribute.OneDeviceStrategy('/gpu:4')\n", "'/gpu:0' if"),
     "in functions": (
         "import os\nimport tensorflow as tf\ndef main():\n    os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
@@ -274,6 +279,19 @@ def test_the_numbers_may_be_chosen_in_another_file(tmp_path: Path) -> None:
     code = LEFT("2") + "import gpus\ngpus.use('0,1,2')\n" + WITH.format("'/GPU:2'")
     ((_, finding),) = findings(code, tmp_path)
     assert "is not guarded" in finding.message
+
+
+COUNTED = {
+    "enough": "if len(tf.config.list_logical_devices('GPU')) > 3:\n",
+    "the last one": "gpus = tf.config.list_physical_devices('GPU')\nif gpus[3:]:\n",
+    "some, and a flag": "import sys\nif tf.config.list_physical_devices('GPU') and sys.argv[1:]:\n",
+}
+
+
+@_table(COUNTED)
+def test_a_number_that_is_asked_for_is_guarded(code: str, tmp_path: Path) -> None:
+    program = LEFT("3") + code + "    with tf.device('/GPU:3'):\n        tf.square(2.0)\n"
+    assert not findings(program, tmp_path)
 
 
 STRICT, SOFT = (f"tf.config.set_soft_device_placement({is_on})\n" for is_on in (False, True))

@@ -176,6 +176,13 @@ class Guards(Analysis):
         """Whether `node` runs only where some test or loop has asked about GPUs, here or at its callers."""
         return any(self._asks_around(site) for site in ways(self.inference, RunSite(file, node)))
 
+    def asks_for_any_gpu(self, file: File, node: Node) -> bool:
+        """Whether the tests that `node` runs under only ask whether there is a GPU, whichever: `if gpus:`."""
+        tests = list(self.branches(file, node))
+        return bool(tests) and all(
+            holds and self.inference.must_be(file, test, _lists_devices) for test, holds in tests
+        )
+
     def _asks_around(self, site: RunSite) -> bool:
         """Whether a test or a loop around a place, or around its function, asks about GPUs."""
         file, function = site.file, site.function
@@ -300,7 +307,7 @@ def _leaves_gpus_open(test: Expression, needed: bool) -> bool:
 
 
 def _lists_devices(origin: Origin) -> bool:
-    return (origin.made_by or "").endswith("list_physical_devices")
+    return (origin.made_by or "").endswith(("list_physical_devices", "list_logical_devices"))
 
 
 def _is_empty(origin: Origin) -> bool:
