@@ -20,15 +20,14 @@ _LARGE = 512
 _BATCH_SIZE = 32
 
 
-def is_drawn(call: Invocation) -> bool:
+def is_drawn(file: File, call: cst.Call) -> bool:
     """Whether the function that holds a call draws the data that it gets."""
-    return _rows_drawn(call) is not None
+    return _rows_drawn(file, call) is not None
 
 
-def _rows_drawn(call: Invocation) -> Expression | None:
+def _rows_drawn(file: File, call: cst.Call) -> Expression | None:
     """How many rows the function that holds a call draws for the data that it gets; None where it draws none."""
-    file, data = call.file, argument(call.call, 0, "x")
-    function = file.tree.function(call.call)
+    data, function = argument(call, 0, "x"), file.tree.function(call)
     waiting, seen = [(data, False)] if data is not None else [], set()
     for expression, is_gathered in waiting:  # grows meanwhile
         for node in walk(expression):
@@ -60,7 +59,7 @@ def _size_drawn(file: File, call: cst.Call) -> Expression | None:
 
 def _is_step(model: Model, call: Invocation) -> bool:
     func = call.call.func
-    if not isinstance(func, cst.Attribute) or not is_drawn(call):
+    if not isinstance(func, cst.Attribute) or not is_drawn(call.file, call.call):
         return False
     epochs = argument(call.call, 3, "epochs")
     is_one = epochs is None or model.constants.of(call.file, epochs, call.context) == 1
@@ -69,7 +68,7 @@ def _is_step(model: Model, call: Invocation) -> bool:
 
 def _fits_one_batch(model: Model, call: Invocation) -> bool:
     """Whether a `fit` gets no more rows than it runs at once, and nothing that `train_on_batch` does not take."""
-    size = _rows_drawn(call)
+    size = _rows_drawn(call.file, call.call)
     named = {arg.keyword.value if arg.keyword is not None else "x" for arg in call.call.args}
     if size is None or any(arg.star for arg in call.call.args) or not named <= OF_ONE_BATCH:
         return False
@@ -95,7 +94,7 @@ def is_one_batch(
 
 def _is_large(model: Model, call: Invocation) -> bool:
     """Whether so many rows are drawn that a call of `predict` is mostly work."""
-    rows = model.constants.of(call.file, _rows_drawn(call), call.context)
+    rows = model.constants.of(call.file, _rows_drawn(call.file, call.call), call.context)
     return isinstance(rows, int) and rows > _LARGE
 
 
@@ -107,6 +106,6 @@ def in_steps_by_fit(model: Model, predictions: Sequence[Invocation]) -> Iterator
     """
     steps = [call for call in model.once(Repetitions).of_methods("fit") if _is_step(model, call)]
     functions = {step.file.tree.function(step.call) for step in steps}
-    drawn = (c for c in predictions if c.file.tree.function(c.call) in functions and is_drawn(c))
+    drawn = (c for c in predictions if c.file.tree.function(c.call) in functions and is_drawn(c.file, c.call))
     yield from (call for call in drawn if not _is_large(model, call))
     yield from (step for step in steps if _fits_one_batch(model, step))

@@ -41,6 +41,7 @@ from tflint_gpu.rule import (
     predict_on_batch,
 )
 
+from .drawn_batches import is_drawn
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _is_meant(model: Model, invocation: Invocation) -> bool:
     return any(
         not model.once(Rows).is_single_input(file, data)
         for call in file.method_calls("fit", "train_on_batch")
-        if file.tree.within(call, loop) and (data := argument(call, 0, "x")) is not None
+        if file.tree.within(call, loop) and (data := argument(call, 0, "x")) is not None and not is_drawn(file, call)
     )
 
 

@@ -106,7 +106,7 @@ class PredictInStep(Rule):
         loops = model.once(ExecutionContexts)
         for call in _calls(model):
             assert isinstance(call.call.func, cst.Attribute)
-            trains = is_drawn(call) or model.once(Training).takes_gradients(call.root_file, call.loop)
+            trains = is_drawn(call.file, call.call) or model.once(Training).takes_gradients(call.root_file, call.loop)
             where = "every training step" if trains else "every iteration of a loop"
             method, of_batch = call.call.func.attr.value, BATCH_METHODS[call.call.func.attr.value]
             part = "batch" if _slice_size(model, call) is None else "slice"

@@ -73,7 +73,34 @@ class Arena:
         while True:
             line.send(self.player.choose(line.recv()))
 """
+WRAPPED = """import random
+class Judge:
+    def __init__(self):
+        self.inner = keras.models.load_model("judge.keras")
+    def predict(self, shown):
+        return self.inner.predict(shown)
+class Player:
+    def __init__(self):
+        self.judge, self.kept = Judge(), []
+    def move(self, board):
+        return int(self.judge.predict({}).argmax())
+    def practice(self):
+        for turn in range(9000):
+            self.kept.append(play(self.move(x[turn])))
+            wanted = self.judge.predict(np.stack(random.sample(self.kept, 32)))
+Player().practice()
+"""
+IN_ONE_LOOP = """import random
+kept, board = [], x[0]
+for turn in range(9000):
+    board = play(model.predict(board[None]).argmax())
+    kept.append(board)
+    shown = np.array({})
+    model.fit(shown, judged(shown))
+"""
 FOUND = {
+    "a method that others call with a batch": WRAPPED.format("board[None]"),
+    "an agent in one loop": IN_ONE_LOOP.format("random.sample(kept, 32)"),
     "in a loop that waits, and in one that does not": ARENA.format(
         practice="for _ in range(moves):\n            view = self.world.step(self.player.choose(view))"
     )
@@ -260,6 +287,8 @@ SILENT = {
         "    return [np.expand_dims(atoms, 0), owners[np.newaxis]]\n"
         "for k in range(100):\n    model.predict(packed(batches[k]))\n"
     ),
+    "a method that all call with a batch": WRAPPED.format("np.stack([board, board])"),
+    "a sample after each epoch": IN_ONE_LOOP.format("kept"),
     "pictures that somebody uploads": (
         "from google.colab import files\nchosen = files.upload()\nfor name in chosen.keys():\n"
         "    print(name, model.predict(np.expand_dims(load(name), 0)))\n"
@@ -397,6 +426,20 @@ def _of_206(code: str, folder: Path, target: Target | None = None) -> list[tuple
     """The flagged code and its help."""
     all_found = findings(code, folder) if target is None else findings(code, folder, target=target)
     return [(f.file.code(f.node), f.help) for rule, f in all_found if rule.code == "TFG206"]
+
+
+def test_outputs_of_one_row_have_one(tmp_path: Path) -> None:
+    """Protects a second network that gets an output of the first, and the first of several rows of one output."""
+    code = """judge = keras.models.load_model("judge.keras")
+for rows in pairs:
+    answer, sureness = model.predict(ROWS)
+    print(judge.predict(answer))
+"""
+    assert len(_of_206(HEAD + code.replace("ROWS", "rows[None]"), tmp_path)) == 2
+    assert _of_206(HEAD + code.replace("ROWS", "rows"), tmp_path) == []
+    assert len(_of_206(HEAD + code.replace("answer, sureness", "answer").replace("ROWS", "rows[None]"), tmp_path)) == 2
+    items = code.replace("answer, sureness", "answer").replace("(answer)", "(answer[0])")
+    assert len(_of_206(HEAD + items.replace("ROWS", "rows[None]"), tmp_path)) == 1
 
 
 @_table(FOUND)

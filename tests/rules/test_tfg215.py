@@ -282,3 +282,16 @@ def test_both_methods_give_the_same(tmp_path: Path) -> None:
     one, other = net.predict(batch, verbose=0), net.predict_on_batch(batch)
     assert type(one) is type(other) is np.ndarray
     np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_a_function_that_gets_rows_and_batches_is_both_rules(tmp_path: Path) -> None:
+    """Protects a step whose function another loop calls with single rows."""
+    code = """def made(given):
+    return generator.predict(given)
+for step in range(9000):
+    noise = np.random.normal(size=(16, 3))
+    critic.train_on_batch(made(noise), np.zeros(16))
+"""
+    assert {"TFG215"} <= set(codes(HEAD + code, tmp_path))
+    rows = "for row in rows:\n    print(made(row[None]))\n"
+    assert {"TFG206", "TFG215"} <= set(codes(HEAD + code + rows, tmp_path))

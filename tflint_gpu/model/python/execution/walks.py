@@ -97,33 +97,36 @@ class Route:
         entered: the functions that a call runs.
         names: the local names of a function that hold what the root's data are, when a call enters it.
         in_order: whether the calls come in the order in which they run, and not those first that are fewest calls away.
+        by_each: whether each call that runs a function enters it, and not the first one alone.
     """
 
     entered: Callable[[Invocation], Iterable[Entered]]
     names: Callable[[Invocation, Callee], frozenset[str]] | None = None
     in_order: bool = False
+    by_each: Callable[[Function], bool] = lambda function: False
 
 
 def walk(inference: Inference, own: Iterable[Invocation], route: Route) -> Iterator[Invocation]:
-    """The calls of some code, and of all functions that it runs; each function is entered once.
+    """The calls of some code, and of all functions that it runs; each is entered once, or once by each call of it.
 
     Arguments:
         own: the calls in the code itself.
     """
     waiting = deque(own)
-    entered: set[Node] = set()
+    entered: set[tuple[Node, Node | None]] = set()
     while waiting:
         invocation = waiting.popleft()
         yield invocation
         inner: list[Invocation] = []
         for entered_function in route.entered(invocation):
             function = entered_function.callee.function
-            if function.node in entered:
+            key = function.node, invocation.call if route.by_each(function) else None
+            if key in entered:
                 continue
             if len(invocation.path) >= WALK_CALLS.limit:
                 inference.meet(WALK_CALLS)
                 break
-            entered.add(function.node)
+            entered.add(key)
             inner += _calls_of(invocation, entered_function, route)
         if route.in_order:
             waiting.extendleft(reversed(inner))

@@ -5,7 +5,7 @@ Every question about steps, loops and programs is asked of these calls, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import TypeAlias
 
 import libcst as cst
@@ -15,7 +15,7 @@ from tflint_gpu.model.python.execution.callers import is_in_iteration
 from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.python.value_flow.runs import Run
@@ -66,8 +66,10 @@ class Invocations(Analysis):
         held = batches.names if batches is not None else frozenset()
         return walk(self.inference, self._own(file, loop, held), Route(entered, handed or names))
 
-    def all(self, file: File, loop: LoopNode, substrings: tuple[bytes, ...]) -> Iterator[Invocation]:
-        """The calls that an iteration runs, eagerly or not.
+    def all(
+        self, file: File, loop: LoopNode, substrings: tuple[bytes, ...], methods: Container[str] = ()
+    ) -> Iterator[Invocation]:
+        """The calls that an iteration runs, eagerly or not; those of some methods for each call of their function.
 
         Arguments:
             substrings: only functions are entered in files that have to do with one of them.
@@ -80,7 +82,10 @@ class Invocations(Analysis):
                 if not self.inference.definitions.decorators.may_replace(run.function.file, run.function.node):
                     yield self._entered(invocation, run)
 
-        return walk(self.inference, self._own(file, loop), Route(entered))
+        def calls_one(function: Function) -> bool:
+            return any(method_name(call) in methods for call in function.calls)
+
+        return walk(self.inference, self._own(file, loop), Route(entered, by_each=calls_one))
 
     def of_function(
         self, function: Function, follows: Callable[[Invocation], bool] = lambda invocation: True

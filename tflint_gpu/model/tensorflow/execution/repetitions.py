@@ -50,6 +50,7 @@ class Repetitions(Analysis):
     def of_methods(self, *methods: str) -> tuple[Invocation, ...]:
         """The calls `anything.method(...)` that loops repeat: each in the innermost loop of each way to it.
 
+        Each call of the function that holds one is another way: one may hand over a row, and another one a batch.
         Left out are loops of few iterations, and calls that run in some iterations only (`is_occasional`).
         """
         if methods not in self._of_methods:
@@ -58,19 +59,20 @@ class Repetitions(Analysis):
 
     def _repeated(self, methods: tuple[str, ...]) -> Iterator[Invocation]:
         substrings = tuple(f".{method}(".encode() for method in methods)
-        ways: dict[cst.Call, dict[Node | None, Invocation]] = {}
+        ways: dict[cst.Call, dict[tuple[Node | None, Node | None], Invocation]] = {}
         for file, loop in self.loops(substrings):
             if self._repeats_little(file, loop):
                 continue
-            for invocation in self.invocations.all(file, loop, substrings):
+            for invocation in self.invocations.all(file, loop, substrings, methods):
                 if method_name(invocation.call) not in methods:
                     continue
-                innermost, function = ways.setdefault(invocation.call, {}), file.tree.function(loop)
-                if function not in innermost or len(invocation.path) <= len(innermost[function].path):
-                    innermost[function] = invocation
+                innermost = ways.setdefault(invocation.call, {})
+                way = file.tree.function(loop), invocation.path[-1].node if invocation.path else None
+                if way not in innermost or len(invocation.path) <= len(innermost[way].path):
+                    innermost[way] = invocation
         for innermost in ways.values():
-            for invocation in sorted(innermost.values(), key=lambda way: len(way.path)):
-                is_around = any(function.node in innermost for function in invocation.functions)
+            for (_, last), invocation in sorted(innermost.items(), key=lambda way: len(way[1].path)):
+                is_around = any((function.node, last) in innermost for function in invocation.functions)
                 if not is_around and not self._is_occasional(invocation):
                     yield invocation
 

@@ -185,7 +185,7 @@ class Rows(Analysis):
     def _is_single(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
         if origin.access_path:
-            return False
+            return self._is_output(origin)
         if isinstance(node, cst.Subscript):
             return self._takes_one(file, node) or (
                 _is_whole(node.slice[0].slice) and self.is_single(file, node.value, origin.context)
@@ -195,6 +195,17 @@ class Rows(Analysis):
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ELEMENTWISE):
             return self._is_scaled(origin, node.left, node.right) or self._is_scaled(origin, node.right, node.left)
         return origin.call is not None and self._gives_one(origin, origin.call)
+
+    def _is_output(self, origin: Origin) -> bool:
+        """`policy, value = net.predict(row)`: one answer cannot be unpacked, so these are outputs of one row each."""
+        node, is_item = origin.node, [part.kind for part in origin.access_path] == ["item"]
+        if not is_item or not isinstance(node, cst.Call) or method_name(node) != "predict":
+            return False
+        data = argument(node, 0, "x")
+        unpacking = origin.file.tree.parents[node]
+        targets = [assigned.target for assigned in unpacking.targets] if isinstance(unpacking, cst.Assign) else []
+        is_unpacked = any(isinstance(target, cst.Tuple) and len(target.elements) > 1 for target in targets)
+        return is_unpacked and data is not None and self.is_single_input(origin.file, data, origin.context)
 
     def _is_scaled(self, origin: Origin, array: Expression, number: Expression) -> bool:
         """`x / 255`, `(x - space.low) / (space.high - space.low)`."""
