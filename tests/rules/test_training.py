@@ -240,6 +240,15 @@ NOT_A_BATCH_OF_ONE = {
     "XGBoost": "import xgboost\nxgboost.XGBRegressor().fit(x, y, batch_size=1)",
 }
 LOSS = "def step(x, y):\n    def loss():\n        return tf.reduce_mean(model(x) - y)\n"
+SUMMED = """
+sums = [tf.Variable(tf.zeros_like(w)) for w in model.trainable_variables]
+for x, y in dataset:
+    with tf.GradientTape() as t:
+        error = tf.reduce_mean(model(x) - y)
+    slopes = t.gradient(error, model.trainable_variables)
+    {adding}
+optimizer.apply_gradients(zip(sums, model.trainable_variables))
+"""
 KEPT = """
 class Dream:
     def __init__(self, image):
@@ -320,6 +329,11 @@ EAGER = {
     "an image that the tape is told to watch": "image = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
+    "sums that an optimizer gets after the loop": SUMMED.format(
+        adding="[s.assign_add(d) for s, d in zip(sums, slopes)]"
+    ),
+    "sums by their places": SUMMED.format(adding="for i, d in enumerate(slopes):\n        sums[i].assign_add(d)"),
+    "sums that are made again": SUMMED.format(adding="sums = [s + d for s, d in zip(sums, slopes)]"),
     "an image that an object keeps, changed by another method": KEPT.format(applying="self.image"),
     "an image named as weights are": "variables = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(variables)\n        loss = tf.reduce_mean(model(variables))\n"
@@ -339,6 +353,9 @@ NOT_EAGER = {
     "a loop that a base class elsewhere may run": "from elsewhere import Worker\nclass W(Worker):\n    def run(self):\n"
     "        for x, y in dataset:" + STEP.replace("\n", "\n        "),
     "a loop that takes the gradients of other tapes": PAIRS.replace("as of_", "as other_of_"),
+    "slopes that are only looked at, beside sums of rows": SUMMED.format(
+        adding="[s.assign_add(x) for s, d in zip(sums, slopes)]"
+    ),
     "gradients of an image that an object keeps, for something else": KEPT.format(applying="self.other"),
     "an image for each of several": "for image in images:\n    with tf.GradientTape() as t:\n        t.watch(image)\n"
     "        l = tf.reduce_mean(model(image))\n    image = image + 0.01 * t.gradient(l, image)\n    made.append(image)",
@@ -556,7 +573,17 @@ class Scorer:
         for x, _ in self.rows.batch(4):
             print(self.parts["body"](x))
 """
+ASKED = """
+def scores(pairs, most=None):
+    if most is not None:
+        pairs = pairs.shuffle(99).take(most)
+    for x, y in pairs:
+        print(model(x))
+scores(dataset)
+scores(dataset, most={most})
+"""
 FORWARD = {
+    "all batches, or as many as somebody asks for": ASKED.format(most="int(input())"),
     "a model that is made where none is given": SCORER.format(
         asks="if body is None:", made="keras.applications.VGG16()"
     ),
@@ -691,6 +718,8 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "as many batches as somebody asks for": "for x, y in dataset.take(int(input())):\n    print(model(x))",
+    "all batches, or a few": ASKED.format(most="2").replace("take(most)", "take(2)"),
     "what may be a function, made where none is given": SCORER.format(asks="if body is None:", made="load('body')"),
     "what may be a function, or a model for another reason": SCORER.format(
         asks="if len(rows) > 99:", made="keras.applications.VGG16()"

@@ -118,10 +118,21 @@ class TrainingSteps(Analysis):
         around += [(file, call) for call in file.calls_below.get(loop, ())]
         if not is_read(self.inference, run.file, run.call, for_weights=True):
             return False
-        return any(self._updates(where, call) for where, call in around) or any(
+        if any(self._updates(where, call) for where, call in around) or self._adds_up(run, file, loop):
+            return True
+        return any(
             self._updating.holds(function.file, function.node)
             for where, call in around
             for function in self._functions_without_tape(where, call)
+        )
+
+    def _adds_up(self, run: Invocation, file: File, loop: LoopNode) -> bool:
+        """Whether an optimizer gets, after the loop, what the iterations make of their gradients: the sum of them."""
+        gradients = [run.entry] if run.path else list(taken(self.inference, file, run.call))
+        flow = IterationFlow(file, loop, frozenset(gradients))
+        return any(
+            method_name(call) == "apply_gradients" and any(flow.holds(arg.value) for arg in call.args)
+            for call in file.calls_in.get(file.tree.function(loop), ())
         )
 
     def _updates_itself(self, file: File, node: Node) -> bool:

@@ -251,13 +251,15 @@ class LoopData(Analysis):
     def _is_data(self, file: File, expr: Expression) -> bool:
         """Whether what is iterated may be data of more than a few elements."""
         chains = self.pipelines.iterated(file, expr)
-        if any(chain.is_short or self._holds_few(chain) for chain in chains):
+        if any(map(self._holds_few, chains)) or (chains and all(chain.is_short for chain in chains)):
             return False
         return all(self._may_be_data(origin) for origin in self.inference.of(file, expr))
 
     def _holds_few(self, chain: Chain) -> bool:
-        """`from_tensor_slices([1, 2, 3, 4])`, or one of Keras's data sets in a few batches; not repeated."""
+        """`from_tensor_slices([1, 2, 3, 4])`, or one of Keras's data sets in a few batches; not repeated; `take(3)`."""
         made = chain.made
+        if any(o.name == "take" and isinstance(o.argument(0, "count"), int) and o.takes_few for o in chain.operations):
+            return True
         if made is None or made.name != "from_tensor_slices" or not made.call.args:
             return False
         if any(operation.name == "repeat" for operation in chain.operations):

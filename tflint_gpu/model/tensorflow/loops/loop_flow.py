@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import libcst as cst
 
@@ -15,6 +16,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     FunctionNode,
     LoopNode,
     Node,
+    argument,
     loop_target,
     method_name,
 )
@@ -84,8 +86,9 @@ class IterationFlow:
                 return True
             if not isinstance(node, cst.Name) or node.value not in self.names or node in seen:
                 continue
-            here = tree.order[node]
             bound = self.file.flow.lookup(node.value, node)
+            clauses = (b.node.iter for b in bound if isinstance(b.node, cst.CompFor))  # written after their names
+            here = max([tree.order[node], *(tree.order[over] + 1 for over in clauses)])
             if not bound or not all(tree.within(b.node, self.loop) and tree.order[b.node] < here for b in bound):
                 return True
             made = (v for move in self._moves if move.name == node.value for v in move.values if tree.order[v] < here)
@@ -110,9 +113,9 @@ class _Move:
 def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[_Move]:
     """What an iteration puts into each name: by assignment, into a container, by a method of it."""
     tree = file.tree
-    scope = tree.scopes.get(loop) or tree.scope(loop)
-    for bindings in scope.bindings.values():
-        for binding in bindings:
+    inside = (tree.scopes[part] for part in tree.comprehensions if part is not loop and tree.within(part, loop))
+    for scope in (tree.scopes.get(loop) or tree.scope(loop), *inside):
+        for binding in chain.from_iterable(scope.bindings.values()):
             if binding.value is not None and binding.node is not loop and tree.within(binding.node, loop):
                 yield _Move(binding.name, (binding.value,), binding if binding.kind != "augment" else None)
     for target, value in tree.item_assignments:
@@ -122,7 +125,19 @@ def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[_Move]:
     for call in file.calls_below.get(loop, ()):
         name = root_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
         if name is not None and name != "self" and file.name(call.func) is None:
-            yield _Move(name, tuple(arg.value for arg in call.args))
+            for filled in (name, *_sources_of(file, name, call)):
+                yield _Move(filled, tuple(arg.value for arg in call.args))
+
+
+def _sources_of(file: File, name: str, place: Node) -> Iterator[str]:
+    """The name of what a loop takes another one out of: `sums` for the first one of `zip(sums, values)`."""
+    for binding in file.flow.lookup(name, place):
+        source, part = binding.value if binding.kind == "for" else None, next(iter(binding.path), None)
+        if isinstance(source, cst.Call) and file.names.is_builtin(source.func, "zip") and part is not None:
+            source = argument(source, part, "")
+        root = root_name(source) if source is not None else None
+        if root is not None:
+            yield root
 
 
 def _unpacks(move: _Move, sources: frozenset[Node], parts: frozenset[int]) -> bool:
