@@ -104,7 +104,7 @@ def in_steps_by_fit(model: Model, predictions: Sequence[Invocation]) -> Iterator
     Arguments:
         predictions: the calls of `predict` and `evaluate` that loops repeat.
     """
-    steps = [call for call in model.once(Repetitions).of_methods("fit") if _is_step(model, call)]
+    steps = [call for call in model.once(Repetitions).all_of_methods("fit") if _is_step(model, call)]
     functions = {step.file.tree.function(step.call) for step in steps}
     drawn = (c for c in predictions if c.file.tree.function(c.call) in functions and is_drawn(c.file, c.call))
     yield from (call for call in drawn if not _is_large(model, call))

@@ -60,9 +60,10 @@ class PredictInStep(Rule):
     model under `@tf.function`. So does `fit` where a step draws one batch for it, such as an agent from its memory;
     `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
     `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG201, TFG206), calls under a
-    condition that changes, data that all iterations share, loops of epochs, more rows than `batch_size` for `fit`, rows
-    that a loop yields with a `batch_size` for them, slices whose work takes longer than the call (where the code shows
-    the network: by its multiply-adds; else slices of more than four batches), and the methods of other classes.
+    condition that changes (but for steps that a loop takes every few iterations), data that all iterations share, loops
+    of epochs, more rows than `batch_size` for `fit`, rows that a loop yields with a `batch_size` for them, slices whose
+    work takes longer than the call (where the code shows the network: by its multiply-adds; else slices of more than
+    four batches), and the methods of other classes.
 
     Measured: {evidence}
 
@@ -134,15 +135,31 @@ class PredictInStep(Rule):
 
 def _calls(model: Model) -> Iterator[Invocation]:
     seen = set()
-    repeated = model.once(Repetitions).of_methods(*_METHODS)
+    repeated = model.once(Repetitions).all_of_methods(*_METHODS)
     for call in (
         *_in_training_steps(model, repeated),
         *in_steps_by_fit(model, repeated),
         *_in_loops_over_batches(model),
     ):
-        if call.call not in seen and _is_keras(model, call) and not model.once(Repetitions).is_conditional(call):
+        if call.call not in seen and _is_keras(model, call) and _is_in_each(model, call):
             seen.add(call.call)
             yield call
+
+
+def _is_in_each(model: Model, call: Invocation) -> bool:
+    """Whether each iteration runs a call, or each training step where the function that holds it is one."""
+    repetitions = model.once(Repetitions)
+    of_step = repetitions.of_its_function(call) if _is_in_function_of_step(model, call) else None
+    return not repetitions.is_occasional(of_step or call) and not repetitions.is_conditional(of_step or call)
+
+
+def _is_in_function_of_step(model: Model, call: Invocation) -> bool:
+    file = call.file
+    function = file.tree.function(call.call) if call.path else None
+    return function is not None and (
+        model.once(Training).takes_gradients(file, function)
+        or any(is_drawn(file, fit) for fit in file.method_calls("fit") if file.tree.function(fit) is function)
+    )
 
 
 def _in_training_steps(model: Model, repeated: Sequence[Invocation]) -> Iterator[Invocation]:

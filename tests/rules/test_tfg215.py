@@ -295,3 +295,28 @@ for step in range(9000):
     assert {"TFG215"} <= set(codes(HEAD + code, tmp_path))
     rows = "for row in rows:\n    print(made(row[None]))\n"
     assert {"TFG206", "TFG215"} <= set(codes(HEAD + code + rows, tmp_path))
+
+
+EACH_MOVE = "for move in range(100_000):\n    past.append(play(move))\n    replay()\n"
+
+
+@pytest.mark.parametrize(
+    ("loop", "count"),
+    {
+        "for move in range(100_000):\n    past.append(play(move))\n    if move % 4 == 0:\n        replay()\n": 3,
+        "for move in range(100_000):\n    if move % 4:\n        continue\n    replay()\n": 3,
+        "since = 0\nfor move in range(100_000):\n    since += 1\n    if since == 4:\n        since = 0\n        replay()\n": 3,
+        "for move in range(100_000):\n    over = play(move)\n    if over:\n        replay()\n": 0,
+        "for move in range(100_000):\n    if move == 4:\n        replay()\n": 0,
+        "since = 0\nwhile True:\n    since += 1\n    if since == 4:\n        replay()\n": 0,
+        "ready = False\nfor move in range(100_000):\n    if not ready:\n        replay()\n        ready = True\n": 0,
+        "def turn(move):\n    if move in (4, 9):\n        replay()\nfor move in range(100_000):\n    turn(move)\n": 0,
+        "def turn(move):\n    if move % 9 == 0:\n        replay()\nfor move in range(100_000):\n    turn(move)\n": 3,
+    }.items(),
+)
+def test_a_step_that_runs_now_and_then_is_one(loop: str, count: int, tmp_path: Path) -> None:
+    """Protects agents that learn after every fourth move, and steps that a loop takes once."""
+    code = HEAD + REPLAY.replace("FIT", "verbose=0").replace(EACH_MOVE, loop)
+    assert codes(code, tmp_path).count("TFG215") == count
+    own = code.replace("    goals = critic.predict(seen)", "    if move % 9:\n        goals = critic.predict(seen)")
+    assert codes(own, tmp_path).count("TFG215") == max(count - 1, 0)

@@ -25,6 +25,7 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
     FEW,
     IterationFlow,
     changed_in,
+    comes_again,
     counter_of,
     is_occasional,
     names_of,
@@ -53,6 +54,10 @@ class Repetitions(Analysis):
         Each call of the function that holds one is another way: one may hand over a row, and another one a batch.
         Left out are loops of few iterations, and calls that run in some iterations only (`is_occasional`).
         """
+        return tuple(run for run in self.all_of_methods(*methods) if not self.is_occasional(run))
+
+    def all_of_methods(self, *methods: str) -> tuple[Invocation, ...]:
+        """The same, with the calls that run in some iterations only."""
         if methods not in self._of_methods:
             self._of_methods[methods] = tuple(self._repeated(methods))
         return self._of_methods[methods]
@@ -73,7 +78,7 @@ class Repetitions(Analysis):
         for innermost in ways.values():
             for (_, last), invocation in sorted(innermost.items(), key=lambda way: len(way[1].path)):
                 is_around = any((function.node, last) in innermost for function in invocation.functions)
-                if not is_around and not self._is_occasional(invocation):
+                if not is_around:
                     yield invocation
 
     def outwards(self, invocation: Invocation) -> Iterator[Invocation]:
@@ -81,7 +86,7 @@ class Repetitions(Analysis):
         yield invocation
         for loop in loops_around(invocation.root_file, invocation.loop):
             outer = replace(invocation, root=loop)
-            if not self._repeats_little(invocation.root_file, loop) and not self._is_occasional(outer):
+            if not self._repeats_little(invocation.root_file, loop) and not self.is_occasional(outer):
                 yield outer
 
     def _repeats_little(self, file: File, loop: LoopNode) -> bool:
@@ -121,24 +126,29 @@ class Repetitions(Analysis):
         functions = CalledElsewhere(self.inference, "called", lambda function: function.calls).by(self.file)
         return [(function.file, function.node) for function in functions]
 
-    def _is_occasional(self, invocation: Invocation) -> bool:
+    def is_occasional(self, invocation: Invocation) -> bool:
         """Whether the call runs in some iterations only: `if step % 100 == 0`, `if i == 0`."""
         return any(is_occasional(file, node, invocation.loop) for file, node in invocation.places)
 
     def is_conditional(self, invocation: Invocation) -> bool:
         """Whether a test that is not known decides if an iteration runs the call; a warm-up ends, it always does."""
-        for file, node in invocation.places:
-            child = node
-            for parent in file.tree.ancestors(node):
-                if parent is invocation.root or isinstance(parent, cst.FunctionDef):
-                    break
-                if isinstance(parent, cst.If) and child is not parent.test:
-                    stays = file is invocation.root_file and _stays(file, parent.test, invocation.loop)
-                    holds = self.inference.tests.holds(file, parent.test, invocation.context)
-                    if not stays and holds is not (child is parent.body) and not self._ends_warm_up(file, parent):
-                        return True
-                child = parent
-        return False
+        return any(self._is_open(invocation, *test) for test in _tests(invocation, invocation.places))
+
+    def of_its_function(self, invocation: Invocation) -> Invocation | None:
+        """A call as its function has it, where the loop runs that every few iterations: `if step % 4 == 0: learn()`.
+
+        None where another test may keep the loop from it: `if step == 9`, `if not is_ready`.
+        """
+        for file, branch, arm in _tests(invocation, invocation.places[1:]):
+            if self._is_open(invocation, file, branch, arm) and not comes_again(file, branch, invocation.loop):
+                return None
+        return replace(invocation, path=())
+
+    def _is_open(self, invocation: Invocation, file: File, branch: cst.If, arm: Node) -> bool:
+        """Whether one of the arms of a branch may be run in some iterations only."""
+        stays = file is invocation.root_file and _stays(file, branch.test, invocation.loop)
+        holds = self.inference.tests.holds(file, branch.test, invocation.context)
+        return not stays and holds is not (arm is branch.body) and not self._ends_warm_up(file, branch)
 
     def _ends_warm_up(self, file: File, branch: cst.If) -> bool:
         """`if len(memory) > 100:`, and `if episode > 50:` in the loop that counts the episodes."""
@@ -224,6 +234,18 @@ class Repetitions(Analysis):
             )
             for call in file.calls_below.get(loop, ())
         )
+
+
+def _tests(invocation: Invocation, places: list[tuple[File, Node]]) -> Iterator[tuple[File, cst.If, Node]]:
+    """The branches around a call, and around those on the way to it, each with the arm that it is in."""
+    for file, node in places:
+        child = node
+        for parent in file.tree.ancestors(node):
+            if parent is invocation.root or isinstance(parent, cst.FunctionDef):
+                break
+            if isinstance(parent, cst.If) and child is not parent.test:
+                yield file, parent, child
+            child = parent
 
 
 def _is_uploaded(file: File, data: Expression) -> bool:

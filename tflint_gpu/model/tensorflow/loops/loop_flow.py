@@ -180,6 +180,16 @@ def is_occasional(file: File, node: Node, loop: Node) -> bool:
     return False
 
 
+def comes_again(file: File, branch: cst.If, loop: LoopNode) -> bool:
+    """Whether a loop passes a test every few iterations: `step % 4 == 0`, `since == 4` where `since` starts again."""
+    if any(map(_is_rest, walk(branch.test))):
+        return True
+    scope = file.tree.scope(loop)
+    bound = (b.node for name in names_in(branch.test) for b in scope.bindings.get(name, ()))
+    inside = {file.tree.within(node, branch) for node in bound if file.tree.within(node, loop)}
+    return _counts(branch.test) and inside == {True, False}
+
+
 def _is_left_before(block: cst.IndentedBlock, statement: Node) -> bool:
     """Whether most iterations leave a block before they come to one of its statements: `if step % 100: continue`."""
     for earlier in block.body:
@@ -199,14 +209,17 @@ def _excludes_most(test: Expression) -> bool:
     """`step % 100`, `step % 100 != 0`, `step % 100 > 0`."""
     compared = test.comparisons[0].operator if isinstance(test, cst.Comparison) else cst.NotEqual()
     rest = test.left if isinstance(test, cst.Comparison) else test
-    is_rest = isinstance(rest, cst.BinaryOperation) and isinstance(rest.operator, cst.Modulo)
-    return is_rest and isinstance(compared, cst.NotEqual | cst.GreaterThan)
+    return _is_rest(rest) and isinstance(compared, cst.NotEqual | cst.GreaterThan)
+
+
+def _is_rest(node: Node) -> bool:
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
 
 
 def _counts(test: Expression) -> bool:
     """`step % 100 == 0`, `i == 0`, `epoch in (30, 60)`."""
     for node in walk(test):
-        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+        if _is_rest(node):
             return True
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
