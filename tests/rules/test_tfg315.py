@@ -15,6 +15,9 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
 """
 FOUND = {
+    "a parameter that is declared": "def rate(rows: tf.data.Dataset):\n    model.evaluate(rows, batch_size=32)",
+    "a part of an optional one": "from typing import Optional\ndef rate(rows: Optional['tf.data.Dataset'] = None):\n"
+    "    if rows is not None:\n        model.predict(rows.take(99), batch_size=32)",
     "fit": "model.fit(ds, epochs=3, batch_size=32)",
     "evaluate": "model.evaluate(ds, batch_size=32)",
     "predict": "model.predict(ds, batch_size=BATCH)",
@@ -40,6 +43,8 @@ FOUND = {
     "no validation": "model.fit(ds, validation_data=None, batch_size=32)",
 }
 SILENT = {
+    "declared as one or the other": "def rate(rows: tf.data.Dataset | tf.Tensor):\n    model.predict(rows, batch_size=32)",
+    "declared, but filled with arrays": "def rate(rows: tf.data.Dataset):\n    model.predict(rows, batch_size=32)\nrate(x)",
     "arrays": "model.fit(x, y, batch_size=32)",
     "no size": "model.fit(ds)",
     "generator": "def g():\n    yield 1\nmodel.fit(g(), batch_size=32)",

@@ -67,6 +67,8 @@ class Pipelines(Analysis):
     def _of_origin(self, origin: Origin, depth: int) -> list[Chain]:
         node = origin.node
         if not isinstance(node, cst.Call):
+            if isinstance(node, cst.Param) and not origin.access_path and self.kinds.of(origin) == "dataset":
+                return [Chain(certain=True)]  # as its annotation says
             return [] if origin.is_none else [_OTHER if self._is_own(origin) else _OPEN]
         if origin.access_path:
             return self._of_part(origin, depth)
