@@ -205,6 +205,9 @@ GENERATORS = {
     "def part(name):\n    return tf.data.Dataset.from_generator(rows_of, tf.float32, args=(name,))\n"
     "names = tf.data.Dataset.from_tensor_slices(load())\n"
     "ds = names.interleave(part, num_parallel_calls=tf.data.AUTOTUNE)\nmodel.fit(ds.batch(8))\n",
+    "a few of them interleaved": "def rows_of():\n    while True:\n        yield [math.sqrt(n) for n in table]\n"
+    "ds = tf.data.Dataset.range(4).interleave(lambda part: tf.data.Dataset.from_generator(rows_of, tf.float32))\n"
+    "model.fit(ds.batch(8))\n",
     "by a function that it calls": "def line(i):\n    total = 0.0\n    for j in range(900):\n"
     "        total += math.sin(i * j)\n    return total\ndef rows_of():\n    for i in range(9000):\n        yield [line(i)]\n"
     "ds = tf.data.Dataset.from_generator(rows_of, tf.float32)\nmodel.fit(ds.batch(8))\n",
@@ -216,6 +219,7 @@ PASSING = {
     "    for one in sums:\n        yield one\n"
     "ds = tf.data.Dataset.from_generator(rows_of, tf.float32)\nmodel.fit(ds.batch(8))\n",
     "cached": GENERATORS["read"].replace("ds.batch(8)", "ds.cache().batch(8)"),
+    "a few elements": GENERATORS["a few of them interleaved"].replace("ds.batch", "ds.take(4).batch"),
     "a few": GENERATORS["read"].replace("range(900)", "range(3)"),
     "pictures": "def rows_of():\n    for name in names:\n        for side in range(900):\n            picture = cv2.imread(name)\n"
     "        yield picture\nds = tf.data.Dataset.from_generator(rows_of, tf.float32)\nmodel.fit(ds.batch(8))\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from tflint_gpu.bounds import DATASET_PARTS
+from tflint_gpu.model.library.datasets import FLATTENING
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
@@ -27,6 +28,8 @@ class Lengths(Analysis):
         if any(self.is_demonstration(joined) for joined in chain.inputs):
             return True
         made = chain.made
+        if any(o.name in FLATTENING for o in chain.operations):
+            return False  # a few files, or generators, may have many elements
         if made is None or made.name not in ("range", "from_tensor_slices", "list_files"):
             return False
         first = argument(made.call, 0, "tensors")
