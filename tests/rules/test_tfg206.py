@@ -98,7 +98,20 @@ for turn in range(9000):
     shown = np.array({})
     model.fit(shown, judged(shown))
 """
+PLACES = """places = {{'here': 'a.png', 'there': 'b.png', 'far': 'c.png'}}
+views = {start}
+for place in places:
+    {filling}
+for place in views:
+    print(model.predict(seen(views, place)[None]))
+"""
 FOUND = {
+    "a dictionary that is filled for more than a few": PLACES.format(
+        start="{}", filling="for k in range(40):\n        views[place, k] = crop(places[place], k)"
+    ),
+    "a list that is filled, and by other code": PLACES.format(
+        start="[]", filling="views.append(place)\nviews.extend(more)"
+    ),
     "a method that others call with a batch": WRAPPED.format("board[None]"),
     "an agent in one loop": IN_ONE_LOOP.format("random.sample(kept, 32)"),
     "in a loop that waits, and in one that does not": ARENA.format(
@@ -256,6 +269,12 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "a dictionary that a loop over a few fills": PLACES.format(
+        start="{}", filling="views[place] = load(places[place])"
+    ),
+    "a list that a loop over a few fills": PLACES.format(
+        start="['start']", filling="if ready(place):\n        views.append(place)"
+    ),
     "in a loop that waits, which another one runs": ARENA.format(practice="pass")
     + "arena = Arena(make(), Greedy())\nfor line in lines:\n    arena.serve(line)\n",
     "batches of eight by a default": FOLDER.format(size=8, given=""),

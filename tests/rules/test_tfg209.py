@@ -38,6 +38,10 @@ def eager(x, y):
 
 """
 FOUND = {
+    "by a comprehension over named results": (
+        "for x, y in dataset:\n    seen = {'loss': step(x, y)}\n    print(*(f'{title}: {one:.3f}' for title, one in seen.items()))",
+        "one",
+    ),
     "by the step itself": (
         EAGER.format("return loss.numpy()") + "for x, y in dataset:\n    print(eager(x, y))",
         "loss.numpy()",
@@ -138,6 +142,7 @@ FOUND = {
     ),
 }
 SILENT = {
+    "the names of results": "for x, y in dataset:\n    seen = {'loss': step(x, y)}\n    print(*(f'{title}!' for title, one in seen.items()))",
     "by the step itself, for a test": EAGER.format("return loss.numpy()")
     + "for x, y in dataset:\n    if eager(x, y) < 0.1:\n        break",
     "by the step itself, sometimes": EAGER.format("if verbose:\n        print(loss.numpy())")

@@ -15,7 +15,15 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.syntax.syntax import (
+    Expression,
+    LoopNode,
+    Node,
+    argument,
+    dotted_name,
+    iterable,
+    method_name,
+)
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -25,6 +33,7 @@ _OF_ROWS = ("same", "rows", "expanded")
 """What has as many rows as its argument, but for a new first axis, of which one sample is made."""
 _SEQUENCES = ("list", "tuple", "sorted", "reversed")
 _VIEWS = frozenset(["keys", "values", "items"])
+_GROWING = ("extend", "insert", "setdefault", "update")
 _BELOW = (cst.LessThan, cst.LessThanEqual)
 _DATASET_METHODS = TRANSFORMATIONS | ITERATORS | {"from_tensor_slices", "from_generator"}
 
@@ -97,14 +106,32 @@ class Iterations(Analysis):
             if array is not None:
                 return array.shape[0] if array.shape else None
         if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.access_path:
-            name = file.bound_to(node)
             starred = any(isinstance(e, cst.StarredElement | cst.StarredDictElement) for e in node.elements)
-            return None if starred or name in file.changed else len(node.elements)
+            return None if starred else self._filled(file, node, len(node.elements))
         if isinstance(node, cst.ListComp) and not origin.access_path:
             return None if node.for_in.ifs or file.bound_to(node) in file.changed else self.of_loop(file, node)
         if isinstance(node, cst.Subscript) and not origin.access_path:
             return self._of_slice(origin, node.slice[0].slice)
         return self._of_call(origin, origin.call) if origin.call is not None else None
+
+    def _filled(self, file: File, display: Node, count: int) -> int | None:
+        """How many elements a display has at most, with those that loops of known lengths put into it by its name."""
+        name = file.bound_to(display)
+        if name is None or name not in file.changed:
+            return count
+        filling: list[Node] = [*file.appends.get(name, ()), *(target for target, _ in file.stores.get(name, ()))]
+        others = (call.func for call in file.method_calls(*_GROWING))
+        if any(isinstance(func, cst.Attribute) and dotted_name(func.value) == name for func in others):
+            return None
+        if any(file.tree.function(place) is not file.tree.function(display) for place in filling):
+            return None
+        for place in filling:
+            around = [loop for loop in loops_around(file, place) if not file.tree.within(display, loop)]
+            lengths = [self.most(file, loop) for loop in around]
+            if None in lengths:
+                return None
+            count += prod(n for n in lengths if n is not None)
+        return count
 
     def _of_call(self, origin: Origin, call: cst.Call) -> int | None:
         file = origin.file

@@ -116,7 +116,9 @@ def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[_Move]:
     inside = (tree.scopes[part] for part in tree.comprehensions if part is not loop and tree.within(part, loop))
     for scope in (tree.scopes.get(loop) or tree.scope(loop), *inside):
         for binding in chain.from_iterable(scope.bindings.values()):
-            if binding.value is not None and binding.node is not loop and tree.within(binding.node, loop):
+            if binding.value is None or binding.node is loop or not tree.within(binding.node, loop):
+                continue
+            if not _is_key(file, binding):
                 yield _Move(binding.name, (binding.value,), binding if binding.kind != "augment" else None)
     for target, value in tree.item_assignments:
         name = root_name(target.value)
@@ -127,6 +129,14 @@ def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[_Move]:
         if name is not None and name != "self" and file.name(call.func) is None:
             for filled in (name, *_sources_of(file, name, call)):
                 yield _Move(filled, tuple(arg.value for arg in call.args))
+
+
+def _is_key(file: File, binding: Binding) -> bool:
+    """Whether a name is a key or a count beside a value: `name` of `values.items()`, `i` of `enumerate(values)`."""
+    call = binding.value
+    if binding.kind != "for" or binding.path[:1] != (0,) or not isinstance(call, cst.Call):
+        return False
+    return method_name(call) == "items" or file.names.is_builtin(call.func, "enumerate")
 
 
 def _sources_of(file: File, name: str, place: Node) -> Iterator[str]:
