@@ -68,7 +68,7 @@ class FittedModels(Analysis):
             if dropped is None:
                 continue
             loop, made_file, made, name = dropped
-            if self._has_few_folds(invocation.root_file, loop):
+            if self._has_few_folds(invocation.root_file, loop) or self._goes_over_layers(invocation.root_file, loop):
                 continue
             if self._is_built(invocation, receiver, made, made_file) and not self._is_kept(
                 made_file, made, name, invocation
@@ -117,12 +117,7 @@ class FittedModels(Analysis):
 
     def _has_few_folds(self, file: File, loop: LoopNode) -> bool:
         """`for train, test in KFold(n_splits=5).split(x)`, with a number of its own or a fold's number next to it."""
-        data = iterable(loop)
-        joined = isinstance(data, cst.Call) and any(
-            file.names.is_builtin(data.func, name) for name in ("enumerate", "zip", "list")
-        )
-        parts = [arg.value for arg in data.args] if joined and isinstance(data, cst.Call) else [data]
-        for part in parts:
+        for part in self._gone_through(file, loop):
             if (
                 not isinstance(part, cst.Call)
                 or method_name(part) != "split"
@@ -138,6 +133,21 @@ class FittedModels(Analysis):
                     )
                     return isinstance(iterations, int) and iterations <= FEW
         return False
+
+    def _goes_over_layers(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop takes the layers of a network one by one: they are few."""
+        origins = (origin for part in self._gone_through(file, loop) for origin in self.inference.of(file, part))
+        return any(self.kinds.of(element) == "layer" for o in origins for element in self.inference.elements(o))
+
+    def _gone_through(self, file: File, loop: LoopNode) -> list[Expression]:
+        """What a loop goes through, one by one or with their numbers."""
+        data = iterable(loop)
+        joined = isinstance(data, cst.Call) and any(
+            file.names.is_builtin(data.func, name) for name in ("enumerate", "zip", "list")
+        )
+        if joined and isinstance(data, cst.Call):
+            return [arg.value for arg in data.args]
+        return [data] if data is not None else []
 
     def _is_built(self, invocation: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:
         """Whether what is fitted is always a Keras model, and the iteration builds it: it does not look one up."""

@@ -14,8 +14,23 @@ def build(units=8):
     model.compile("adam", "mse")
     return model
 """
+LAYERS = """class Stack:
+    def __init__(self, parts=None):
+        if parts is None:
+            parts = []
+            for size in sizes:
+                parts.append(tf.keras.layers.Dense(size))
+        self.parts = parts
+    def prepare(self, rows):
+        for {target}:
+            net = tf.keras.Sequential(self.parts[: last + 1])
+            net.compile("sgd", "mse")
+            net.fit(rows, rows)
+Stack().prepare(x)
+"""
 DROPPED = {  # the row of `fit`, below HEAD
     "a function builds it": ("for units in sizes:\n    model = build(units)\n    model.fit(x, y)\n", 3),
+    "as many layers as a loop counts": (LAYERS.format(target="last in range(rounds)"), 12),
     "built in the loop": (
         "for rate in rates:\n    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n    model.compile('adam', 'mse')\n"
         "    model.fit(x, y)\n",
@@ -57,6 +72,7 @@ DROPPED = {  # the row of `fit`, below HEAD
     "while": ("while True:\n    net = build()\n    net.fit(x, y)\n", 3),
 }
 QUIET = {
+    "layer after layer of a network": LAYERS.format(target="last, part in enumerate(self.parts)"),
     "built once": "model = build()\nfor x, y in parts:\n    model.fit(x, y)\n",
     "an ensemble": "for units in sizes:\n    model = build(units)\n    model.fit(x, y)\n    models.append(model)\n",
     "an ensemble in a dictionary": "for units in sizes:\n    model = build(units)\n    model.fit(x, y)\n    models[units] = model\n",
