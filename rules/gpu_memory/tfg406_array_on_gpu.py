@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Kinds, NumpyArrays, Runtime, argument, as_bytes
+import libcst as cst
+
+from tflint_gpu.model import Kinds, NumpyArrays, Runtime, argument, as_bytes, method_name
 from tflint_gpu.model.library.keras_methods import BATCH_SIZE_POSITIONS
 from tflint_gpu.model.library.precision import BYTES
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
 
 if TYPE_CHECKING:
-    import libcst as cst
-
-    from tflint_gpu.model import File, Model, NumpyArray
+    from tflint_gpu.model import Expression, File, Model, NumpyArray
     from tflint_gpu.rule import Experiment
 
 _MUCH = 8 << 30
@@ -23,16 +23,18 @@ _FLOATX = "float32"
 
 
 class ArrayOnGpu(Rule):
-    """`fit`, `evaluate` or `predict` gets a NumPy array of gigabytes, which is copied onto the GPU as a whole.
+    """`fit`, `evaluate`, `predict` or a call of a model gets an array of gigabytes, which the GPU gets as a whole.
 
-    Why: Keras makes one tensor of each array before it cuts batches, and TensorFlow puts a tensor of a NumPy array onto
-    the GPU. The array has to fit into its memory next to the model, whatever the batch size is: "Failed copying input
-    tensor from CPU:0 to GPU:0 ... Dst tensor is not initialized", at a batch size of one too. A dataset over a
-    generator, or one that reads files, brings one batch at a time. Reported from 8 GiB on, or from what the setting
-    `gpu-memory` says, where the shape of the array follows from the code. `float64` counts as `float32`, to which Keras
-    casts it.
+    Why: Keras makes one tensor of each array before it cuts batches, and TensorFlow puts a tensor of a NumPy array
+    onto the GPU. The array has to fit into its memory next to the model, whatever the batch size is: "Failed
+    copying input tensor from CPU:0 to GPU:0 ... Dst tensor is not initialized", at a batch size of one too.
+    `model(x)` also takes all rows through the model at once, so that what its layers give has to fit as well. A
+    dataset over a generator, or one that reads files, brings one batch at a time. Reported from 8 GiB on, or from
+    what the setting `gpu-memory` says, where the shape of the array follows from the code. `float64` counts as
+    `float32`, to which Keras casts it.
 
-    Measured: nothing, for no GPU was at hand: `tf.data.Dataset.from_tensors` in Keras's adapter of arrays
+    Measured: nothing on a GPU, for none was at hand. That the first layer gets all rows in `model(x)` a test shows;
+    `tf.data.Dataset.from_tensors` in Keras's adapter of arrays
     (keras/src/trainers/data_adapters/array_data_adapter.py) converts the array without naming a device, and many
     reports name it.
 
@@ -76,10 +78,7 @@ class ArrayOnGpu(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield each array that takes more than a GPU's memory."""
         memory = model.target.gpu_memory or _MUCH
-        for call in model.method_calls(*_METHODS):
-            data = argument(call, 0, "x")
-            if data is None or model.once(Kinds).receiver(model.file, call, *_METHODS) is None:
-                continue
+        for call, data in _given(model):
             array = model.once(NumpyArrays).of(model.file, data)
             held = _held(array) if array is not None else 0
             if array is None or held < memory or _runs_elsewhere(model, model.file, call):
@@ -87,7 +86,9 @@ class ArrayOnGpu(Rule):
             yield Finding(
                 model.file,
                 data,
-                f"{as_bytes(held)} are copied onto the GPU before the first batch, whatever the batch size is",
+                f"{as_bytes(held)} are copied onto the GPU before the first batch, whatever the batch size is"
+                if method_name(call) in _METHODS
+                else f"{as_bytes(held)} are copied onto the GPU at once, and all rows go through the model together",
                 Prediction("memory", ("gpu",), basis="keras/src/trainers/data_adapters/array_data_adapter.py"),
                 help="bring it in batches: a `tf.data.Dataset` over files or a generator, or a `keras.utils.PyDataset`",
                 notes=(Note(array.origin.file, array.origin.node, f"the array is made here: {array.shape}"),),
@@ -96,6 +97,21 @@ class ArrayOnGpu(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """None: the host's memory may not suffice, either."""
         raise NoExperiment("an array of gigabytes may not fit into the machine's own memory")
+
+
+def _given(model: Model) -> Iterator[tuple[cst.Call, Expression]]:
+    """What models get as a whole: by `fit` and its like, or in a call."""
+    kinds = model.once(Kinds)
+    for call in model.file.tree.calls:
+        is_method = method_name(call) in _METHODS
+        data = argument(call, 0, "x" if is_method else "inputs")
+        if not isinstance(data, cst.Name | cst.Attribute | cst.Subscript):
+            continue
+        if is_method:
+            if kinds.receiver(model.file, call, *_METHODS) is not None:
+                yield call, data
+        elif isinstance(call.func, cst.Name | cst.Attribute) and kinds.is_model(model.file, call.func):
+            yield call, data
 
 
 def _held(array: NumpyArray) -> int:

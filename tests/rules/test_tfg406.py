@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 from checks import codes, findings
 
@@ -20,6 +21,7 @@ FOUND = {
     "float64 as float32": "x = np.random.rand(20000, 300, 300, 3)\nnet.fit(x, y)\n",
     "computed": "x = np.zeros((20000, 400, 400, 3), 'float32') / 2\nnet.evaluate(x=x, y=y)\n",
     "predicted": "def guess(rows):\n    return net.predict(rows)\nguess(np.ones((20000, 400, 400, 3), 'float32'))\n",
+    "in a call": "x = np.zeros((20000, 400, 400, 3), 'float32')\nprint(net(x))\nnet.fit(few, y)\n",
     "bytes": "x = np.zeros((20000, 800, 800, 1), 'uint8')\nnet.predict(x)\n",
 }
 SILENT = {
@@ -28,6 +30,8 @@ SILENT = {
     "a dataset": "x = np.zeros((20000, 400, 400, 3), 'float32')\n"
     "net.fit(tf.data.Dataset.from_generator(lambda: zip(x, y), (tf.float32, tf.float32)).batch(8))\n",
     "a part": "x = np.zeros((20000, 400, 400, 3), 'float32')\nnet.fit(x[:100], y[:100])\n",
+    "slices in calls": "x = np.zeros((20000, 400, 400, 3), 'float32')\nprint(net(x[:32]))\nnet.fit(few, y)\n",
+    "a function": "def shown(x):\n    return x.shape\nx = np.zeros((20000, 400, 400, 3), 'float32')\nshown(x)\nnet.fit(few, y)\n",
     "not known": "x = np.load('x.npy')\nnet.fit(x, y)\n",
     "another library": "from sklearn.svm import SVC\nx = np.zeros((20000, 400, 400, 3), 'float32')\nSVC().fit(x, y)\n",
     "without a GPU": "tf.config.set_visible_devices([], 'GPU')\nx = np.zeros((20000, 400, 400, 3), 'float32')\nnet.fit(x, y)\n",
@@ -56,3 +60,17 @@ def test_keras_makes_one_tensor_of_an_array() -> None:
     source = inspect.getsource(array_data_adapter)
     assert "from_tensors(inputs)" in source
     assert "device(" not in source
+
+
+def test_a_call_takes_all_rows_at_once() -> None:
+    """Protects the claim about `model(x)`, by Keras."""
+    keras = pytest.importorskip("keras")
+    seen = []
+
+    class Seen(keras.layers.Layer):
+        def call(self, rows: object) -> object:
+            seen.append(tuple(rows.shape))  # type: ignore[attr-defined]
+            return rows
+
+    keras.Sequential([Seen()])(np.zeros((5000, 2), "float32"))
+    assert (5000, 2) in seen
