@@ -80,9 +80,9 @@ def _is_watched(inference: Inference, file: File, tape: cst.Call, call: cst.Call
     )
 
 
-def _share(file: File, expr: Expression, one: cst.Call, other: cst.Call) -> bool:
+def _share(file: File, expr: Expression, call: cst.Call, other: cst.Call) -> bool:
     """Whether an expression is the same in two places: in one function, or in two methods of a class what it keeps."""
-    functions = file.tree.function(one), file.tree.function(other)
+    functions = file.tree.function(call), file.tree.function(other)
     if not isinstance(expr, cst.Attribute) or None in functions:
         return functions[0] is functions[1]
     first, second = (file.tree.class_of(function) for function in functions if function is not None)
