@@ -11,7 +11,7 @@ from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model import (
-    FEW,
+    FEW_IN_ALL,
     OTHER_WORK,
     Expression,
     File,
@@ -69,7 +69,11 @@ class ElementLoops:
 
     def of(self, file: File, loop: LoopNode) -> ElementLoop | None:
         """What a loop does with each element, where one call could do it for all; None where that is not certain."""
-        if isinstance(loop, cst.While) or self.data.is_at_most(file, loop, FEW) or not self._is_stacked(file, loop):
+        if (
+            isinstance(loop, cst.While)
+            or self.data.is_at_most(file, loop, FEW_IN_ALL)
+            or not self._is_stacked(file, loop)
+        ):
             return None
         body = loop.body if isinstance(loop, cst.For) else loop
         if isinstance(loop, cst.For) and (
@@ -141,7 +145,8 @@ class ElementLoops:
         """Whether loops in each other count to known numbers: so many elements that small calls take long."""
         loops = [loop, *(inner for inner in walk(loop) if isinstance(inner, cst.For) and inner is not loop)]
         return len(loops) > 1 and all(
-            self.data.is_at_most(file, each, _MANY) and not self.data.is_at_most(file, each, FEW) for each in loops
+            self.data.is_at_most(file, each, _MANY) and not self.data.is_at_most(file, each, FEW_IN_ALL)
+            for each in loops
         )
 
     def _computes(self, file: File, call: cst.Call, depth: int) -> str | None:

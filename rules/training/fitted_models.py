@@ -60,7 +60,7 @@ class FittedModels(Analysis):
 
     def dropped(self) -> Iterator[FittedModel]:
         """The fits of models that each iteration of a loop builds, where nothing keeps the models."""
-        for invocation in self.repetitions.of_methods("fit"):
+        for invocation in self.repetitions.of_methods("fit", few=FEW):
             if not isinstance(invocation.call.func, cst.Attribute):
                 continue
             receiver = invocation.call.func.value

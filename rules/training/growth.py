@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    FEW,
+    FEW_IN_ALL,
     Analysis,
     EagerLoops,
     Expression,
@@ -218,7 +218,9 @@ class Growths(Analysis):
 
     def _loop_around(self, file: File, node: Node) -> LoopNode | None:
         """The next loop outwards in the same function that makes more than a few iterations."""
-        return next((loop for loop in loops_around(file, node) if not self.data.is_at_most(file, loop, FEW)), None)
+        return next(
+            (loop for loop in loops_around(file, node) if not self.data.is_at_most(file, loop, FEW_IN_ALL)), None
+        )
 
     def _counts(self, candidate: _Candidate, file: File, loop: LoopNode) -> bool:
         """Whether a loop runs in Python, and goes through data or numbers, not through parts of a model."""

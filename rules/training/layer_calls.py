@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    FEW,
+    FEW_IN_ALL,
     Analysis,
     Batches,
     Construction,
@@ -76,7 +76,7 @@ class LayerCalls(Analysis):
     def _in_loop(self, file: File, loop: LoopNode) -> dict[Node, list[LayerCall]]:
         """What an iteration makes and calls at once, by the function that does, or the loop itself."""
         places: dict[Node, list[LayerCall]] = {}
-        if self.data.is_at_most(file, loop, FEW) or self.data.leaves_early(file, loop):
+        if self.data.is_at_most(file, loop, FEW_IN_ALL) or self.data.leaves_early(file, loop):
             return places
         for run in self.invocations.eager(file, loop, self._batches(file, loop), _MADE_AND_CALLED):
             call = self._layer_call(run)

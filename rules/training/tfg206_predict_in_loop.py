@@ -64,7 +64,7 @@ class PredictInLoop(Rule):
     That cost does not depend on the number of rows, so on single rows it is nearly all of the time, and a GPU sees one
     row at a time. One `predict` for all rows pays it once. Where a row depends on the answer before it (an agent that
     acts, text written token by token, frames of a camera), a function under `@tf.function` that calls the model has no
-    such cost. Not reported: loops of at most five iterations, larger batches, a sample that a training loop shows after
+    such cost. Not reported: loops of at most ten iterations, larger batches, a sample that a training loop shows after
     an epoch, loops that wait for requests, the `predict` of other classes, and arrays of shape (-1, ...), unless they
     visibly have one row, or only the first number of the answer is read.
 

@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.loops.iterations import CountedIterations, Iterations
     from tflint_gpu.model.tensorflow.loops.loop_flow import (
         FEW,
+        FEW_IN_ALL,
         IterationFlow,
         changed_in,
         counter_of,

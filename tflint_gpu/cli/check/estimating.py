@@ -57,14 +57,14 @@ def _frequencies(
 def _frequency(finding: Finding, model: Model, is_pipeline: bool) -> Frequency:
     import libcst as cst
 
-    from tflint_gpu.model import FEW, ExecutionContexts
+    from tflint_gpu.model import FEW_IN_ALL, ExecutionContexts
 
     if is_pipeline:
         return Frequency(1, "for each element or batch that the dataset gives")
     contexts, node = model.once(ExecutionContexts), finding.node
     own = (contexts.of_loop(finding.file, node),) if isinstance(node, cst.For | cst.While) else ()
     ways = [
-        tuple(loop for loop in (*way.loops, *own) if loop.length is None or loop.length > FEW)[::-1]
+        tuple(loop for loop in (*way.loops, *own) if loop.length is None or loop.length > FEW_IN_ALL)[::-1]
         for way in contexts.of(finding.file, node)
     ]
     loops = max(ways, key=len, default=())

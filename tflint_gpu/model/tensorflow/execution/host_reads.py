@@ -19,7 +19,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Loop
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
-from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW_IN_ALL, IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import TAPES, Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -67,7 +67,7 @@ class HostReads(Analysis):
         in_steps: list[StepReads] = []
         for file, loop in self.loops.seen:
             steps = self.steps_of(file, loop)
-            if steps and not self.data.is_at_most(file, loop, FEW) and not self._waits_anyway(file, loop, steps):
+            if steps and not self.data.is_at_most(file, loop, FEW_IN_ALL) and not self._waits_anyway(file, loop, steps):
                 reads = tuple(self._reads_within(file, loop, steps, set())) or tuple(
                     StepRead(file, value) for value in self._reads(file, loop, steps)
                 )

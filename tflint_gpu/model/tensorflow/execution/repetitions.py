@@ -23,6 +23,7 @@ from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import (
     FEW,
+    FEW_IN_ALL,
     IterationFlow,
     changed_in,
     comes_again,
@@ -46,36 +47,43 @@ class Repetitions(Analysis):
         super().__init__(model)
         self.data = model.once(LoopData)
         self.invocations = model.once(Invocations)
-        self._of_methods: dict[tuple[str, ...], tuple[Invocation, ...]] = {}
+        self._of_methods: dict[tuple[tuple[str, ...], int], tuple[Invocation, ...]] = {}
 
-    def of_methods(self, *methods: str) -> tuple[Invocation, ...]:
+    def of_methods(self, *methods: str, few: int = FEW_IN_ALL) -> tuple[Invocation, ...]:
         """The calls `anything.method(...)` that loops repeat: each in the innermost loop of each way to it.
 
         Each call of the function that holds one is another way: one may hand over a row, and another one a batch.
         Left out are loops of few iterations, and calls that run in some iterations only (`is_occasional`).
+
+        Arguments:
+            few: how many iterations are few where no longer loop is around them.
         """
-        return tuple(run for run in self.all_of_methods(*methods) if not self.is_occasional(run))
+        return tuple(run for run in self.all_of_methods(*methods, few=few) if not self.is_occasional(run))
 
-    def all_of_methods(self, *methods: str) -> tuple[Invocation, ...]:
+    def all_of_methods(self, *methods: str, few: int = FEW_IN_ALL) -> tuple[Invocation, ...]:
         """The same, with the calls that run in some iterations only."""
-        if methods not in self._of_methods:
-            self._of_methods[methods] = tuple(self._repeated(methods))
-        return self._of_methods[methods]
+        asked = methods, few
+        if asked not in self._of_methods:
+            self._of_methods[asked] = tuple(self._repeated(methods, few))
+        return self._of_methods[asked]
 
-    def _repeated(self, methods: tuple[str, ...]) -> Iterator[Invocation]:
+    def _repeated(self, methods: tuple[str, ...], few: int) -> Iterator[Invocation]:
         substrings = tuple(f".{method}(".encode() for method in methods)
         ways: dict[cst.Call, dict[tuple[Node | None, Node | None], Invocation]] = {}
+        often: set[cst.Call] = set()
         for file, loop in self.loops(substrings):
             if self._repeats_little(file, loop):
                 continue
+            is_long = not self.data.is_at_most(file, loop, few)
             for invocation in self.invocations.all(file, loop, substrings, methods):
                 if method_name(invocation.call) not in methods:
                     continue
+                often.update([invocation.call] if is_long else [])
                 innermost = ways.setdefault(invocation.call, {})
                 way = file.tree.function(loop), invocation.path[-1].node if invocation.path else None
                 if way not in innermost or len(invocation.path) <= len(innermost[way].path):
                     innermost[way] = invocation
-        for innermost in ways.values():
+        for innermost in (ways[call] for call in ways if call in often):
             for (_, last), invocation in sorted(innermost.items(), key=lambda way: len(way[1].path)):
                 is_around = any((function.node, last) in innermost for function in invocation.functions)
                 if not is_around:

@@ -27,15 +27,13 @@ from tflint_gpu.model.python.syntax.syntax import (
 from tflint_gpu.model.python.value_flow import results
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.iterations import Iterations
-from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of, counts_some, leaves_at_once
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW_IN_ALL, breaks_of, counts_some, leaves_at_once
 from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, subscripts_of, target_names
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-FEW = 10
-"""A loop of so many iterations only inspects data."""
 _GIVES_BATCH = regex(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
@@ -84,7 +82,7 @@ class LoopData(Analysis):
         data, target = iterable(loop), loop_target(loop)
         if data is not None and target is not None:
             length = self.iterations.of(file, data)
-            if length is not None and length <= FEW:
+            if length is not None and length <= FEW_IN_ALL:
                 return None
             index = self._index(file, data, target)
             if index is not None:
@@ -95,7 +93,7 @@ class LoopData(Analysis):
                 certain = self._must_be_data(file, data)
         elif isinstance(loop, cst.Call) and data is not None:
             length = self.iterations.of(file, data)
-            if (length is not None and length <= FEW) or not self._is_data(file, data):
+            if (length is not None and length <= FEW_IN_ALL) or not self._is_data(file, data):
                 return None
             return Batches(frozenset(), self._must_be_data(file, data), frozenset([data]))
         elif isinstance(loop, cst.While) and self._counts_few(file, loop):
@@ -119,7 +117,7 @@ class LoopData(Analysis):
         if data is None or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
             return False
         length = self.iterations.of(file, data)
-        return length is not None and length <= FEW and file.tree.function(loop) is None
+        return length is not None and length <= FEW_IN_ALL and file.tree.function(loop) is None
 
     def leaves_early(self, file: File, loop: LoopNode) -> bool:
         """Whether the loop only inspects some elements: each iteration ends it, or one of the first."""
@@ -155,7 +153,7 @@ class LoopData(Analysis):
         if isinstance(loop, cst.While) and counts_some(file, count, loop):
             return True
         bounds = [v for v in self.constants.possible(file, bound) if isinstance(v, int)] if is_reached else []
-        return not bounds or min(bounds) > FEW
+        return not bounds or min(bounds) > FEW_IN_ALL
 
     def length(self, file: File, loop: LoopNode) -> int | None:
         """How many iterations a `for` makes; None where that is not known."""
@@ -240,7 +238,7 @@ class LoopData(Analysis):
             for cls in (self.inference.instance_class(origin),)
         )
 
-    def _counts_few(self, file: File, loop: cst.While, few: int = FEW) -> bool:
+    def _counts_few(self, file: File, loop: cst.While, few: int = FEW_IN_ALL) -> bool:
         """`while step < 5`."""
         test = loop.test
         if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
@@ -269,7 +267,7 @@ class LoopData(Analysis):
             return True
         size = batching.batch_size if batching is not None else 1
         rows = self.iterations.rows(made.file, data, made.context) if isinstance(size, int) else None
-        return (rows is not None and rows <= FEW * size) or self._written_out(made.file, data)
+        return (rows is not None and rows <= FEW_IN_ALL * size) or self._written_out(made.file, data)
 
     def _counts_rows(self, file: File, size: Expression | None, data: Expression) -> bool:
         """`.batch(len(x))` of `x`, of `(x, y)` or of what a name holds such: one batch."""
@@ -286,7 +284,7 @@ class LoopData(Analysis):
                 return self._written_out(origin.file, node.args[0].value)
             if isinstance(node, cst.Tuple) and node.elements and not origin.access_path:  # features and labels
                 return self._written_out(origin.file, node.elements[0].value)
-            return isinstance(node, cst.List) and not origin.access_path and len(node.elements) <= FEW
+            return isinstance(node, cst.List) and not origin.access_path and len(node.elements) <= FEW_IN_ALL
 
         return self.inference.must_be(file, expr, is_few)
 

@@ -23,7 +23,9 @@ from tflint_gpu.model.python.syntax.syntax import (
 from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
 
 FEW = 5
-"""A loop of so many iterations repeats nothing worth speaking of."""
+"""A loop of so many iterations repeats nothing worth speaking of, wherever it is, and builds few graphs or models."""
+FEW_IN_ALL = 10
+"""Nothing is worth speaking of that runs so often in all; a loop of so many iterations only looks at data."""
 
 
 class IterationFlow:
