@@ -162,9 +162,12 @@ def _padded(model: Model, origin: Origin) -> Iterator[Origin]:
     elif name in _ARRAYS and node.args and not origin.access_path:
         for rows in inference.of(origin.file, node.args[0].value, origin.context):
             for row in inference.elements(rows):
-                node, is_row = row.node, len(row.access_path) == 1
-                if is_row and isinstance(node, cst.Call) and row.file.name(node.func) in PADDERS:
+                if len(row.access_path) != 1 or not isinstance(row.node, cst.Call):
+                    continue
+                if row.file.name(row.node.func) in PADDERS:
                     yield row
+                elif row.file.name(row.node.func) in _ARRAYS:  # a list that was extended by other rows
+                    yield from _padded(model, Origin(row.file, row.node, row.context))
 
 
 def _masked(model: Model, made: Origin, place: int | None) -> tuple[LayerValue, LayerValue] | None:

@@ -106,6 +106,12 @@ BATCHES = {
         "net.fit(Batches())\n",
     ),
     "arrays": ("seen, heard, y = begun(*pairs[0])\n", "net.fit({0}, y)\n"),
+    "lists that grow by arrays": (
+        "looks, words_said, goals = [], [], []\nfor pair in pairs:\n    look, word, goal = begun(*pair)\n"
+        "    looks.extend(look)\n    words_said.extend(word)\n    goals.extend(goal)\n"
+        "seen, heard, y = np.array(looks), np.array(words_said), np.array(goals)\n",
+        "net.fit({0}, y)\n",
+    ),
 }
 
 
