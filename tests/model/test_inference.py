@@ -14,6 +14,14 @@ from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 LOCAL = {
+    "kept in a file where there is none yet": (
+        "import pickle\nif there:\n    x = pickle.load(f)\nelse:\n    x = a()\n    pickle.dump(x, f)\nreveal(x)",
+        "a()",
+    ),
+    "kept in a file by another function": (
+        "import pickle\ndef keep(x):\n    pickle.dump(x, f)\nx = pickle.load(f)\nreveal(x)",
+        "pickle.load(f)",
+    ),
     "binding that reaches": ("x = a()\nx = b()\nreveal(x)", "b()"),
     "both branches": ("if c:\n    x = a()\nelse:\n    x = b()\nreveal(x)", "a() | b()"),
     "bound twice in a branch": ("if c:\n    x = a()\n    x = b()\nelse:\n    x = d()\nreveal(x)", "b() | d()"),

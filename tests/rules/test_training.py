@@ -582,7 +582,20 @@ def scores(pairs, most=None):
 scores(dataset)
 scores(dataset, most={most})
 """
+TYPED = """
+def report(net: keras.Model, title):
+    print(title)
+class Probe:
+    def __init__(self, title, net: keras.Model | None = None):
+        self.net = net
+def scores(net, rows: tf.data.Dataset):
+    {given}
+    for x, y in rows:
+        print(net(x))
+"""
 FORWARD = {
+    "a model by what a function declares that gets it": TYPED.format(given="report(net, 'before')"),
+    "a model by what a constructor declares that gets it": TYPED.format(given="probe = Probe('p', net=net)"),
     "all batches, or as many as somebody asks for": ASKED.format(most="int(input())"),
     "a model that is made where none is given": SCORER.format(
         asks="if body is None:", made="keras.applications.VGG16()"
@@ -718,6 +731,10 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "what a function gets that declares something else": TYPED.format(given="print(report, Probe(net))"),
+    "another model under its name": TYPED.format(given="net = wrap(net)\n    report(net, 'wrapped')").replace(
+        "net(x)", "first(x)"
+    ),
     "as many batches as somebody asks for": "for x, y in dataset.take(int(input())):\n    print(model(x))",
     "all batches, or a few": ASKED.format(most="2").replace("take(most)", "take(2)"),
     "what may be a function, made where none is given": SCORER.format(asks="if body is None:", made="load('body')"),

@@ -15,6 +15,7 @@ from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 _PASSING = frozenset("iter list tuple reversed sorted set".split())
 _PARTIAL = "functools.partial"
+_KEPT = {"pickle.load": "pickle.dump", "joblib.load": "joblib.dump", "dill.load": "dill.dump"}
 _NEXT_METHODS = frozenset(["next", "get_next", "__next__"])
 
 
@@ -66,6 +67,9 @@ def passed_on(resolver: Resolver, file: File, call: cst.Call, context: Context |
         return resolver.of(file, args[0] if args else call.args[0].value, context)
     if dotted in resolver.library.choosing and args:
         return tuple(e for o in resolver.of(file, args[0], context) for e in resolver.elements(o))
+    if dotted in _KEPT:  # what the same function keeps in a file where there is none yet
+        dumps = [c for c in file.calls(_KEPT[dotted]) if c.args and file.tree.function(c) is file.tree.function(call)]
+        return tuple(o for c in dumps for o in resolver.of(file, c.args[0].value, context)) if dumps else None
     if dotted == _PARTIAL and args:
         called = resolver.of(file, args[0], context)
         if not any(isinstance(origin.node, cst.FunctionDef | cst.Lambda) or origin.is_class for origin in called):

@@ -25,7 +25,7 @@ from tflint_gpu.model.library.model_packages import OPTIMIZING_FUNCTIONS, is_mod
 from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Attribute, Class
+from tflint_gpu.model.python.project.functions import Attribute, Class, Function
 from tflint_gpu.model.python.syntax.children import names_in, spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
@@ -339,25 +339,46 @@ class Kinds(Analysis):
         node, file = origin.node, origin.file
         if origin.access_path:
             return None
-        if isinstance(node, cst.Param | cst.Name):
-            return self._usages.usage(file, node.name if isinstance(node, cst.Param) else node, kind, node)
+        if isinstance(node, cst.Param):
+            function = file.tree.parents[file.tree.parents[node]]
+            known = self._usages.usage(file, node.name, kind, node)
+            return known or self._usage_where_passed(file, node.name.value, node, function, kind)
+        if isinstance(node, cst.Name):
+            return self._usages.usage(file, node, kind, node)
         name = file.bound_to(node) if isinstance(node, cst.Call) else None
-        return None if name is None or "." in name else self._usage_where_passed(file, name, node, kind)
+        if name is None or "." in name:
+            return None
+        return self._usage_where_passed(file, name, node, file.tree.function(node), kind)
 
-    def _usage_where_passed(self, file: File, name: str, made: Node, kind: str) -> Usage | None:
-        """The use of what a function binds to a name, by that name or in a function that is called with it."""
-        for call in file.calls_in.get(file.tree.function(made), ()):
+    def _usage_where_passed(self, file: File, name: str, made: Node, function: Node | None, kind: str) -> Usage | None:
+        """The use of what a name holds in a function, by that name or by what is called with it.
+
+        A parameter of that which is declared to be of the kind is such a use.
+        """
+        for call in file.calls_in.get(function, ()):
             for arg in call.args:
                 if not (isinstance(arg.value, cst.Name) and arg.value.value == name):
                     continue
+                if isinstance(made, cst.Param) and [b.node for b in file.flow.lookup(name, arg.value)] != [made]:
+                    continue
                 known = self._usages.usage(file, arg.value, kind, arg.value)
-                for callee in self.inference.callees(file, call) if known is None else ():
-                    for parameter, value in self.inference.definitions.passed(file, call, callee.function):
+                for called in self._called_by(file, call) if known is None else ():
+                    for parameter, value in self.inference.definitions.passed(file, call, called):
                         if known is None and value is arg.value:
-                            known = self._usages.usage(callee.function.file, parameter.name, kind, parameter)
+                            is_declared = self._of_parameter(called.file, parameter) == kind
+                            used = self._usages.usage(called.file, parameter.name, kind, parameter)
+                            known = Usage(kind, parameter) if is_declared else used
                 if known is not None:
                     return known
         return None
+
+    def _called_by(self, file: File, call: cst.Call) -> Iterator[Function]:
+        """The functions that a call runs by itself, or the constructor of the object that it makes."""
+        yield from (callee.function for callee in self.inference.callees(file, call))
+        cls = self.inference.class_called(file, call)
+        constructor = self.inference.definitions.method(cls, "__init__") if cls is not None else None
+        if constructor is not None:
+            yield constructor
 
     def usage(self, file: File, expr: Expression, kind: str) -> Usage | None:
         """The use of a value that only something of a kind allows, in the function that has the expression."""
