@@ -330,6 +330,54 @@ def test_origins(code: str, expected: str, tmp_path: Path) -> None:
     assert revealed(model_of(code + "\n", tmp_path)) == set(expected.split(" | "))
 
 
+SET = """class T:
+    def __init__(self, given):
+        self.m = a()
+        self.given = given
+    def put(self):
+        self.m = b()
+    def seen(self):
+        return self.m
+    def used(self):
+        {}
+T(1).used()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    {
+        "self.m = c()\n        reveal(self.m)": "c()",
+        "self.m = c()\n        self.m = d()\n        reveal(self.m)": "d()",
+        "self.m = c()\n        self.m = made(self.m)\n        reveal(self.m)": "made(self.m)",
+        "self.m = c()\n        if now():\n            self.m = d()\n        reveal(self.m)": "c() | d()",
+        "if now():\n            self.m = c()\n        else:\n            self.m = d()\n        reveal(self.m)": "c() | d()",
+        "self.m, self.n = c(), d()\n        reveal(self.m)": "c()",
+        "self.m = c()\n        print(self.n)\n        reveal(self.m)": "c()",
+        # What another method, or another run of this one, may have set.
+        "reveal(self.m)\n        self.m = c()": "a() | b() | c()",
+        "if now():\n            self.m = c()\n        reveal(self.m)": "a() | b() | c()",
+        "self.m = c()\n        self.put()\n        reveal(self.m)": "a() | b() | c()",
+        "self.m = c()\n        super().run()\n        reveal(self.m)": "a() | b() | c()",
+        "self.m = c()\n        run(self)\n        reveal(self.m)": "a() | b() | c()",
+        "for _ in x():\n            reveal(self.m)\n            self.m = c()": "a() | b() | c()",
+        # What a method sees that runs later: the last one, where none runs between.
+        "self.m = c()\n        self.m = d()\n        reveal(self.seen())": "a() | b() | d()",
+        "self.m = c()\n        self.m = made(self.m)\n        reveal(self.seen())": "a() | b() | made(self.m)",
+        "self.m = c()\n        reveal(self.seen())\n        self.m = d()": "a() | b() | c() | d()",
+        "self.m = c()\n        self.m = self.seen()\n        reveal(self.seen())": "a() | b() | c()",
+        "self.m = c()\n        if now():\n            self.m = d()\n        reveal(self.seen())": "a() | b() | c() | d()",
+        "self.m = c()\n        if now():\n            return\n        self.m = d()\nreveal(T(1).m)": "a() | b() | c() | d()",
+        "try:\n            self.m = c()\n            self.m = d()\n        finally:\n            reveal(self.seen())": (
+            "a() | b() | c() | d()"
+        ),
+    }.items(),
+)
+def test_an_attribute_holds_what_its_function_has_just_set(body: str, expected: str, tmp_path: Path) -> None:
+    """Protects pipelines that an attribute goes through step by step, and what other methods make of it."""
+    assert revealed(model_of(SET.format(body), tmp_path)) == set(expected.split(" | "))
+
+
 @pytest.mark.parametrize("code", [case[0] for case in BOUNDS.values()], ids=BOUNDS)
 def test_values_that_go_round_in_a_circle_come_to_an_end(code: str, tmp_path: Path) -> None:
     """Protects checks from code that no recursion can follow to its end."""

@@ -30,6 +30,8 @@ FOUND = {
     "parameter": "def train(ds):\n    model.fit(ds.shuffle(64))\ntrain(source.batch(8))",
     "attribute": "class T:\n    def __init__(self):\n        self.ds = source.batch(8)\n"
     "    def run(self):\n        model.fit(self.ds.shuffle(64))",
+    "attribute, step by step": "class T:\n    def __init__(self):\n        self.ds = source\n        self.ds = self.ds.batch(8)\n"
+    "        self.ds = self.ds.shuffle(9)\nmodel.fit(T().ds)",
     "padded": "model.fit(source.padded_batch(4).shuffle(9))",
     "custom loop": STEP + "for x, y in source.batch(8).shuffle(9):\n    step(x, y)",
     "next in a loop": STEP + "it = iter(source.batch(8).shuffle(9).repeat())\nfor _ in range(99):\n    step(*next(it))",
@@ -62,6 +64,9 @@ FOUND = {
     "cached": "model.fit(source.batch(4).cache().shuffle(9), epochs=5)",
 }
 SILENT = {
+    "attribute, step by step": "class T:\n    def __init__(self):\n        self.ds = source\n        self.prepare()\n"
+    "    def prepare(self):\n        self.part = self.ds.take(900)\n        self.part = self.part.shuffle(9)\n"
+    "        self.part = self.part.batch(8)\nmodel.fit(T().part)",
     "next of the data for an epoch's check": STEP
     + "it = iter(source.batch(8).shuffle(9).repeat())\ndef check():\n    print(model(next(it)[0]))\n"
     "for epoch in range(9):\n    for x, y in source.shuffle(9).batch(4):\n        step(x, y)\n    check()",

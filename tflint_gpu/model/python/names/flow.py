@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
 import libcst as cst
 
 from tflint_gpu.bounds import REACHING_BINDINGS
-from tflint_gpu.model.python.syntax.scopes import Binding, Scope
-from tflint_gpu.model.python.syntax.syntax import Node, asks_for_main
+from tflint_gpu.model.python.syntax.scopes import Binding, BindingKind, Scope
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, asks_for_main, dotted_name
 from tflint_gpu.model.python.syntax.tree import Tree
 
 _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
@@ -74,6 +75,62 @@ class Flow:
         if name not in self._imported:
             self._imported[name] = self.lookup(name, self.tree.module, _is_imported)
         return self._imported[name]
+
+    def stored(self, attribute: cst.Attribute) -> list[Binding]:
+        """The assignments in its own function one of which `self.x` must hold where it is read, nearest first.
+
+        None where what it held before may still be there.
+        """
+        dotted = dotted_name(attribute) or ""
+        function = self.tree.function(attribute) if dotted in self._set_attributes else None
+        known = self._assignments.get((function, dotted), ())
+        entry = next(iter(function.params.params), None) if known and function is not None else None
+        if entry is None:
+            return []
+        bindings = [Binding(dotted, "parameter", entry), *known]
+        ordered = _Sorted([self._position(binding) for binding in bindings], bindings)
+        reaching = self._walk_back(bindings, ordered.before(self.tree.order[attribute]), attribute, None)
+        return reaching if bindings[0] not in reaching else []
+
+    def is_overwritten(self, attribute: str, statement: Node) -> bool:
+        """Whether another assignment to an attribute of `self` always follows one, before a method may read it."""
+        tree, known = self.tree, self._assignments.get((self.tree.function(statement), attribute), [])
+        block, here = tree.block(statement), tree.order[statement]
+        later = [b.node for b in known if b.kind == "assign" and tree.order[b.node] > here]
+        end = next((node for node in later if tree.block(node) is block), None)
+        if end is None or any(isinstance(parent, cst.Try | cst.TryStar) for parent in tree.ancestors(statement)):
+            return False
+        jumps = (*tree.nodes(cst.Break), *tree.nodes(cst.Continue), *tree.nodes(cst.Return))
+        is_left = any(here < tree.order[jump] < tree.order[end] for jump in jumps)
+        return not is_left and not self.runs_methods(attribute.partition(".")[0], statement, end)
+
+    def runs_methods(self, receiver: str, start: Node, end: Node) -> bool:
+        """Whether code between two places, the second one included, may run methods of an object, by its name."""
+        tree, function = self.tree, self.tree.function(start)
+        return any(
+            tree.order[start] < tree.order[call]
+            and (tree.order[call] < tree.order[end] or tree.within(call, end))
+            and tree.function(call) is function
+            and not tree.within(call, start)
+            and not tree.within(end, call)
+            and _concerns(call, receiver)
+            for call in tree.calls
+        )
+
+    @cached_property
+    def _set_attributes(self) -> frozenset[str]:
+        return frozenset(dotted for _, dotted in self._assignments)
+
+    @cached_property
+    def _assignments(self) -> dict[tuple[FunctionNode | None, str], list[Binding]]:
+        """The assignments to attributes, by function and dotted name, in the order of the code."""
+        stored: dict[tuple[FunctionNode | None, str], list[Binding]] = {}
+        for assigned in self.tree.attribute_assignments:
+            dotted, node = dotted_name(assigned.target) or "", assigned.statement
+            kind: BindingKind = "augment" if isinstance(node, cst.AugAssign) else "assign"
+            binding = Binding(dotted, kind, node, assigned.value, assigned.path)
+            stored.setdefault((self.tree.function(node), dotted), []).append(binding)
+        return stored
 
     def is_cut(self, bindings: list[Binding]) -> bool:
         """Whether what `lookup` gave are all bindings of a name, since too many of them may hold there."""
@@ -265,6 +322,18 @@ class Flow:
                 loop = parent
             child = parent
         return loop
+
+
+def _concerns(call: cst.Call, name: str) -> bool:
+    """`self.method()`, `super().method()`, `function(self)`."""
+    concerned = [arg.value for arg in call.args]
+    if isinstance(call.func, cst.Attribute):
+        concerned.append(call.func.value)
+    return any(
+        (isinstance(node, cst.Name) and node.value == name)
+        or (isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super")
+        for node in concerned
+    )
 
 
 def _is_imported(branch: cst.If) -> bool | None:

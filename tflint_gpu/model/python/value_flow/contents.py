@@ -14,7 +14,7 @@ from tflint_gpu.bounds import CONTAINER_ITEMS, OVERRIDES
 from tflint_gpu.model.python.project.decorators import is_decorated
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Attribute, Class, Function, is_property
-from tflint_gpu.model.python.syntax.scopes import Path
+from tflint_gpu.model.python.syntax.scopes import Binding, Path
 from tflint_gpu.model.python.syntax.syntax import (
     Expression,
     Node,
@@ -26,7 +26,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     text_of,
 )
 from tflint_gpu.model.python.value_flow import inheritance, results
-from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Key, Origin, Origins
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Key, Origin, Origins
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 _SEQUENCES = (cst.Tuple, cst.List, cst.Set)
@@ -278,6 +278,29 @@ def attribute(resolver: Resolver, origin: Origin, name: str) -> Origins:
     return (origin.content(Content("attribute", name)),)
 
 
+def stored(resolver: Resolver, file: File, expr: cst.Attribute, context: Context | None) -> Origins:
+    """What `self.x` holds where its own function has just set it; nothing where another one may have."""
+    bindings, name = file.flow.stored(expr), expr.attr.value
+    cls = resolver.definitions.self_class(file, expr.value) if bindings else None
+    if cls is None or resolver.definitions.method(cls, name) is not None or not isinstance(expr.value, cst.Name):
+        return ()
+    function = file.tree.function(expr)
+    setters = {a.file.tree.function(a.node) for a in resolver.definitions.attributes(cls, name)} - {None, function}
+    if any(not isinstance(setter, cst.FunctionDef) or setter.name.value != "__init__" for setter in setters):
+        first = min((binding.node for binding in bindings), key=file.tree.order.__getitem__)
+        is_later = any(file.tree.order[binding.node] > file.tree.order[expr] for binding in bindings)
+        if is_later or file.flow.runs_methods(expr.value.value, first, expr):
+            return ()
+    return tuple(origin for binding in bindings for origin in _bound(resolver, file, binding, context))
+
+
+def _bound(resolver: Resolver, file: File, binding: Binding, context: Context | None) -> Iterator[Origin]:
+    if binding.value is None or binding.kind == "augment":
+        yield Origin(file, binding.node, context)
+    else:
+        yield from along(resolver, resolver.of(file, binding.value, context), binding.path)
+
+
 def _of_class(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
     method = resolver.definitions.method(cls, name)
     if method is not None:
@@ -313,6 +336,8 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
             context = resolver.contexts.constructed(origin, definitions.function(assigned.file, function))
             if context.call is not None and resolver.tests.is_switched_off(assigned.file, assigned.node, context):
                 continue
+        if assigned.file.flow.is_overwritten(f"self.{name}", assigned.node):
+            continue
         if isinstance(assigned.node, cst.AugAssign):
             values.append(Origin(assigned.file, assigned.node))
             continue

@@ -232,7 +232,9 @@ class Inference:
             else:
                 yield Origin(file, expr)
             return
-        for receiver in self.of(file, expr.value, context):
+        stored = contents.stored(self, file, expr, context)
+        yield from stored
+        for receiver in self.of(file, expr.value, context) if not stored else ():
             yield from self._attribute_of(receiver, name)
 
     def _attribute_of(self, receiver: Origin, name: str) -> Origins:
