@@ -448,6 +448,12 @@ def test_a_program_that_only_uses_what_it_imports(
     assert {one[:2] for one in found(results)} == ({("parts.py", expected)} if expected else set())
 
 
+OWNER = (
+    "from parts import Net\n\n\nclass Owner:\n    def __init__(self):\n        self.net = Net()\n\n"
+    "    def ask(self, picture):\n        return self.net.ask(picture)\n"
+)
+
+
 @pytest.mark.parametrize(
     ("between", "start"),
     [
@@ -458,8 +464,12 @@ def test_a_program_that_only_uses_what_it_imports(
         ({"kit/__init__.py": "", "kit/made.py": "from parts import Net as Maker\n"}, "from kit.made import Maker"),
         ({"kit/__init__.py": "from . import made\n", "kit/made.py": "from parts import Net as Maker\n"},
          "from kit.made import Maker"),
+        ({"kit/__init__.py": "", "kit/owner.py": OWNER}, "from kit.owner import Owner as Maker"),
+        ({"hall.py": "from owner import Owner\n\n\ndef open_hall():\n    return Owner()\n", "owner.py": OWNER},
+         "from hall import open_hall as Maker"),
     ],
-    ids=["another name", "two modules", "a package", "a module of a package", "a package with a module"],
+    ids=["another name", "two modules", "a package", "a module of a package", "a package with a module",
+         "an object that keeps one", "a function that makes one"],
 )  # fmt: skip
 def test_a_program_that_uses_what_modules_hand_on(
     between: dict[str, str], start: str, tmp_path: Path, write_files: Write

@@ -15,6 +15,11 @@ _IMPORT = regex(
     rb"\n[ \t]*(?:import[ \t]+([\w. \t,]+)|from[ \t]+\.*([\w.]*)[ \t]+import[ \t]+(?:\(([\w\s,]*)|([\w \t,]*)))"
 )
 _NOTHING: frozenset[str] = frozenset()
+_FILES_WITH_FUNCTIONS = 2
+"""So many lie between a program and TensorFlow at most, as `agent.py` between `train.py` and `networks.py`.
+
+In a tree without TensorFlow, where every program asks, each more of them is more files to read.
+"""
 Asked: TypeAlias = dict[str, frozenset[str]]
 """For files whose imports were followed the paths that were looked for."""
 
@@ -26,12 +31,14 @@ class ImportSearch:
         self._present: dict[tuple[str, str, str], tuple[tuple[str, ...], frozenset[str]]] = {}
         self._listed: dict[str, frozenset[str]] = {}
         self._imports: dict[str, tuple[tuple[str, ...], frozenset[str]] | None] = {}
-        self._without: set[str] = set()
+        self._with_functions: set[str] = set()
+        self._without: dict[str, int] = {}
 
     def mentions_tensorflow(self, data: bytes, path: Path, root: Path, asked: Asked | None = None) -> bool:
-        """Whether a file that another one imports mentions TensorFlow, itself or through files without functions.
+        """Whether a file that another one imports mentions TensorFlow, itself or through files that say nothing of it.
 
-        These only hand on what they import: a package's `__init__`, a module of settings.
+        Files without functions only hand on what they import: a package's `__init__`, a module of settings. Of others
+        a few may lie between.
 
         Arguments:
             data, path: of the file that imports.
@@ -40,32 +47,39 @@ class ImportSearch:
         """
         top, start = str(root), str(path)
         imported = self._imported(data, str(path.parent), top)
-        pending, seen = [(start, imported)], {start}
-        for place, (present, paths) in pending:  # grows meanwhile
+        pending, seen = [(start, imported, _FILES_WITH_FUNCTIONS)], {start: _FILES_WITH_FUNCTIONS}
+        for place, (present, paths), left in pending:  # grows meanwhile
             if asked is not None:
                 asked[place] = paths
             for module in present:
-                if module in seen or module in self._without:
+                if max(seen.get(module, -1), self._without.get(module, -1)) >= left:
                     continue
-                seen.add(module)
-                inner = self._imports_of(module, top)
+                seen[module] = left
+                inner = self._imports_of(module, top, left)
                 if inner is None:
                     return True
-                pending.append((module, inner))
+                pending.append((module, inner, left - (module in self._with_functions)))
         self._without |= seen
         return False
 
-    def _imports_of(self, path: str, root: str) -> tuple[tuple[str, ...], frozenset[str]] | None:
-        """The files that a file imports, and the paths that were looked for; None where it mentions TensorFlow."""
-        if path not in self._imports:
+    def _imports_of(self, path: str, root: str, left: int) -> tuple[tuple[str, ...], frozenset[str]] | None:
+        """The files that a file imports, and the paths that were looked for; None where it mentions TensorFlow.
+
+        Arguments:
+            left: how many files with functions are followed.
+        """
+        if path in self._imports:
+            return self._imports[path]
+        if path not in self._with_functions or left:
             with open(path, "rb") as file:  # of thousands of files: a Path costs more than the rest
                 data = file.read()
             if mentions_tensorflow(data):
                 self._imports[path] = None
-            elif b"def " in data:  # what it does itself is for its own check; in a tree without us most files are so
-                self._imports[path] = (), frozenset()
-            else:
-                self._imports[path] = self._imported(data, os.path.dirname(path), root)
+                return None
+            self._with_functions.update([path] if b"def " in data else [])
+        if path in self._with_functions and not left:
+            return (), _NOTHING
+        self._imports[path] = self._imported(data, os.path.dirname(path), root)
         return self._imports[path]
 
     def _imported(self, data: bytes, folder: str, root: str) -> tuple[tuple[str, ...], frozenset[str]]:
