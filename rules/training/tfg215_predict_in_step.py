@@ -20,8 +20,8 @@ from tflint_gpu.model import (
     Rows,
     Training,
     argument,
+    handed_down,
     iterable,
-    loops_around,
     method_name,
     names_of,
     walk,
@@ -164,25 +164,23 @@ def _is_in_function_of_step(model: Model, call: Invocation) -> bool:
 
 def _in_training_steps(model: Model, repeated: Sequence[Invocation]) -> Iterator[Invocation]:
     """The calls in loops whose iterations are steps of training, on data that each of them makes."""
-    training, repetitions = model.once(Training), model.once(Repetitions)
+    repetitions = model.once(Repetitions)
     for call in repeated:
-        file, loop, data = call.root_file, call.loop, argument(call.call, 0, "x")
-        short = [
-            inner for inner in loops_around(file, call.entry) if file.tree.within(inner, loop) and inner is not loop
-        ]
-        if data is None or not training.runs_step(file, loop, short):
+        data = argument(call.call, 0, "x")
+        if data is None or not repetitions.runs_step(call):
             continue
         given = [data] if not call.path else call.given
-        if repetitions.varies(call, given) or (call.path and _is_made_here(call, data)):
+        if repetitions.varies(call, given) or _is_made_on_the_way(model, call, data):
             yield call
 
 
-def _is_made_here(call: Invocation, data: Expression) -> bool:
-    """Whether the function that holds a call makes the data itself: a sample of what an agent remembers."""
-    file, function = call.file, call.file.tree.function(call.call)
-    return any(
+def _is_made_on_the_way(model: Model, call: Invocation, data: Expression) -> bool:
+    """Whether a function that the loop calls makes the data itself: a sample of what an agent remembers."""
+    path, file, made = handed_down(model.inference, call.path, call.file, data)
+    function = file.tree.function(made) if path else None
+    return function is not None and any(
         binding.kind in ("assign", "for") and file.tree.function(binding.node) is function
-        for node in walk(data)
+        for node in walk(made)
         if isinstance(node, cst.Name)
         for binding in file.flow.lookup(node.value, node)
     )

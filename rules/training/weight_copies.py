@@ -8,7 +8,6 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
-    FEW_IN_ALL,
     WEIGHT_ATTRIBUTES,
     Analysis,
     File,
@@ -20,10 +19,8 @@ from tflint_gpu.model import (
     LoopNode,
     Once,
     Repetitions,
-    Training,
     argument,
     handed_down,
-    loops_around,
     method_name,
     names_in,
     names_of,
@@ -49,7 +46,6 @@ class WeightCopies(Analysis):
     """The loops of training steps that are seen from one file."""
 
     kinds = Once(Kinds)
-    training = Once(Training)
     repetitions = Once(Repetitions)
     data = Once(LoopData)
 
@@ -61,18 +57,12 @@ class WeightCopies(Analysis):
             if given is None or read is None or not self._is_model(innermost, read):
                 continue
             around = list(self.repetitions.outwards(innermost))
-            invocation = next(filter(self._is_step, around), None)
+            invocation = next(filter(self.repetitions.runs_step, around), None)
             if invocation is None or all(map(self._is_of_iteration, around)):
                 continue
             if not self.repetitions.is_conditional(invocation):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
                 yield WeightCopy(invocation, read, source)
-
-    def _is_step(self, repeated: Invocation) -> bool:
-        """Whether an iteration is a step, if one of several models that an inner loop goes through."""
-        file, entry = repeated.root_file, repeated.entry
-        short = [loop for loop in loops_around(file, entry) if self.data.is_at_most(file, loop, FEW_IN_ALL)]
-        return self.training.runs_step(repeated.root_file, repeated.loop, short)
 
     def _read(self, invocation: Invocation, given: cst.BaseExpression) -> cst.Call | None:
         """The call that reads the weights that are set: `get_weights()`, or `v.numpy()` of each variable."""

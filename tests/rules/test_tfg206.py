@@ -461,6 +461,25 @@ for rows in pairs:
     assert len(_of_206(HEAD + items.replace("ROWS", "rows[None]"), tmp_path)) == 1
 
 
+def test_what_an_object_was_given_keeps_calls_from_running(tmp_path: Path) -> None:
+    """Protects programs whose agents have parts that other programs switch on, in the call and on the way to it."""
+    code = """class Keeper:
+    def __init__(self, weighs):
+        self.weighs = weighs
+    def worth(self, row):
+        return model.predict(row)
+    def keep(self, row):
+        if self.weighs:
+            return self.worth(row[None]), model.predict(row[None, :])
+keeper = Keeper(WEIGHS)
+for row in x:
+    keeper.keep(row)
+"""
+    assert len(_of_206(HEAD + code.replace("WEIGHS", "True"), tmp_path)) == 2
+    assert len(_of_206(HEAD + code.replace("WEIGHS", "input()"), tmp_path)) == 2
+    assert _of_206(HEAD + code.replace("WEIGHS", "False"), tmp_path) == []
+
+
 @_table(FOUND)
 def test_predict_on_one_row_is_found(code: str, tmp_path: Path) -> None:
     """Protects recall: each way to write a batch of one row, and each way to repeat it."""

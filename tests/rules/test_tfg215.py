@@ -61,6 +61,25 @@ for game in range(1, 501):
     past.extend(play(game))
     improve()
 """
+PUPIL = """
+class Keeper:
+    def __init__(self):
+        self.net = keras.Sequential([keras.layers.Dense(2)])
+    def told(self, rows):
+        return self.net.predict(rows)
+class Pupil:
+    def __init__(self):
+        self.past, self.kept, self.keeper = [], np.zeros((24, 2)), Keeper()
+    def improve(self, rows, kept):
+        critic.train_on_batch(rows, self.keeper.told(rows))
+    def study(self, times):
+        for _ in range(times):
+            chosen = np.array(random.sample(self.past, 24))
+            self.improve(chosen, self.kept)
+pupil = Pupil()
+for move in range(9000):
+    pupil.study(1)
+"""
 FLOW = """
 from tensorflow.keras.preprocessing.image import ImageDataGenerator
 flow = ImageDataGenerator(rescale=1 / 255).flow_from_directory("pictures", batch_size=50)
@@ -79,6 +98,7 @@ FOUND = {
     "a generator's pictures, until there are enough": FLOW
     + "rows = []\nfor batch, _ in flow:\n    rows.extend(generator.predict(batch))\n    if len(rows) >= 5000:\n        break\n",
     "a fit of what is drawn, where nothing predicts": FITTED,
+    "what an object is asked, in a loop of one step": PUPIL,
     "noise in each step": "for step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
     "    images = generator.predict(noise)\n    critic.train_on_batch(images, np.zeros(64))\n",
     "what an agent remembers": AGENT + "learner = Learner()\nfor step in range(10_000):\n    learner.learn(32)\n",
@@ -126,6 +146,11 @@ FOUND = {
 SILENT = {
     "a few of a generator's pictures": FLOW
     + "for k, (rows, kinds) in zip(range(3), flow):\n    print(generator.predict(rows), kinds)\n",
+    "what an object keeps, in a loop of one step": PUPIL.replace("told(rows))", "told(kept))"),
+    "what an object is asked after many steps": PUPIL.replace("self.keeper.told(rows)", "0").replace(
+        "study(1)", "study(99)"
+    )
+    + "    later = np.array(random.sample(pupil.past, 24))\n    pupil.keeper.told(later)\n",
     "a fit of many steps": FITTED.replace("batch_size=size", "batch_size=8"),
     "a fit of all that was collected": FITTED.replace("random.sample(past, size)", "past"),
     "a fit after each run of many steps, once": FITTED.replace("for game in range(1, 501):", "for game in [1]:"),

@@ -71,12 +71,19 @@ class Invocations(Analysis):
     ) -> Iterator[Invocation]:
         """The calls that an iteration runs, eagerly or not; those of some methods for each call of their function.
 
+        Not those that a test keeps from running by what the way to them passes, or the object was given.
+
         Arguments:
             substrings: only functions are entered in files that have to do with one of them.
         """
 
+        def may_run(invocation: Invocation) -> bool:
+            return invocation.context is None or not self.inference.tests.is_switched_off(
+                invocation.file, invocation.call, invocation.context
+            )
+
         def entered(invocation: Invocation) -> Iterator[Entered]:
-            if not self._leads_to(invocation, substrings):
+            if not self._leads_to(invocation, substrings) or not may_run(invocation):
                 return
             for run in self.inference.runs(invocation.file, invocation.call, invocation.context):
                 if not self.inference.definitions.decorators.may_replace(run.function.file, run.function.node):
@@ -85,7 +92,7 @@ class Invocations(Analysis):
         def calls_one(function: Function) -> bool:
             return any(method_name(call) in methods for call in function.calls)
 
-        return walk(self.inference, self._own(file, loop), Route(entered, by_each=calls_one))
+        return filter(may_run, walk(self.inference, self._own(file, loop), Route(entered, by_each=calls_one)))
 
     def of_function(
         self, function: Function, follows: Callable[[Invocation], bool] = lambda invocation: True

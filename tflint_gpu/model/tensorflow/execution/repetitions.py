@@ -32,6 +32,7 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
     names_of,
     root_name,
 )
+from tflint_gpu.model.tensorflow.training.training import Training
 
 # A loop that waits for something to come in: nobody can hand its inputs over in one piece.
 _WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
@@ -46,6 +47,7 @@ class Repetitions(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.data = model.once(LoopData)
+        self.training = model.once(Training)
         self.invocations = model.once(Invocations)
         self._of_methods: dict[tuple[tuple[str, ...], int], tuple[Invocation, ...]] = {}
 
@@ -133,6 +135,17 @@ class Repetitions(Analysis):
         """The functions of other files that running this one calls."""
         functions = CalledElsewhere(self.inference, "called", lambda function: function.calls).by(self.file)
         return [(function.file, function.node) for function in functions]
+
+    def runs_step(self, invocation: Invocation) -> bool:
+        """Whether an iteration of the loop is one update of weights, or a few, in short loops on the way to the call:
+        one for each of several models, `for _ in range(updates)` with one of them."""
+        short = [
+            loop
+            for file, node in invocation.places
+            for loop in loops_around(file, node)
+            if self.data.is_at_most(file, loop, FEW_IN_ALL)
+        ]
+        return self.training.runs_step(invocation.root_file, invocation.loop, short)
 
     def is_occasional(self, invocation: Invocation) -> bool:
         """Whether the call runs in some iterations only: `if step % 100 == 0`, `if i == 0`."""

@@ -76,22 +76,39 @@ class Training(Analysis):
         return (
             any(self.takes_gradients(file, inner_loop) for inner_loop in inner)
             or any(self.kinds.receiver(file, call, "fit", "fit_generator") is not None for call in calls)
-            or any(self.runs_steps(file, call) for call in calls)
+            or any(self.runs_steps(file, call, few) for call in calls)
         )
 
     def runs_step(self, file: File, loop: LoopNode, few: Collection[LoopNode] = ()) -> bool:
         """Whether an iteration of a loop is one update of weights, or a few, and not an epoch of them."""
         return self.takes_gradients(file, loop) and not self.runs_epochs(file, loop, few)
 
-    def runs_steps(self, file: File, call: cst.Call) -> bool:
-        """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs."""
+    def runs_steps(self, file: File, call: cst.Call, few: Collection[LoopNode] = ()) -> bool:
+        """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs.
+
+        Arguments:
+            few: loops that do not count.
+        """
         return any(
-            self._step_loops.holds(function.file, function.node) for function in self._functions_that_train(file, call)
+            self._step_loops.holds(function.file, function.node) and (not few or self._has_others(function, few))
+            for function in self._functions_that_train(file, call)
         )
 
-    def _has_step_loop(self, file: File, node: Node) -> bool:
+    def _has_others(self, function: Function, few: Collection[LoopNode]) -> bool:
+        """Whether a function, or one that it calls, has a loop of training steps besides some."""
+        waiting, seen = [function], {function.node}
+        for each in waiting:  # grows meanwhile
+            if self._has_step_loop(each.file, each.node, few):
+                return True
+            inner = (called for call in each.calls for called in self._functions_that_train(each.file, call))
+            new = {called.node: called for called in inner if called.node not in seen}
+            seen |= set(new)
+            waiting += new.values()
+        return False
+
+    def _has_step_loop(self, file: File, node: Node, few: Collection[LoopNode] = ()) -> bool:
         """Whether a function itself has a loop of training steps."""
-        loops = (loop for loop in file.tree.all_loops if file.tree.function(loop) is node)
+        loops = (loop for loop in file.tree.all_loops if file.tree.function(loop) is node and loop not in few)
         return any(self.takes_gradients(file, loop) for loop in loops)
 
     def _functions_that_train(self, file: File, call: cst.Call) -> Iterator[Function]:
