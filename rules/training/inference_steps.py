@@ -325,7 +325,7 @@ class InferenceSteps(Analysis):
         return self.repetitions.is_timed(file, loop)
 
     def _is_after_epoch(self, file: File, loop: LoopNode) -> bool:
-        """Whether all that run a loop do so once an epoch, and it neither trains nor plays a game: it samples."""
+        """Whether all that run a loop do so once an epoch or every so many steps, and it neither trains nor plays."""
 
         def decide(site: RunSite) -> bool | None:
             function = site.function
@@ -336,7 +336,9 @@ class InferenceSteps(Analysis):
             for outer in site.loops():
                 if self.training.runs_epochs(site.file, outer):
                     return True
-                if self.training.takes_gradients(site.file, outer) or self._reads_dataset(site.file, outer):
+                if self.training.takes_gradients(site.file, outer):
+                    return is_occasional(site.file, site.node, outer)
+                if self._reads_dataset(site.file, outer):
                     return False
             return None
 

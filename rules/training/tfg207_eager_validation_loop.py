@@ -47,7 +47,7 @@ class EagerValidationLoop(Rule):
     `model.evaluate` and `model.predict` run the same forward pass as one traced graph, and so does a `@tf.function`
     around it. This is one reason why a GPU looks idle during validation. Nothing has to tell what the data are: a model
     that is called with a loop's own element runs eagerly in each iteration, and so does a generator that makes pictures
-    of noise before each `train_on_batch`. Not reported: loops over a few batches,
+    of noise before each `train_on_batch`. Not reported: loops over a few batches or over one batch of each source,
     loops that build a model, forward passes that the program certainly runs fewer than 24 times (a trace takes as long
     as 2 to 26 of them) or that are a few operations of a `tf.Module` (a call of a traced function takes as long as some
     four of them), loops in a training step (TFG202 reports the step), models out of the folder of a SavedModel, whose

@@ -243,6 +243,9 @@ FOUND = {
     "    y = model.predict(frame.iloc[[i]])",
     "each of some features": "for sample in samples:\n"
     "    y = model.predict({name: tf.convert_to_tensor([value]) for name, value in sample.items()})",
+    "cast, in a list of one": "class Net(keras.Model):\n    def call(self, x):\n        return x\n    def pick(self, seen):\n"
+    "        return tf.argmax(self.predict(seen), 1)\nnet, seen = Net(), env.reset()\nwhile True:\n"
+    "    seen = env.step(net.pick(tf.cast([seen], tf.float32))[0])",
     "ragged": "for row in x:\n    y = model.predict(tf.ragged.constant([row]))",
     "scaled in place": "def load(path):\n    picture = np.expand_dims(keras.utils.load_img(path), axis=0)\n    picture /= 255.0\n"
     "    return picture\nfor path in paths:\n    y = model.predict(load(path))",

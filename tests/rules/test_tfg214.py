@@ -14,6 +14,24 @@ import numpy as np
 import tensorflow as tf
 model = tf.keras.models.load_model("faces.keras")
 """
+DRAWING = """\
+def draw(net, step):
+    sheet = []
+    for k in range(50):
+        sheet.append(np.squeeze(net(np.random.normal(size=(1, 9)))))
+    save(sheet, step)
+class Learner:
+    @tf.function
+    def learn(self, x):
+        with tf.GradientTape() as tape:
+            loss = model(x)
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))
+    def train(self, net):
+        for n in range(90000):
+            self.learn(read_some())
+{0}
+Learner().train(model)
+"""
 EAGER = {  # the row of the call, below HEAD
     "a camera": (
         "camera = cv2.VideoCapture(0)\nwhile True:\n    ok, frame = camera.read()\n    if not ok:\n        break\n"
@@ -150,7 +168,9 @@ EAGER |= {
         7,
     ),
 }
+EAGER |= {"pictures in each step": (DRAWING.format("            draw(net, n)\n"), 4)}
 QUIET = {
+    "pictures every so many steps": DRAWING.format("            if n % 500 == 0:\n                draw(net, n)\n"),
     "what a step computes before its tape": STEP,
     "what was traced when it was saved": "net = tf.keras.models.load_model('exported/faces')\nwhile True:\n"
     "    frame = cv2.VideoCapture(0).read()[1]\n    print(net(frame[None]))\n",

@@ -709,6 +709,27 @@ def step(x, crops):
 for x, y in dataset.batch(4):
     step(x, cut(x))
 """
+SCORING = """
+class Scorer:
+    def __init__(self, path):
+        self.body = keras.models.load_model(path)
+    def __call__(self, rows):
+        scores = {scored}
+        return scores - scores.mean()
+score = Scorer("body.keras")
+for rows, _ in dataset.batch(4):
+    print(score(rows))
+"""
+SOURCES = """
+class Source:
+    def __init__(self, folder):
+        self.folder = folder
+    def next_batch(self, size):
+        return read(self.folder, size)
+sources = [Source(folder) for folder in folders]
+for k in range(len(sources)):
+    print(model({source}.next_batch(5)))
+"""
 TRIED = """
 class Net(keras.Model):
     def call(self, x):
@@ -722,6 +743,15 @@ if __name__ == "__main__":
     look(json.load(open("rows.json")))
 """
 FORWARD |= {
+    "an object that calls a model": SCORING.format(scored="self.body(rows)"),
+    "an object whose own method is called predict": SCORING.format(scored="self.predict(rows)").replace(
+        "score =", "    def predict(self, rows):\n        return self.body(rows)\nscore ="
+    ),
+    "one batch of a source after the other": SOURCES.format(source="sources[0]"),
+    "the file of a model, in a folder": "from pathlib import Path\nhome = Path('runs')\n"
+    "net = keras.models.load_model(home / 'net.keras')\nfor x, y in dataset.batch(4):\n    print(net(x))",
+    "a path of which nothing is known": "import os\nnet = keras.models.load_model(os.path.join('runs', input()))\n"
+    "for x, y in dataset.batch(4):\n    print(net(x))",
     "a main block that restores what it runs": TRIED.replace("net = Net()", "net = Net()\n    net.load_weights('w')"),
     "a main block with weights from elsewhere": TRIED.replace("return x", "return x + self.part(x)").replace(
         "def call", "def build(self, shape):\n        self.part = keras.applications.VGG16()\n    def call"
@@ -735,6 +765,14 @@ NOT_FORWARD = {
     "another model under its name": TYPED.format(given="net = wrap(net)\n    report(net, 'wrapped')").replace(
         "net(x)", "first(x)"
     ),
+    "an object that predicts": SCORING.format(scored="self.body.predict(rows)"),
+    "a batch of each source": SOURCES.format(source="sources[k]"),
+    "the folder of a model, in a folder": "from pathlib import Path\nhome = Path('runs')\n"
+    "net = keras.models.load_model(str(home / 'net'))\nfor x, y in dataset.batch(4):\n    print(net(x))",
+    "the folder of a model, in one that is asked for": "import os\nnet = keras.models.load_model(\n"
+    "    os.path.join(input(), 'net'))\nfor x, y in dataset.batch(4):\n    print(net(x))",
+    "the folder of a model, by its run": "net = keras.models.load_model(f'{input()}/best_net')\n"
+    "for x, y in dataset.batch(4):\n    print(net(x))",
     "as many batches as somebody asks for": "for x, y in dataset.take(int(input())):\n    print(model(x))",
     "all batches, or a few": ASKED.format(most="2").replace("take(most)", "take(2)"),
     "what may be a function, made where none is given": SCORER.format(asks="if body is None:", made="load('body')"),

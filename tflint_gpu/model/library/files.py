@@ -60,15 +60,22 @@ SLOW_OF_NUMPY = tuple(
     )
 )
 """Those of NumPy's that read files, or compute for long outside of that lock."""
-_PATHS = spelled("os.path.{join,basename,dirname,abspath,realpath,normpath,relpath}")
+_JOINED = spelled("os.path.{join,abspath,realpath,normpath}")
+PATHS_BY_THEIR_END = _JOINED | spelled("os.fspath pathlib.Path")
+"""What gives a path that ends as its last argument does."""
+_PATHS = _JOINED | spelled("os.path.{basename,dirname,relpath}")
 TEXT_FUNCTIONS = _PATHS | spelled("{glob.glob,os.listdir,tf.io.gfile.glob,tf.io.gfile.listdir}")
 """What gives a path, or a list of the names of files."""
-FAILING_ON_ELEMENTS = _PATHS | spelled(
-    """
+FAILING_ON_ELEMENTS = (
+    _PATHS
+    | PATHS_BY_THEIR_END
+    | spelled(
+        """
     os.path.{split,splitext,exists,isfile,isdir,getsize}
-    math.{sqrt,floor,ceil,log,log2,log10,exp,sin,cos,tan,pow,radians,degrees} os.fspath pathlib.Path io.open
+    math.{sqrt,floor,ceil,log,log2,log10,exp,sin,cos,tan,pow,radians,degrees} io.open
     numpy.load json.loads PIL.Image.open PIL.Image.fromarray
     """
+    )
 )
 """Each was tried on an element while tf.data traces: they raise TypeError or AttributeError, OpenCV's cv2.error."""
 OUTSIDE = {

@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import CONSTANT_DEPTH, CONSTANT_ENTRIES, CONSTANT_SEQUENCE, CONSTANT_STEPS, CONSTANT_TEXT
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.files import PATHS_BY_THEIR_END
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import ARITHMETIC, COMPARISONS, UNARY
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, constant_of, method_name
@@ -118,6 +119,27 @@ class Constants:
             text = self.of(origin.file, node.func.value, origin.context)
             return text.partition("{")[0] if isinstance(text, str) else ""
         return ""
+
+    def ending(self, file: File, expr: Expression | None, context: Context | None = None) -> str:
+        """The text with which a string or a path must end; empty where none is known: "net" for `folder / "net"`."""
+        value = self.of(file, expr, context)
+        if expr is None or isinstance(value, str):
+            return value if isinstance(value, str) else ""
+        endings = {self._ending(origin) for origin in self.inference.of(file, expr, context)}
+        return endings.pop() if len(endings) == 1 else ""
+
+    def _ending(self, origin: Origin) -> str:
+        node = origin.node
+        if isinstance(node, cst.FormattedString) and node.parts and isinstance(node.parts[-1], cst.FormattedStringText):
+            return node.parts[-1].value
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add | cst.Divide):
+            return self.ending(origin.file, node.right, origin.context)
+        if isinstance(node, cst.Call) and node.args and not node.args[-1].star:
+            is_text = origin.file.names.is_builtin(node.func, "str")
+            if is_text or origin.file.name(node.func) in PATHS_BY_THEIR_END or method_name(node) == "joinpath":
+                return self.ending(origin.file, node.args[-1].value, origin.context)
+        value = self._of_origin(origin)
+        return value if isinstance(value, str) else ""
 
     def keyword(self, file: File, call: cst.Call, name: str) -> Any:
         """The value of a keyword argument, also one that comes through `**CFG`; UNKNOWN where absent."""

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around
@@ -276,7 +277,7 @@ class ForwardPasses(Analysis):
         return None
 
     def _forward_is_traced(self, run: Invocation) -> bool:
-        """Whether the model's own `call` is under tf.function, or only hands on to what is."""
+        """Whether the model's own `call` is under tf.function, or only hands on to what is, as Keras's `predict`."""
         for assignment in run.file.tree.attribute_assignments:
             if assignment.target.attr.value in ("call", "__call__"):
                 return True
@@ -290,7 +291,12 @@ class ForwardPasses(Analysis):
             method.file, method.node
         ):
             return True
-        callees = [c.function for call in method.calls for c in self.inference.callees(method.file, call)]
+        callees = list[Function]()
+        for call in method.calls:
+            run_by_it = self.inference.callees(method.file, call)
+            if not run_by_it and method_name(call) in FORWARD_METHODS:
+                return True
+            callees += (callee.function for callee in run_by_it)
         return any(callee.node in self.tracing.wrapped(callee.file) for callee in callees)
 
     def _holds_loaded(self, origin: Origin) -> bool:
@@ -307,8 +313,8 @@ class ForwardPasses(Analysis):
         call = origin.call
         if call is None or origin.made_by not in _RESTORERS or argument(call, 1, "custom_objects") is not None:
             return False
-        path = self.constants.of(origin.file, argument(call, 0, "filepath"), origin.context)
-        return isinstance(path, str) and not path.endswith(_MODEL_FILES)
+        ending = self.constants.ending(origin.file, argument(call, 0, "filepath"), origin.context)
+        return bool(ending) and not ending.endswith(_MODEL_FILES)
 
     def _takes_gradients_itself(self, run: Invocation) -> bool:
         method = self._method_of(run)

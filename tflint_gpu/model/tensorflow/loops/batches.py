@@ -79,7 +79,7 @@ class LoopData(Analysis):
         sources: set[Node] = set()
         slices: set[Node] = set()
         certain = False
-        data, target = iterable(loop), loop_target(loop)
+        data, target, index = iterable(loop), loop_target(loop), None
         if data is not None and target is not None:
             length = self.iterations.of(file, data)
             if length is not None and length <= FEW_IN_ALL:
@@ -102,7 +102,7 @@ class LoopData(Analysis):
             if takes_next(file, call) and self._is_data(file, iterator_of(call)):
                 sources.add(call)
                 certain = certain or self._must_be_data(file, iterator_of(call))
-            elif _GIVES_BATCH.fullmatch(method_name(call) or "") and self._is_own_method(file, call):
+            elif self._draws_batch(file, call) and not _is_of_one_source(call, index):
                 sources.add(call)
                 certain = True
         taken = sources | slices
@@ -320,5 +320,11 @@ class LoopData(Analysis):
         call = origin.call
         return call is not None and results.yielded(self.inference, origin.file, call, origin.context) is not None
 
-    def _is_own_method(self, file: File, call: cst.Call) -> bool:
-        return bool(self.inference.callees(file, call))
+    def _draws_batch(self, file: File, call: cst.Call) -> bool:
+        return _GIVES_BATCH.fullmatch(method_name(call) or "") is not None and bool(self.inference.callees(file, call))
+
+
+def _is_of_one_source(call: cst.Call, index: str | None) -> bool:
+    """`loaders[i].get_batch(5)` in a loop over `i`: of each source one batch, and there are few sources."""
+    loader = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return bool(index) and isinstance(loader, cst.Subscript) and index in names_in(*loader.slice)

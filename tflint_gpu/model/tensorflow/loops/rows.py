@@ -276,7 +276,7 @@ class Rows(Analysis):
         said = argument(call, row.says.position, row.says.keyword) if row.says is not None else None
         match row.shape:
             case "same" | "rows":
-                of_list = row.is_array and self._is_one_sample(file, first, context)
+                of_list = (row.is_array or row.casts) and self._is_one_sample(file, first, context)
                 return of_list or self.is_single(file, first, context)
             case "broadcast":
                 second = call.args[1].value if len(call.args) > 1 else first
