@@ -225,8 +225,8 @@ class InferenceSteps(Analysis):
         if not isinstance(function, cst.FunctionDef):
             return False
         owner = file.tree.class_of(function)
-        bases = self.inference.definitions.external_bases(Class(file, owner)) if owner is not None else {""}
-        is_call = function.name.value in ("call", "__call__", "build") and not bases <= {"object"}
+        is_plain = owner is not None and self.inference.definitions.is_plain(Class(file, owner))
+        is_call = function.name.value in ("call", "__call__", "build") and not is_plain
         return is_call or self.loops.tracing.is_traced(file, function)
 
     def _is_one_model(self, file: File, loop: LoopNode, run: Invocation) -> bool:

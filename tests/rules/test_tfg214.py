@@ -33,6 +33,12 @@ class Learner:
 Learner().train(model)
 """
 EAGER = {  # the row of the call, below HEAD
+    "an object whose class only says what is to be called": (
+        "from abc import ABC, abstractmethod\nclass Stage(ABC):\n    @abstractmethod\n    def __call__(self, paths):\n        ...\n"
+        "class Reader(Stage):\n    def __call__(self, paths):\n        for path in paths:\n"
+        "            image = cv2.imread(path)\n            self.show(model(image[None]))\n",
+        10,
+    ),
     "a camera": (
         "camera = cv2.VideoCapture(0)\nwhile True:\n    ok, frame = camera.read()\n    if not ok:\n        break\n"
         "    boxes = model(frame[None])\n",

@@ -27,6 +27,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 _RECORDS = frozenset(
     ["dataclasses.dataclass", "dataclass", "attr.s", "attr.attrs", "attr.dataclass", "flax.struct.dataclass"]
 )
+_PLAIN_BASES = frozenset(["object", "abc.ABC"])
 _RECORD_BASES = frozenset(["typing.NamedTuple", "NamedTuple"])
 
 
@@ -226,6 +227,10 @@ class Definitions:
             for base in current.node.bases
             if (name := current.file.name(base.value)) is not None
         }
+
+    def is_plain(self, cls: Class) -> bool:
+        """Whether a class is wholly the project's own: nothing of a library runs its methods."""
+        return self.external_bases(cls) <= _PLAIN_BASES
 
     def has_known_bases(self, cls: Class, libraries: tuple[str, ...]) -> bool:
         """Whether all bases of a class can be read, or are of some libraries: ("abc.", "typing.")."""

@@ -237,7 +237,7 @@ class ForwardPasses(Analysis):
     def _is_plain(self, cls: Class) -> bool:
         """Whether a class is wholly the project's own, and its instances can be called."""
         definitions = self.inference.definitions
-        return definitions.method(cls, "__call__") is not None and definitions.external_bases(cls) <= {"object"}
+        return definitions.method(cls, "__call__") is not None and definitions.is_plain(cls)
 
     def _starts_little(self, cls: Class) -> bool:
         """Whether a forward pass is a few operations, and nothing else: to call a traced function takes as long."""

@@ -77,7 +77,7 @@ class Pipelines(Analysis):
     def _is_own(self, origin: Origin) -> bool:
         """Whether it is an object of a class of the project, whose methods may be named as those of tf.data are."""
         cls = self.inference.instance_class(origin)
-        return cls is not None and not self.inference.definitions.external_bases(cls) - {"object", "abc.ABC"}
+        return cls is not None and self.inference.definitions.is_plain(cls)
 
     def _of_part(self, origin: Origin, depth: int) -> list[Chain]:
         """`tfds.load(...)[0]`, one that is unpacked, or the parts of a loader's `subset="both"`; nothing else has any.
