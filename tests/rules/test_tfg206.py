@@ -269,6 +269,7 @@ FOUND = {
     "    memory.add(np.reshape(row, [1, 2]), 0.0)\nfor row, reward in memory.sample(32):\n    y = model.predict(row)",
     "rows drawn one by one": "import random\nfrom collections import deque\nrows = deque(maxlen=9)\nfor row in x:\n    rows.append(row[None])\n"
     "for i in range(99):\n    y = model.predict(random.choice(rows))",
+    "a few in each of a few": "for i in range(5):\n    for j in range(6):\n        y = model.predict(x[i + j][None])",
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
@@ -381,6 +382,7 @@ SILENT = {
     "iterable of a for": "for y in model.predict(x[:1]):\n    print(y)",
     "iterable of a comprehension": "ys = [v for v in model.predict(x[None])]",
     "few iterations of range": "for i in range(5):\n    y = model.predict(x[i:i + 1])",
+    "ten of range": "for i in range(1, 31, 3):\n    y = model.predict(x[i][None])",
     "few elements": "for row in (x[0], x[1], x[2]):\n    y = model.predict(row[None])",
     "few by a constant": "SHOWN = 3\nfor i in range(SHOWN):\n    y = model.predict(x[i:i + 1])",
     "few in a function": "def show():\n    for i in range(4):\n        model.predict(x[i:i + 1])\nshow()",

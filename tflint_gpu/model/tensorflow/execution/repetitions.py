@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -76,7 +77,7 @@ class Repetitions(Analysis):
         for file, loop in self.loops(substrings):
             if self._repeats_little(file, loop):
                 continue
-            is_long = not self.data.is_at_most(file, loop, few)
+            is_long = self._is_longer(file, loop, few)
             for invocation in self.invocations.all(file, loop, substrings, methods):
                 if method_name(invocation.call) not in methods:
                     continue
@@ -98,6 +99,14 @@ class Repetitions(Analysis):
             outer = replace(invocation, root=loop)
             if not self._repeats_little(invocation.root_file, loop) and not self.is_occasional(outer):
                 yield outer
+
+    def _is_longer(self, file: File, loop: LoopNode, limit: int) -> bool:
+        """Whether a loop may make more iterations than some, all those of the loops around it together."""
+        around = [loop, *loops_around(file, loop)]
+        if any(not self.data.is_at_most(file, each, limit) for each in around):
+            return True
+        lengths = [None if isinstance(each, cst.While) else self.data.length(file, each) for each in around]
+        return math.prod(length or 1 for length in lengths) > limit
 
     def _repeats_little(self, file: File, loop: LoopNode) -> bool:
         return self.data.is_at_most(file, loop, FEW) or self.data.leaves_early(file, loop)
