@@ -21,7 +21,6 @@ from tflint_gpu.model import (
     Training,
     argument,
     handed_down,
-    iterable,
     method_name,
     names_of,
     walk,
@@ -110,7 +109,7 @@ class PredictInStep(Rule):
             trains = is_drawn(call.file, call.call) or model.once(Training).takes_gradients(call.root_file, call.loop)
             where = "every training step" if trains else "every iteration of a loop"
             method, of_batch = call.call.func.attr.value, BATCH_METHODS[call.call.func.attr.value]
-            part = "batch" if _slice_size(model, call) is None else "slice"
+            part = "batch" if model.once(LoopData).slice_size(call.root_file, call.loop) is None else "slice"
             yield Finding(
                 call.file,
                 call.call.func.attr,
@@ -213,7 +212,7 @@ def _is_small_slice(model: Model, call: Invocation) -> bool:
 
     Of a network that the code does not show, that is what the method runs in a few batches.
     """
-    size, at_once = _slice_size(model, call), argument(call.call, -1, "batch_size")
+    size, at_once = model.once(LoopData).slice_size(call.root_file, call.loop), argument(call.call, -1, "batch_size")
     if size is None:
         return False
     if is_one_batch(model, call, size, at_once, is_beside=not call.path, batches=_FEW_BATCHES):
@@ -236,15 +235,11 @@ def _is_keras(model: Model, call: Invocation) -> bool:
     )
 
 
-def _slice_size(model: Model, call: Invocation) -> Expression | None:
-    """How many rows a loop over `range(0, n, size)` cuts out of an array each time; None of another loop."""
-    batches, steps = model.once(LoopData).batches(call.root_file, call.loop), iterable(call.loop)
-    is_sliced = batches is not None and not batches.is_certain and bool(batches.sources)
-    return steps.args[2].value if is_sliced and isinstance(steps, cst.Call) and len(steps.args) == 3 else None
-
-
 def _help(model: Model, call: Invocation, method: str, of_batch: str) -> str:
-    batches, size = model.once(LoopData).batches(call.root_file, call.loop), _slice_size(model, call)
+    batches, size = (
+        model.once(LoopData).batches(call.root_file, call.loop),
+        model.once(LoopData).slice_size(call.root_file, call.loop),
+    )
     if size is not None and not call.path:
         rows = call.root_file.code(size)
         return f"one `{method}` of all rows with `batch_size={rows}` does it all; for single slices use `{of_batch}`"

@@ -117,6 +117,10 @@ FOUND = {
     "evaluate in a loop over a dataset": "for x, y in data:\n    critic.evaluate(x, y)\n",
     "evaluate with options, after the step": "for start in range(0, 6400, 64):\n    rows = inputs[start:start + 64]\n"
     "    critic.train_on_batch(rows, goals)\n    critic.evaluate(rows, goals, batch_size=64, verbose=0)\n",
+    "slices by their number": "rows = np.load('rows.npy')\ndef scores(size=25):\n    for n in range(len(rows) // size):\n"
+    "        first, last = n * size, size * (n + 1)\n        show(critic.predict(rows[first:last]))\nscores()\n",
+    "slices by their number, each from where it begins": "rows = np.load('rows.npy')\nfor n in range(0, 400):\n"
+    "    begin = n * 30\n    show(critic.predict(rows[begin:begin + 30]))\n",
     "batches cut out of an array": "rows = np.load('rows.npy')\nouts = []\nfor first in range(0, len(rows), 16):\n"
     "    outs.append(critic.predict(rows[first:first + 16]))\n",
     "batches cut out, of a size that a parameter has": "def scores(images, size=10):\n    parts = []\n"
@@ -157,6 +161,13 @@ SILENT = {
     "groups of rows, each with the size of its batches": GROUPS
     + "for rows, longest, count in by_length(np.load('t.npy')):\n"
     "    print(longest, critic.predict(rows[:, :longest], batch_size=count))\n",
+    "large slices by their number": "rows = np.load('rows.npy')\nfor n in range(len(rows) // 5000):\n"
+    "    show(critic.predict(rows[n * 5000:(n + 1) * 5000]))\n",
+    "a window that moves": "rows = np.load('rows.npy')\nfor n in range(len(rows)):\n    show(critic.predict(rows[n:n + 30]))\n",
+    "slices that overlap": "rows = np.load('rows.npy')\nfor n in range(400):\n"
+    "    show(critic.predict(rows[n * 10:n * 10 + 30]))\n",
+    "slices with a rest": "rows = np.load('rows.npy')\nfor n in range(400):\n"
+    "    show(critic.predict(rows[n * 30:(n + 2) * 30]))\n",
     "slices of many batches": "rows = np.load('rows.npy')\nfor k in range(0, len(rows), 5000):\n"
     "    np.save(f'{k}.npy', critic.predict(rows[k:k + 5000]))\n",
     "large slices for a large network": "large = keras.Sequential([keras.Input((4096,)), keras.layers.Dense(4096), "

@@ -743,6 +743,7 @@ if __name__ == "__main__":
     look(json.load(open("rows.json")))
 """
 FORWARD |= {
+    "slices by their number": "rows = np.zeros((6400, 2))\nfor k in range(200):\n    print(model(rows[k * 32:(k + 1) * 32]))",
     "an object that calls a model": SCORING.format(scored="self.body(rows)"),
     "an object whose own method is called predict": SCORING.format(scored="self.predict(rows)").replace(
         "score =", "    def predict(self, rows):\n        return self.body(rows)\nscore ="
@@ -761,6 +762,7 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "a window that moves, by its number": "for k in range(5000):\n    print(model(rows[k:k + 9]))",
     "what a function gets that declares something else": TYPED.format(given="print(report, Probe(net))"),
     "another model under its name": TYPED.format(given="net = wrap(net)\n    report(net, 'wrapped')").replace(
         "net(x)", "first(x)"

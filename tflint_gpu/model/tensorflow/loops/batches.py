@@ -28,6 +28,7 @@ from tflint_gpu.model.python.value_flow import results
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.iterations import Iterations
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW_IN_ALL, breaks_of, counts_some, leaves_at_once
+from tflint_gpu.model.tensorflow.loops.slices import size_between
 from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, subscripts_of, target_names
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -216,19 +217,31 @@ class LoopData(Analysis):
             if mentions(first, counters, frozenset()) and self._is_dataset_class(file, subscript.value):
                 yield subscript
 
-    def _slices(self, file: File, loop: LoopNode, data: Expression, index: str) -> Iterator[Node]:
-        """`rows[i : i + size]` in a loop over `range(0, len(rows), size)`: one batch after the other."""
+    def slice_size(self, file: File, loop: LoopNode) -> Expression | None:
+        """How many rows a loop that counts takes out of an array each time; None of another loop."""
+        batches, data, target = self.batches(file, loop), iterable(loop), loop_target(loop)
+        if batches is None or batches.is_certain or data is None or target is None:
+            return None
+        index = self._index(file, data, target)
+        return next(iter(self._slices(file, loop, data, index).values()), None) if index else None
+
+    def _slices(self, file: File, loop: LoopNode, data: Expression, index: str) -> dict[Node, Expression]:
+        """One batch after the other, with its size: `rows[i : i + n]`, of `range(n)` `rows[i * n : (i + 1) * n]`."""
         steps = [arg.value for arg in data.args[2:]] if isinstance(data, cst.Call) else []
-        if not index or not steps or self.constants.of(file, steps[0]) == 1:
-            return
+        if not index:
+            return {}
+        sizes: dict[Node, Expression] = {}
         ends = spread_names(file, loop, {index}, set())  # `end = i + size`
         for subscript in subscripts_of(file, loop):
-            first = subscript.slice[0].slice
-            if len(subscript.slice) > 1 or not isinstance(first, cst.Slice) or first.upper is None:
+            part = subscript.slice[0].slice
+            if len(subscript.slice) > 1 or not isinstance(part, cst.Slice) or not part.lower or not part.upper:
                 continue
-            starts = isinstance(first.lower, cst.Name) and first.lower.value == index
-            if starts and not ends.isdisjoint(names_in(first.upper)):
-                yield subscript
+            if not steps or self.constants.of(file, steps[0]) == 1:
+                size = size_between(self.inference, file, part.lower, part.upper, index)
+                sizes |= {subscript: size} if size is not None else {}
+            elif isinstance(part.lower, cst.Name) and part.lower.value == index:
+                sizes |= {subscript: steps[0]} if not ends.isdisjoint(names_in(part.upper)) else {}
+        return sizes
 
     def _is_dataset_class(self, file: File, expr: Expression) -> bool:
         """Whether an object of the project, with `__getitem__`, gives the batches, or a generator of images."""
