@@ -12,11 +12,13 @@ from tflint_gpu.model import (
     Class,
     Expression,
     Kinds,
+    LoopNode,
     Node,
     Once,
     Traced,
     TracedCode,
     loops_around,
+    method_name,
     names_in,
     own_attribute,
     walk,
@@ -49,8 +51,8 @@ class FrozenAttributes(Analysis):
     def all(self) -> Iterator[FrozenAttribute]:
         """The first read of each such attribute in each traced method."""
         for traced in self.code.functions:
-            owner = traced.function.owner
-            if traced.file is not self.file or owner is None:
+            owner = self._owner(traced) if traced.file is self.file else None
+            if owner is None:
                 continue
             reported = set[str]()
             for node in walk(traced.function.node.body):
@@ -61,6 +63,14 @@ class FrozenAttributes(Analysis):
                 if changes and not self.code.runs_once(self.file, node):
                     reported.add(name)
                     yield FrozenAttribute(traced, node, changes)
+
+    def _owner(self, traced: Traced) -> Class | None:
+        """The class whose object is `self` in a method, or in a function that a method makes and that closes over it."""
+        function, around = traced.function, self.file.tree.function(traced.function.node)
+        if function.owner is not None or not isinstance(around, cst.FunctionDef):
+            return function.owner
+        names = {parameter.name.value for parameter in function.parameters}
+        return None if "self" in names else self.inference.definitions.function(self.file, around).owner
 
     def _class_of(self, node: Node) -> cst.ClassDef | None:
         """The class of the method in which a place is."""
@@ -78,7 +88,15 @@ class FrozenAttributes(Analysis):
 
     def _holds_number(self, value: Expression) -> bool:
         origins = self.inference.of(self.file, value)
-        return bool(origins) and all(isinstance(o.node, _NUMBERS) and not o.access_path for o in origins)
+        return bool(origins) and all(self._is_calculated(o.node) and not o.access_path for o in origins)
+
+    def _is_calculated(self, node: Node) -> bool:
+        """Whether something is a number, or arithmetic with numbers of Python: `rate / (1 + math.exp(epoch))`."""
+        if not isinstance(node, cst.BinaryOperation):
+            return isinstance(node, _NUMBERS)
+        calls = [part for part in walk(node) if isinstance(part, cst.Call)]
+        numbers = [part for part in walk(node) if isinstance(part, _NUMBERS)]
+        return bool(calls or numbers) and all((self.file.name(c.func) or "").startswith("math.") for c in calls)
 
     def _changes(self, traced: Traced, owner: Class, name: str) -> Iterator[Node]:
         """What certainly changes an attribute between two calls of what is traced."""
@@ -117,12 +135,12 @@ class FrozenAttributes(Analysis):
         """Whether a loop sets it and trains, or calls the traced method, in its iterations."""
         if not self._is_of(target.value, owner):
             return False
-        method = traced.function.name
         for loop in loops_around(self.file, target):
             counters = names_in(loop.target) if isinstance(loop, cst.For) else set()
-            calls = [call for call in self.file.calls_below.get(loop, ()) if self._is_of_same(call, target.value)]
-            names = [call.func.attr.value for call in calls if isinstance(call.func, cst.Attribute)]
-            is_run = any(name in FITTING_METHODS for name in names) if traced.keras else method in names
+            below = self.file.calls_below.get(loop, ())
+            calls = [call for call in below if self._is_of_same(call, target.value) or self._runs(call, traced, loop)]
+            names = [method_name(call) or traced.function.name for call in calls]
+            is_run = any(name in FITTING_METHODS for name in names) if traced.keras else traced.function.name in names
             given = {name for call in calls for arg in call.args for name in names_in(arg.value)}
             if is_run and "compile" not in names and (traced.keras or not counters & given):
                 return True
@@ -131,3 +149,10 @@ class FrozenAttributes(Analysis):
     def _is_of_same(self, call: cst.Call, owner: Expression) -> bool:
         """Whether it is a method of the same object, as the file spells it."""
         return isinstance(call.func, cst.Attribute) and self.file.code(call.func.value) == self.file.code(owner)
+
+    def _runs(self, call: cst.Call, traced: Traced, loop: LoopNode) -> bool:
+        """Whether it runs what a method made before a loop: one that the loop makes reads the attribute again."""
+        func, node = call.func, traced.function.node
+        if not isinstance(func, cst.Name) or func.value != traced.function.name or self.file.tree.within(node, loop):
+            return False
+        return any(callee.function.node is node for callee in self.inference.callees(self.file, call))

@@ -24,8 +24,8 @@ class PythonGlobalInTfFunction(Rule):
     changed: a learning rate that is lowered, a weight that a callback anneals (`self.model.beta = ...`) or a phase that
     is counted has no effect. Reported: globals that change between two calls of the function, which is in the same
     loop, between two statements that call it, or in a function that counts or that a loop calls; attributes that a
-    method of theirs reads, and that a callback sets between epochs or batches, or the loop that trains. Constants, and
-    settings that are given once before the first call, are fine.
+    method of theirs reads, or a function that it makes, and that a callback sets between epochs or batches, or the loop
+    that trains. Constants, and settings that are given once before the first call, are fine.
 
     Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list; a
     `train_step` and a `call` with the attribute that was there when `fit` traced them. A test repeats it with the

@@ -241,3 +241,51 @@ for turn in range(5):
 def test_a_method_that_is_traced_for_each_number_sees_it(tmp_path: Path) -> None:
     told = [codes(HEAD + STEPPER.replace("GIVEN", given), tmp_path).count("TFG210") for given in ("", ", turn")]
     assert told == [1, 0]
+
+
+TUNER = """
+import math
+
+class Tuner:
+    def __init__(self):
+        self.pace = MADE
+
+    def run(self, rows):
+        seen = []
+        @tf.function
+        def moved(x, turn=0):
+            return x * self.pace
+        for turn in range(4):
+            seen.append(float(moved(GIVEN)))
+            CHANGE
+        return seen
+
+still = len(set(Tuner().run(tf.constant(2.0)))) == 1
+"""
+
+
+def tuned(change: str, made: str = "1", given: str = "rows") -> str:
+    """A method that makes a traced function and changes what that reads, in the loop that calls it."""
+    return TUNER.replace("CHANGE", change).replace("MADE", made).replace("GIVEN", given)
+
+
+CLOSED_OVER = {
+    "counted down": (tuned("self.pace -= 0.25"), True),
+    "calculated": (tuned("self.pace = 3.0 / (1 + math.exp(turn / 3))"), True),
+    "a variable": (tuned("self.pace.assign_sub(0.25)", "tf.Variable(1.0)"), False),
+    "traced for each number": (tuned("self.pace -= 0.25", given="rows, turn"), False),
+    "made in each iteration": (
+        tuned("self.pace -= 0.25").replace(
+            "            seen", "            moved = tf.function(lambda x: x * self.pace)\n            seen"
+        ),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CLOSED_OVER)
+def test_a_traced_function_closes_over_the_object(case: str, tmp_path: Path) -> None:
+    """Protects recall and precision of TFG210 for functions that methods make, by TensorFlow."""
+    program, is_still = CLOSED_OVER[case]
+    assert ("TFG210" in codes(HEAD + program, tmp_path)) is is_still
+    assert _is_still(program) is is_still
