@@ -65,7 +65,7 @@ class FrozenAttributes(Analysis):
                     yield FrozenAttribute(traced, node, changes)
 
     def _owner(self, traced: Traced) -> Class | None:
-        """The class whose object is `self` in a method, or in a function that a method makes and that closes over it."""
+        """The class whose object is `self` in a method, or in a function that a method makes around it."""
         function, around = traced.function, self.file.tree.function(traced.function.node)
         if function.owner is not None or not isinstance(around, cst.FunctionDef):
             return function.owner
