@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -13,7 +13,7 @@ from tflint_gpu.model.library.nondeterminism import ROW_DRAWS
 from tflint_gpu.model.library.shape_facts import size_of
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Expression, File, Invocation, Model
+    from tflint_gpu.model import Context, Expression, File, Invocation, Model, Node
 
 _LARGE = 512
 # So many rows Keras's `predict`, `evaluate` and `fit` run at once where they get no `batch_size`.
@@ -34,17 +34,19 @@ def _rows_drawn(file: File, call: cst.Call) -> Expression | None:
             size = _size_drawn(file, node) if isinstance(node, cst.Call) else None
             if size is not None:
                 return size
-            if not isinstance(node, cst.Name) or node.value in seen:
+            if not isinstance(node, cst.Name):
                 continue
-            seen.add(node.value)
-            for binding in file.flow.lookup(node.value, node):
-                is_whole = is_gathered or binding.kind != "for"  # else one element of what is drawn
-                if is_whole and binding.value is not None and file.tree.function(binding.node) is function:
-                    waiting.append((binding.value, is_gathered))
-            put = [(append, append.args[0].value) for append in file.appends.get(node.value, ())]
-            for place, value in (*file.stores.get(node.value, ()), *put):
-                if file.tree.function(place) is function:
-                    waiting.append((value, True))
+            put: list[tuple[Node, Expression, bool]] = [
+                (binding.node, binding.value, is_gathered)
+                for binding in file.flow.lookup(node.value, node)
+                if binding.value is not None and (is_gathered or binding.kind != "for")  # else one element of it
+            ]
+            put += [(append, append.args[0].value, True) for append in file.appends.get(node.value, ())]
+            put += [(place, value, True) for place, value in file.stores.get(node.value, ())]
+            for place, value, is_many in put:
+                if value not in seen and file.tree.function(place) is function:
+                    seen.add(value)
+                    waiting.append((value, is_many))
     return None
 
 
@@ -87,9 +89,17 @@ def is_one_batch(
     if at_once is not None and is_beside and call.file.code(at_once) == call.file.code(size):
         return True
     place = (call.file, size, call.context) if is_beside else (call.root_file, size)
-    rows = model.constants.of(*place)
+    rows = _most(model, *place)
     most = _BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
     return isinstance(rows, int) and isinstance(most, int) and rows <= most * batches
+
+
+def _most(model: Model, file: File, size: Expression, context: Context | None = None) -> Any:
+    """A number, or what it is at most: `min(len(memory), 32)`."""
+    if isinstance(size, cst.Call) and file.names.is_builtin(size.func, "min"):
+        known = [model.constants.of(file, arg.value, context) for arg in size.args]
+        return min((number for number in known if isinstance(number, int)), default=None)
+    return model.constants.of(file, size, context)
 
 
 def _is_large(model: Model, call: Invocation) -> bool:

@@ -61,6 +61,15 @@ for game in range(1, 501):
     past.extend(play(game))
     improve()
 """
+ARRAYS = """
+seen, told = np.zeros((900, 4), np.float32), np.zeros((900, 2), np.float32)
+for move in range(100_000):
+    seen[move % 900], told[move % 900] = play(critic.predict(np.asarray([seen[move % 7]])))
+    places = np.random.choice(min(move + 1, 900), min(move + 1, 24), replace=False)
+    places = np.sort(places)
+    some = seen[places]
+    critic.fit(some, told[places], verbose=0)
+"""
 PUPIL = """
 class Keeper:
     def __init__(self):
@@ -98,6 +107,7 @@ FOUND = {
     "a generator's pictures, until there are enough": FLOW
     + "rows = []\nfor batch, _ in flow:\n    rows.extend(generator.predict(batch))\n    if len(rows) >= 5000:\n        break\n",
     "a fit of what is drawn, where nothing predicts": FITTED,
+    "a fit of places that are drawn and sorted": ARRAYS,
     "what an object is asked, in a loop of one step": PUPIL,
     "noise in each step": "for step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
     "    images = generator.predict(noise)\n    critic.train_on_batch(images, np.zeros(64))\n",
@@ -155,6 +165,7 @@ SILENT = {
         "study(1)", "study(99)"
     )
     + "    later = np.array(random.sample(pupil.past, 24))\n    pupil.keeper.told(later)\n",
+    "a fit of more rows than a batch has": ARRAYS.replace("24", "240"),
     "a fit of many steps": FITTED.replace("batch_size=size", "batch_size=8"),
     "a fit of all that was collected": FITTED.replace("random.sample(past, size)", "past"),
     "a fit after each run of many steps, once": FITTED.replace("for game in range(1, 501):", "for game in [1]:"),
