@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import Kinds, Repetitions, argument, method_name, walk
 from tflint_gpu.model.library.keras_methods import OF_ONE_BATCH
 from tflint_gpu.model.library.nondeterminism import ROW_DRAWS
@@ -20,34 +21,69 @@ _LARGE = 512
 _BATCH_SIZE = 32
 
 
-def is_drawn(file: File, call: cst.Call) -> bool:
-    """Whether the function that holds a call draws the data that it gets."""
-    return _rows_drawn(file, call) is not None
+def is_drawn(model: Model, file: File, call: cst.Call) -> bool:
+    """Whether the function that holds a call draws the data that it gets, itself or by what it calls."""
+    return _rows_drawn(model, file, call) is not None
 
 
-def _rows_drawn(file: File, call: cst.Call) -> Expression | None:
+def _rows_drawn(model: Model, file: File, call: cst.Call) -> tuple[File, Expression] | None:
     """How many rows the function that holds a call draws for the data that it gets; None where it draws none."""
-    data, function = argument(call, 0, "x"), file.tree.function(call)
-    waiting, seen = [(data, False)] if data is not None else [], set()
-    for expression, is_gathered in waiting:  # grows meanwhile
-        for node in walk(expression):
-            size = _size_drawn(file, node) if isinstance(node, cst.Call) else None
-            if size is not None:
-                return size
-            if not isinstance(node, cst.Name):
-                continue
-            put: list[tuple[Node, Expression, bool]] = [
-                (binding.node, binding.value, is_gathered)
-                for binding in file.flow.lookup(node.value, node)
-                if binding.value is not None and (is_gathered or binding.kind != "for")  # else one element of it
-            ]
-            put += [(append, append.args[0].value, True) for append in file.appends.get(node.value, ())]
-            put += [(place, value, True) for place, value in file.stores.get(node.value, ())]
-            for place, value, is_many in put:
-                if value not in seen and file.tree.function(place) is function:
-                    seen.add(value)
-                    waiting.append((value, is_many))
+    data = argument(call, 0, "x")
+    waiting, seen = [_Held(file, data)] if data is not None else [], set[object]()
+    for held in waiting:  # grows meanwhile
+        for node in walk(held.value):
+            if isinstance(node, cst.Call):
+                size = _size_drawn(held.file, node)
+                if size is not None:
+                    return held.file, size
+                waiting += _returned(model, held, node, seen)
+            elif isinstance(node, cst.Name):
+                waiting += _in_name(held, node, seen)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What goes into the data of a call.
+
+    Arguments:
+        part: which element of it, where it is a tuple; None for all.
+        is_gathered: whether one element of it is put together with others.
+    """
+
+    file: File
+    value: Expression
+    part: int | None = None
+    is_gathered: bool = False
+
+
+def _returned(model: Model, held: _Held, call: cst.Call, seen: set[object]) -> Iterator[_Held]:
+    """What the project's functions that a call runs return."""
+    part = held.part if call is held.value else None
+    for function in (callee.function for callee in model.inference.callees(held.file, call)):
+        for value in function.file.returned(function.node) if (function.node, part) not in seen else ():
+            if part is not None and isinstance(value, cst.Tuple) and part < len(value.elements):
+                value = value.elements[part].value
+            yield _Held(function.file, value, is_gathered=held.is_gathered)
+        seen.add((function.node, part))
+
+
+def _in_name(held: _Held, use: cst.Name, seen: set[object]) -> Iterator[_Held]:
+    """What a name of a function holds."""
+    file, function = held.file, held.file.tree.function(use)
+    put: list[tuple[Node, _Held]] = []
+    for binding in file.flow.lookup(use.value, use):
+        if binding.value is not None and (held.is_gathered or binding.kind != "for"):  # else one element of it
+            part = binding.path[0] if binding.path and binding.kind == "assign" else None
+            put.append(
+                (binding.node, _Held(file, binding.value, part if isinstance(part, int) else None, held.is_gathered))
+            )
+    gathered = [(append, append.args[0].value) for append in file.appends.get(use.value, ())]
+    put += [(place, _Held(file, v, is_gathered=True)) for place, v in (*gathered, *file.stores.get(use.value, ()))]
+    for place, inner in put:
+        if (inner.value, inner.part) not in seen and file.tree.function(place) is function:
+            seen.add((inner.value, inner.part))
+            yield inner
 
 
 def _size_drawn(file: File, call: cst.Call) -> Expression | None:
@@ -61,7 +97,7 @@ def _size_drawn(file: File, call: cst.Call) -> Expression | None:
 
 def _is_step(model: Model, call: Invocation) -> bool:
     func = call.call.func
-    if not isinstance(func, cst.Attribute) or not is_drawn(call.file, call.call):
+    if not isinstance(func, cst.Attribute) or not is_drawn(model, call.file, call.call):
         return False
     epochs = argument(call.call, 3, "epochs")
     is_one = epochs is None or model.constants.of(call.file, epochs, call.context) == 1
@@ -70,31 +106,32 @@ def _is_step(model: Model, call: Invocation) -> bool:
 
 def _fits_one_batch(model: Model, call: Invocation) -> bool:
     """Whether a `fit` gets no more rows than it runs at once, and nothing that `train_on_batch` does not take."""
-    size = _rows_drawn(call.file, call.call)
+    drawn = _rows_drawn(model, call.file, call.call)
     named = {arg.keyword.value if arg.keyword is not None else "x" for arg in call.call.args}
-    if size is None or any(arg.star for arg in call.call.args) or not named <= OF_ONE_BATCH:
+    if drawn is None or any(arg.star for arg in call.call.args) or not named <= OF_ONE_BATCH:
         return False
-    return is_one_batch(model, call, size, argument(call.call, 2, "batch_size"), is_beside=True)
+    return is_one_batch(model, call, drawn, argument(call.call, 2, "batch_size"))
 
 
 def is_one_batch(
-    model: Model, call: Invocation, size: Expression, at_once: Expression | None, *, is_beside: bool, batches: int = 1
+    model: Model, call: Invocation, size: tuple[File, Expression], at_once: Expression | None, *, batches: int = 1
 ) -> bool:
     """Whether a method of Keras takes no more rows than it runs at once, or in so many batches.
 
     Arguments:
-        size: how many it takes; in the call's own function if `is_beside`, else in the loop's.
+        size: how many it takes.
         at_once: its `batch_size`.
     """
-    if at_once is not None and is_beside and call.file.code(at_once) == call.file.code(size):
+    file, number = size
+    is_beside = file.tree.function(number) is call.file.tree.function(call.call)
+    if at_once is not None and is_beside and call.file.code(at_once) == file.code(number):
         return True
-    place = (call.file, size, call.context) if is_beside else (call.root_file, size)
-    rows = _most(model, *place)
+    rows = _most(model, file, number, call.context)
     most = _BATCH_SIZE if at_once is None else model.constants.of(call.file, at_once, call.context)
     return isinstance(rows, int) and isinstance(most, int) and rows <= most * batches
 
 
-def _most(model: Model, file: File, size: Expression, context: Context | None = None) -> Any:
+def _most(model: Model, file: File, size: Expression, context: Context | None) -> Any:
     """A number, or what it is at most: `min(len(memory), 32)`."""
     if isinstance(size, cst.Call) and file.names.is_builtin(size.func, "min"):
         known = [model.constants.of(file, arg.value, context) for arg in size.args]
@@ -104,7 +141,8 @@ def _most(model: Model, file: File, size: Expression, context: Context | None = 
 
 def _is_large(model: Model, call: Invocation) -> bool:
     """Whether so many rows are drawn that a call of `predict` is mostly work."""
-    rows = model.constants.of(call.file, _rows_drawn(call.file, call.call), call.context)
+    drawn = _rows_drawn(model, call.file, call.call)
+    rows = model.constants.of(*drawn, call.context) if drawn is not None else None
     return isinstance(rows, int) and rows > _LARGE
 
 
@@ -116,6 +154,6 @@ def in_steps_by_fit(model: Model, predictions: Sequence[Invocation]) -> Iterator
     """
     steps = [call for call in model.once(Repetitions).all_of_methods("fit") if _is_step(model, call)]
     functions = {step.file.tree.function(step.call) for step in steps}
-    drawn = (c for c in predictions if c.file.tree.function(c.call) in functions and is_drawn(c.file, c.call))
+    drawn = (c for c in predictions if c.file.tree.function(c.call) in functions and is_drawn(model, c.file, c.call))
     yield from (call for call in drawn if not _is_large(model, call))
     yield from (step for step in steps if _fits_one_batch(model, step))

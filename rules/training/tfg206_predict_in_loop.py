@@ -205,7 +205,9 @@ def _is_meant(model: Model, invocation: Invocation) -> bool:
     return any(
         not model.once(Rows).is_single_input(file, data)
         for call in file.method_calls("fit", "train_on_batch")
-        if file.tree.within(call, loop) and (data := argument(call, 0, "x")) is not None and not is_drawn(file, call)
+        if file.tree.within(call, loop)
+        and (data := argument(call, 0, "x")) is not None
+        and not is_drawn(model, file, call)
     )
 
 

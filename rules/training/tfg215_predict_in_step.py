@@ -106,7 +106,9 @@ class PredictInStep(Rule):
         loops = model.once(ExecutionContexts)
         for call in _calls(model):
             assert isinstance(call.call.func, cst.Attribute)
-            trains = is_drawn(call.file, call.call) or model.once(Training).takes_gradients(call.root_file, call.loop)
+            trains = is_drawn(model, call.file, call.call) or model.once(Training).takes_gradients(
+                call.root_file, call.loop
+            )
             where = "every training step" if trains else "every iteration of a loop"
             method, of_batch = call.call.func.attr.value, BATCH_METHODS[call.call.func.attr.value]
             part = "batch" if model.once(LoopData).slice_size(call.root_file, call.loop) is None else "slice"
@@ -157,7 +159,7 @@ def _is_in_function_of_step(model: Model, call: Invocation) -> bool:
     function = file.tree.function(call.call) if call.path else None
     return function is not None and (
         model.once(Training).takes_gradients(file, function)
-        or any(is_drawn(file, fit) for fit in file.method_calls("fit") if file.tree.function(fit) is function)
+        or any(is_drawn(model, file, fit) for fit in file.method_calls("fit") if file.tree.function(fit) is function)
     )
 
 
@@ -215,7 +217,7 @@ def _is_small_slice(model: Model, call: Invocation) -> bool:
     size, at_once = model.once(LoopData).slice_size(call.root_file, call.loop), argument(call.call, -1, "batch_size")
     if size is None:
         return False
-    if is_one_batch(model, call, size, at_once, is_beside=not call.path, batches=_FEW_BATCHES):
+    if is_one_batch(model, call, (call.root_file, size), at_once, batches=_FEW_BATCHES):
         return True
     rows = model.constants.of(call.root_file, size)
     return isinstance(rows, int) and is_mostly_fixed(model, call.file, call.call, rows)

@@ -106,6 +106,9 @@ for place in views:
     print(model.predict(seen(views, place)[None]))
 """
 FOUND = {
+    "ends a game, and says so": "def show(loud=True):\n    for game in range(3):\n        row, over = start(), False\n"
+    "        while not over:\n            row, over = play(model.predict(row[None]))\n"
+    "            if over and loud:\n                print(game)\n                break\nshow()",
     "a dictionary that is filled for more than a few": PLACES.format(
         start="{}", filling="for k in range(40):\n        views[place, k] = crop(places[place], k)"
     ),
@@ -416,6 +419,8 @@ SILENT = {
     "    show(model.predict(x[:1]))",
     "every hundredth step": "for i, row in enumerate(x):\n    if i % 100 == 0:\n        model.predict(row[None])",
     "only the first": "for i, row in enumerate(x):\n    if i == 0:\n        model.predict(row[None])",
+    "stops at once, or where a flag says so": "loud = True\nfor row in x:\n    y = model.predict(row[None])\n"
+    "    if y.max() > 1 or loud:\n        break",
     "stops at once": "for row in x:\n    y = model.predict(row[None])\n    break",
     "returns at once": "def first(rows):\n    for row in rows:\n        return model.predict(row[None])\nfirst(x)",
     "several models, one row": "models = [keras.Sequential() for _ in range(20)]\nys = [m.predict(x[:1]) for m in models]",

@@ -89,6 +89,25 @@ pupil = Pupil()
 for move in range(9000):
     pupil.study(1)
 """
+CLASS = """
+class Player:
+    def __init__(self, count=20, at_once=20):
+        self.past, self.count, self.at_once = [], count, at_once
+    def some(self):
+        places = np.random.randint(0, len(self.past), size=self.count)
+        befores, goals = [], []
+        for row in [self.past[place] for place in places]:
+            befores.append(row[0])
+            goals.append(row[1])
+        return places, befores, goals
+    def learn(self):
+        _, befores, goals = self.some()
+        befores = np.array(befores)
+        critic.fit(befores, np.array(goals), batch_size=self.at_once)
+player = Player()
+for move in range(9000):
+    player.learn()
+"""
 FLOW = """
 from tensorflow.keras.preprocessing.image import ImageDataGenerator
 flow = ImageDataGenerator(rescale=1 / 255).flow_from_directory("pictures", batch_size=50)
@@ -109,6 +128,9 @@ FOUND = {
     "a fit of what is drawn, where nothing predicts": FITTED,
     "a fit of places that are drawn and sorted": ARRAYS,
     "what an object is asked, in a loop of one step": PUPIL,
+    "a fit of what another method draws": CLASS,
+    "a name that gets another value": "past = []\nfor move in range(9000):\n    rows = random.sample(past, 16)\n"
+    "    rows = np.array([row[0] for row in rows])\n    critic.fit(rows, rows)\n",
     "noise in each step": "for step in range(10_000):\n    noise = np.random.normal(size=(64, 100))\n"
     "    images = generator.predict(noise)\n    critic.train_on_batch(images, np.zeros(64))\n",
     "what an agent remembers": AGENT + "learner = Learner()\nfor step in range(10_000):\n    learner.learn(32)\n",
@@ -166,6 +188,8 @@ SILENT = {
     )
     + "    later = np.array(random.sample(pupil.past, 24))\n    pupil.keeper.told(later)\n",
     "a fit of more rows than a batch has": ARRAYS.replace("24", "240"),
+    "a fit of all that another method returns": CLASS.replace("[self.past[place] for place in places]", "self.past"),
+    "a fit of many steps, of what another method draws": CLASS.replace("Player()", "Player(500)"),
     "a fit of many steps": FITTED.replace("batch_size=size", "batch_size=8"),
     "a fit of all that was collected": FITTED.replace("random.sample(past, size)", "past"),
     "a fit after each run of many steps, once": FITTED.replace("for game in range(1, 501):", "for game in [1]:"),

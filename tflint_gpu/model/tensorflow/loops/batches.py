@@ -144,7 +144,8 @@ class LoopData(Analysis):
     def _ends_late(self, file: File, test: Expression, loop: LoopNode) -> bool:
         """Whether nothing says that a test holds after few iterations: `step >= steps`, `batch is None`, `done`."""
         if isinstance(test, cst.BooleanOperation):
-            return self._ends_late(file, test.left, loop) and self._ends_late(file, test.right, loop)
+            late = [self._ends_late(file, side, loop) for side in (test.left, test.right)]
+            return any(late) if isinstance(test.operator, cst.And) else all(late)
         if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             return not self.constants.of(file, test)
         comparison = test.comparisons[0]
