@@ -21,6 +21,26 @@ def step(x):
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 """
 
+SHARED = """\
+class Seeker:
+    def __init__(self, net):
+        self.net = net
+        self.hidden = tf.Variable(tf.zeros((1, 8)))
+    def search(self, wanted, turns):
+        @tf.function
+        def turn():
+            with tf.GradientTape() as tape:
+                gap = tf.reduce_mean(self.net(self.hidden) - wanted)
+            optimizer.apply_gradients([(tape.gradient(gap, self.hidden), self.hidden)])
+            return gap
+        for _ in tf.range(turns):
+            gap = turn()
+        return gap
+    @tf.function
+    def learn(self, rows):
+        for row in rows:
+            tf.print(self.search(row, 9))
+"""
 MADE_AGAIN = {  # the row of what makes it, below HEAD
     "decorated in a loop": (
         "for epoch in range(epochs):\n    @tf.function\n    def forward(x):\n        return model(x)\n"
@@ -51,6 +71,11 @@ MADE_AGAIN = {  # the row of what makes it, below HEAD
         "        def forward(x):\n            return self.net(x)\n        for x in data:\n            forward(x)\n"
         "    def fit(self):\n        for epoch in range(50):\n            self.epoch()\nTrainer(model).fit()\n",
         5,
+    ),
+    "a method that traced code calls, too": (
+        SHARED
+        + "    def judge(self):\n        for row in data:\n            print(self.search(row, 500))\nSeeker(model).judge()\n",
+        6,
     ),
     "under a setting": (
         "def train(x):\n    if config.training.method == 'mirror':\n        @tf.function\n        def forward(x):\n"
@@ -145,6 +170,13 @@ HELD = {
     "for rate in rates:\n    t = T(rate)\n    t.fit()\n",
 }
 KEPT = {
+    "a method that only traced code calls": SHARED
+    + "seeker = Seeker(model)\nfor row in data:\n    seeker.learn(row)\n",
+    "a method that a traced function of a loop calls": SHARED
+    + "seeker = Seeker(model)\n@tf.function\ndef found(row):\n    return seeker.search(row, 9)\n"
+    "for row in data:\n    found(row)\n",
+    "a method that a loop has a dataset call": SHARED
+    + "seeker = Seeker(model)\nfor _ in range(99):\n    rows = data.map(lambda row: seeker.search(row, 9))\n",
     "made after the last iteration": STEP
     + "for x in data:\n    step(x)\nelse:\n    run = tf.function(step)\n    run(x)\n",
     "a function that the last iteration is followed by": "def check(x):\n    @tf.function\n    def forward(x):\n"

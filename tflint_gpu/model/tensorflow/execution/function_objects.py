@@ -148,9 +148,9 @@ class FunctionObjects(Analysis):
         return "kept"
 
     def _is_meant(self, file: File, place: Node, node: Node) -> bool:
-        """Whether it is made in some iterations only, in few, for each device, or in code that is traced itself."""
-        function = place if isinstance(place, cst.FunctionDef | cst.Lambda) else file.tree.function(place)
-        if self.tracing.is_traced(file, function):
+        """Whether it is made in some iterations only, in few, for each device, or by a loop that is traced itself."""
+        is_loop = not isinstance(place, cst.FunctionDef | cst.Lambda)  # of a function its callers are asked
+        if is_loop and self.tracing.is_traced(file, file.tree.function(place)):
             return True
         made = next((p for p in file.tree.ancestors(node) if isinstance(p, cst.FunctionDef)), None)
         start = made if isinstance(node, cst.Decorator) and made is not None else node
@@ -220,10 +220,23 @@ class FunctionObjects(Analysis):
         maker = made.function
         if maker is None:
             return
-        for loop in self._calling_loops(made, maker, fate):
-            if self.tracing.is_traced(made.file, maker):  # asked last: it follows all that traced code calls
-                return
-            yield loop
+        for file, loop, path in self._calling_loops(made, maker, fate):
+            # asked last: it follows all that traced code calls
+            if not self.tracing.is_traced(made.file, maker) or self._runs_eagerly(file, loop, path):
+                yield file, loop, path
+
+    def _runs_eagerly(self, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> bool:
+        """Whether an eager loop itself calls what traced code calls, too."""
+        if self.tracing.is_traced(file, file.tree.function(loop)):
+            return False
+        called = [
+            self.inference.callees(frame.file, frame.node) if isinstance(frame.node, cst.Call) else () for frame in path
+        ]
+        return all(callees for callees in called) and not any(
+            self.tracing.is_wrapped(callee.function.file, callee.function.node)
+            for callees in called
+            for callee in callees
+        )
 
     def _calling_loops(
         self, made: RunSite, maker: FunctionNode, fate: Fate
