@@ -234,3 +234,32 @@ def test_a_seed_of_what_draws_nothing_by_itself_is_frozen(tmp_path: Path) -> Non
     assert "TFG102" not in codes(
         HEAD + SEEDS_EACH_CALL + "        return x + tf.random.normal((4,), seed=draw())", tmp_path
     )
+
+
+GAME = (
+    "import numpy as np\nfrom tensorflow import keras\n\nclass Player(keras.Model):\n    def train_step(self, data=None):\n"
+    "        k = np.random.choice(4)\n        return self.run(data, k)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        ("player = Player()\nfor turn in range(900):\n    player.train_step()\n", False),
+        ("player = Player()\nplayer.fit(moves)\n", True),
+        ("player = Player()\nplayer.train_step()\nplayer.fit(moves)\n", True),
+        ("player = Player()\n@tf.function\ndef step():\n    player.train_step()\nstep()\n", True),
+        ("print(Player)\n", True),
+    ],
+    ids=["called", "fit", "both", "called in a graph", "neither"],
+)
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_step_that_a_program_calls_itself_is_not_traced_by_fit(
+    code: str, is_found: bool, apart: bool, tmp_path: Path
+) -> None:
+    """Protects agents whose models define `train_step` and never meet `fit`: what they draw is another number each time."""
+    if not apart:
+        assert ("TFG102" in codes("import tensorflow as tf\n" + GAME + code, tmp_path)) == is_found
+        return
+    (tmp_path / "main.py").write_text("import tensorflow as tf\nfrom player import Player\n" + code, "utf-8")
+    assert {rule for rule, _ in found(GAME, tmp_path, "player.py")} == ({"TFG102"} if is_found else set())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 
@@ -19,6 +20,7 @@ from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, parameters
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
@@ -240,12 +242,30 @@ class TracedFunctions(Analysis):
                 continue
             traced = _traced_methods(kinds)
             for method in self.inference.definitions.own_methods(cls):
-                if method.name not in traced or self._may_be_replaced(method):
+                if method.name not in traced or self._may_be_replaced(method) or self._is_called_itself(method):
                     continue
                 seeds = self._seeds(method, traced[method.name])
                 occasions = _IN_TRAINING if kinds <= {"loss", "metric"} else OCCASIONS[method.name]
                 entry = Entry(f"`{cls.name}.{method.name}`", occasions, "metric" not in kinds)
                 yield self._trace(method, seeds, entry)
+
+    def _is_called_itself(self, method: Function) -> bool:
+        """Whether programs call a step of theirs that `fit` or the like would call, and not that: it runs eagerly."""
+        running = [occasion.strip("`") for occasion in OCCASIONS[method.name]]
+        if not method.name.endswith("_step"):
+            return False
+        called = re.compile(rb"\.%s\(" % method.name.encode())
+        files = {*self._eager_callers(self.inference, method)}
+        for model in self.importers(self.file, called):  # each is open until the next one
+            files |= {*self._eager_callers(model.inference, method)}
+        return bool(files) and not any(call for file in files for call in file.method_calls(*running))
+
+    def _eager_callers(self, inference: Inference, method: Function) -> Iterator[File]:
+        """The files that call a method, outside of its class, and not in what `tf.function` traces."""
+        for file, call in inference.call_sites(method):
+            is_own = method.owner is not None and file.tree.within(call, method.owner.node)
+            if not is_own and not self.tracing.is_traced(file, file.tree.function(call)):
+                yield file
 
     def _may_be_replaced(self, method: Function) -> bool:
         """Whether Keras may get another function: by a decorator, or by `new.update_state = ...` in its class."""
