@@ -236,6 +236,14 @@ CONTENT = {
     "items": ("for k, v in {'x': a()}.items():\n    reveal(v)", "a()"),
     "values": ("for v in {'x': a(), 'y': b()}.values():\n    reveal(v)", "a() | b()"),
     "appended": ("l = []\nl.append(a())\nfor x in l:\n    reveal(x)", "a()"),
+    "put into the list of a comprehension": (
+        "l = [a() for i in r]\nl[0] = b()\nl.append(c())\nfor x in l:\n    reveal(x)",
+        "a() | b() | c()",
+    ),
+    "put into the dict of a comprehension": (
+        "d = {k: a() for k in r}\nd['k'] = b()\nd['l'] = c()\nreveal(d['k'])",
+        "a() | b()",
+    ),
     "appended through an instance": (
         "class T:\n    def __init__(self):\n        self.l = []\n    def show(self):\n        for x in self.l:\n"
         "            reveal(x)\nt = T()\nt.l.append(a())\nclass U:\n    def __init__(self):\n        self.l = []\n"

@@ -106,6 +106,10 @@ for place in views:
     print(model.predict(seen(views, place)[None]))
 """
 FOUND = {
+    "inputs that loops put together": "def starts(n):\n    made = [np.zeros((5, 6)) for _ in range(n)]\n"
+    "    for k in range(len(made)):\n        made[k] = made[k].reshape((1, 5, 6))\n    return made\nnow = starts(3)\n"
+    "for _ in range(50):\n    later = []\n    for k, answer in enumerate(model.predict(now)):\n"
+    "        later.append(np.concatenate([now[k][:, 1:], answer[None, None]], axis=1))\n    now = later",
     "ends a game, and says so": "def show(loud=True):\n    for game in range(3):\n        row, over = start(), False\n"
     "        while not over:\n            row, over = play(model.predict(row[None]))\n"
     "            if over and loud:\n                print(game)\n                break\nshow()",
@@ -419,6 +423,8 @@ SILENT = {
     "    show(model.predict(x[:1]))",
     "every hundredth step": "for i, row in enumerate(x):\n    if i % 100 == 0:\n        model.predict(row[None])",
     "only the first": "for i, row in enumerate(x):\n    if i == 0:\n        model.predict(row[None])",
+    "inputs of many rows that a loop puts together": "for part in parts:\n    given = []\n    for k in range(3):\n"
+    "        given.append(np.concatenate([part[k], y[k]], axis=1))\n    print(model.predict(given))",
     "stops at once, or where a flag says so": "loud = True\nfor row in x:\n    y = model.predict(row[None])\n"
     "    if y.max() > 1 or loud:\n        break",
     "stops at once": "for row in x:\n    y = model.predict(row[None])\n    break",

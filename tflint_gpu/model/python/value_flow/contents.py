@@ -67,9 +67,9 @@ def item(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     if isinstance(node, cst.Dict):
         return _item_of_dict(resolver, origin, key)
     if isinstance(node, cst.DictComp):
-        return resolver.of(file, node.value, context)
+        return (*resolver.of(file, node.value, context), *_stored(resolver, origin, key))
     if isinstance(node, _COMPREHENSIONS):
-        return resolver.of(file, node.elt, context)
+        return resolver.elements(origin)
     if _is_slice(node):
         return resolver.elements(origin)
     if isinstance(node, cst.Call):
@@ -168,7 +168,7 @@ def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
         dotted_name(_receiver(c)) == name for c in file.method_calls("update")
     ):
         items.append(origin.content(Content("item", key)))
-    if isinstance(origin.node, cst.List | cst.Call):
+    if isinstance(origin.node, cst.List | cst.ListComp | cst.Call):
         for call in file.appends.get(name, ()):
             items.extend(resolver.of(file, call.args[0].value))
         for call in file.extends.get(name, ()):
@@ -216,7 +216,7 @@ def elements(resolver: Resolver, origin: Origin) -> Origins:
             origin.content(ELEMENT),
         )
     if isinstance(node, _COMPREHENSIONS):
-        return resolver.of(file, node.elt, context)
+        return (*resolver.of(file, node.elt, context), *_stored(resolver, origin, None))
     if isinstance(node, cst.DictComp):
         return resolver.of(file, node.key, context)
     if isinstance(node, cst.Subscript) and _is_slice(node):  # part of a list holds what the list holds

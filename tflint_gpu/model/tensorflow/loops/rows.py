@@ -104,13 +104,19 @@ class Rows(Analysis):
         def holds(origin: Origin) -> bool:
             node = origin.node
             if origin.access_path or not isinstance(node, _STRUCTURES):
-                return self._is_single(origin)
+                return self._is_single(origin) or self._is_put_together(origin)
             if isinstance(node, cst.List) and self._is_plain_row(origin, node):
                 return True
             is_input = any(self.is_single_input(origin.file, tensor, origin.context) for tensor in _inputs(node))
+            is_input = is_input or self._is_put_together(origin)
             return is_input or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
 
         return self.is_single(file, expr, context) or self.inference.must_be(file, expr, holds, context)
+
+    def _is_put_together(self, origin: Origin) -> bool:
+        """Whether one of the inputs that a loop puts into a list has one row: `l.append(x[None])`, `l[i] = y[None]`."""
+        is_list = isinstance(origin.node, cst.List | cst.ListComp) and not origin.access_path
+        return is_list and any(map(self._is_single, self.inference.elements(origin)))
 
     def is_single_prediction(self, file: File, call: cst.Call, context: Context | None = None) -> bool:
         """Whether `predict` gets one row: by its input, or one of shape (-1, ...) whose first answer alone is read."""
@@ -365,7 +371,9 @@ class Rows(Analysis):
             axis = row.says.default
         joined_elsewhere = type(axis) is int and axis != 0
         alone = len(elements) == 1 and isinstance(first, cst.List | cst.Tuple) and not is_repeated
-        return (joined_elsewhere or alone) and self.is_single(file, elements[0], context)
+        if joined_elsewhere:  # the others have as many rows
+            return any(self.is_single(file, element, context) for element in elements)
+        return alone and self.is_single(file, elements[0], context)
 
     def _packs(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether several samples lie one after the other in a row: the atoms of all molecules of a batch."""
