@@ -89,7 +89,7 @@ class EagerInferenceLoop(Rule):
     least_tensorflow = (2, 0)
     nearby_substrings = tuple(
         b"Model( Model) Sequential( load_model model_from applications clone_model Module) training= .predict( "
-        b"from_pretrained( from_preset(".split()
+        b"from_pretrained( from_preset( self(".split()
     )
     loops_nearby = True
     fixable = "unsafe"

@@ -221,6 +221,11 @@ FOUND = {
     "for p in paths:\n    y = model.predict(load(p))",
     "model as a parameter": "def run(m):\n    return [m.predict(row[None]) for row in x]\nrun(model)",
     "loop in a function": "def run(m, rows):\n    for row in rows:\n        m.predict(row[None])\nrun(model, x)",
+    "a network written down again, from any module of Keras": (
+        "from keras.models import Sequential as Stack\nagain = Stack.from_config(model.get_config())\n"
+        "letter = np.zeros((1, 1, 40))\nfor place in range(500):\n    odds = again.predict(letter)\n"
+        "    letter = np.zeros((1, 1, 40))\n    letter[0, 0, np.argmax(odds)] = 1"
+    ),
     "attribute": "class Scorer:\n    def __init__(self):\n        self.model = keras.models.load_model('m.keras')\n"
     "    def score(self, row):\n        return self.model.predict(np.expand_dims(row, axis=0))\n"
     "scorer = Scorer()\nfor row in x:\n    scorer.score(row)",

@@ -384,6 +384,19 @@ def test_an_object_that_is_called_has_other_users(tmp_path: Path) -> None:
     assert ("TFG214" in codes(called, tmp_path), "TFG214" in codes(named, tmp_path)) == (True, False)
 
 
+def test_a_model_that_calls_itself_may_come_from_far(tmp_path: Path) -> None:
+    """Protects recall of TFG214: the base that makes it a model is two files away, so no word of the file says that."""
+    (tmp_path / "roots.py").write_text("from keras import Model\n\n\nclass Writer(Model):\n    pass\n")
+    (tmp_path / "middle.py").write_text("import roots\n\n\nclass Poet(roots.Writer):\n    pass\n")
+    poet = (
+        "import numpy as np\nfrom middle import Poet\n\n\nclass Rhymer(Poet):\n    def write(self, word, lines):\n"
+        "        words = []\n        for _ in range(lines):\n            scores, state = {0}(word)\n"
+        "            word = np.argmax(scores, -1)\n            words.append(word)\n        return words\n"
+    )
+    assert codes(poet.format("self"), tmp_path, name="poets.py") == ["TFG214"]
+    assert codes(poet.format("self.read"), tmp_path, name="poets.py") == []
+
+
 def test_a_module_that_tries_itself_out(tmp_path: Path) -> None:
     """Its model has the weights that were drawn for it; one that has learned something is another matter."""
     head = HEAD.rpartition("model = ")[0]

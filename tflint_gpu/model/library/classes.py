@@ -15,7 +15,7 @@ MODEL_CLASSES = SEQUENTIAL | FUNCTIONAL
 MODEL_LOADERS = spelled("keras.{models,saving}.load_model")
 BUILT_COPIES = MODEL_LOADERS | {"keras.models.clone_model"}
 """Functions that give a model which has its weights already."""
-MODELS = spelled("keras.models.model_from_{json,config,yaml} keras.{Model,Sequential}.from_config").union(
+MODELS = spelled("keras.models.model_from_{json,config,yaml} keras.{,models.}{Model,Sequential}.from_config").union(
     MODEL_CLASSES, BUILT_COPIES
 )
 """What makes a model."""
