@@ -129,10 +129,10 @@ class InferenceSteps(Analysis):
         return list(by_loop.values())
 
     def _innermost(self) -> Iterable[Invocation]:
-        """Each model call with the innermost loop that runs it, by the shortest way."""
+        """Each model call with the innermost loop of some length that runs it, by the shortest way."""
         invocations: dict[cst.Call, Invocation] = {}
         for file, loop in self.loops.seen:
-            if not self.forwards.may_run_model(file, loop):
+            if not self.forwards.may_run_model(file, loop) or not self.numbers.is_long(file, loop):
                 continue
             for run in self.invocations.eager(file, loop, _NO_BATCHES):
                 known = invocations.get(run.call)
@@ -163,7 +163,7 @@ class InferenceSteps(Analysis):
             return False
         if isinstance(run.file.tree.parents.get(run.call), cst.Expr):  # nobody reads the answer: it builds the model
             return False
-        if not self.numbers.is_long(file, loop) or not self.loops.is_eager(run) or self._is_in_model(file, loop):
+        if not self.loops.is_eager(run) or self._is_in_model(file, loop):
             return False
         if any(is_occasional(where, node, loop) for where, node in run.places):
             return False
@@ -371,9 +371,15 @@ def _asked(file: File, loop: LoopNode) -> frozenset[cst.Call]:
 
 
 def _acts(file: File, loop: LoopNode, run: Invocation) -> bool:
-    """Whether the answer decides the next step of an environment: `env.step(np.argmax(model(state)))`."""
-    answer = IterationFlow(file, loop, frozenset([run.entry]))
-    steps = (call for call in file.calls_below.get(loop, ()) if method_name(call) == "step")
+    """Whether the answer decides the next step of an environment, there or in a function on the way to the model."""
+    on_the_way = ((f, function, node) for f, node in run.places if (function := f.tree.function(node)) is not None)
+    return _decides_step(file, loop, run.entry) or any(_decides_step(*region) for region in on_the_way)
+
+
+def _decides_step(file: File, region: LoopNode | FunctionNode, call: Node) -> bool:
+    """`env.step(np.argmax(model(state)))`, with what a call of an iteration or of a function gives."""
+    answer = IterationFlow(file, region, frozenset([call]))
+    steps = (c for c in file.calls_below.get(region, ()) if method_name(c) == "step")
     return any(answer.holds(arg.value) for step in steps for arg in step.args)
 
 

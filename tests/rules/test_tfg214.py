@@ -502,6 +502,17 @@ GAMES = {
         "        if games >= 3:\n            break\n",
         [],
     ),
+    "an option that ends a loop when a game is over": (
+        "def play(until_over=True):\n    seen = env.reset()\n    for _ in range(5000):\n"
+        "        seen, won, is_over = env.step(choose(seen))\n        if is_over:\n            if until_over:\n"
+        "                break\n            seen = env.reset()\nplay()\n",
+        [8],
+    ),
+    "an option that ends a loop": (
+        "def play(once=True):\n    seen = env.reset()\n    for _ in range(5000):\n"
+        "        seen, won, is_over = env.step(choose(seen))\n        if once:\n            break\nplay()\n",
+        [],
+    ),
     "beside a batch that the project draws": (
         "for move in range(2000):\n    action = choose(observation)\n    observation, won, is_over = env.step(action)\n"
         "    improve(memory.next_batch())\n",
@@ -526,6 +537,42 @@ GAMES = {
         [8],
     ),
 }
+
+
+RUNNER = """\
+class Runner:
+    def __init__(self, env, player):
+        self.env, self.player, self.seen = env, player, env.reset()
+    def advance(self, moves):
+        for _ in range(moves):
+            move = self.player.choose(self.seen)
+            self.seen, _ = {0}
+"""
+PLAYER = """\
+from runners import Runner
+class Player:
+    def __init__(self, env):
+        self.runner = Runner(env, self)
+    def choose(self, seen):
+        return np.argmax(model(seen[None])[0])
+    @tf.function
+    def learn(self, drawn):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(drawn))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))
+    def train(self, memory):
+        for k in range(20000):
+            self.runner.advance(1)
+            for _ in range(self.turns):
+                self.learn(memory.next_batch())
+"""
+
+
+@pytest.mark.parametrize(("does", "places"), [("self.env.step(move)", [6]), ("read_sheet(), print(move)", [])])
+def test_an_agent_that_another_file_asks_for_moves(does: str, places: list[int], tmp_path: Path) -> None:
+    """Protects agents whose moves an object of another file plays: a sample that it shows is none."""
+    (tmp_path / "runners.py").write_text(RUNNER.format(does))
+    assert rows(PLAYER, tmp_path) == places
 
 
 @pytest.mark.parametrize("case", GAMES)

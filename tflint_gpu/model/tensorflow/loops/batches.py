@@ -122,23 +122,17 @@ class LoopData(Analysis):
 
     def leaves_early(self, file: File, loop: LoopNode) -> bool:
         """Whether the loop only inspects some elements: each iteration ends it, or one of the first."""
-        if leaves_at_once(loop):
-            return True
-        for node in breaks_of(loop):
-            handler = next(
-                (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None
-            )
-            if isinstance(handler, cst.ExceptHandler) and "StopIteration" in (
-                dotted_name(handler.type) or "StopIteration"
-            ):
-                continue
-            if (
-                isinstance(handler, cst.If)
-                and file.tree.within(handler, loop)
-                and self._ends_late(file, handler.test, loop)
-            ):
-                continue
-            return True
+        return leaves_at_once(loop) or not all(self._breaks_late(file, node, loop) for node in breaks_of(loop))
+
+    def _breaks_late(self, file: File, node: Node, loop: LoopNode) -> bool:
+        """Whether a `break` waits for something: `except StopIteration`, a test that may fail for long."""
+        for parent in file.tree.ancestors(node):
+            if parent is loop:
+                break
+            if isinstance(parent, cst.ExceptHandler):
+                return "StopIteration" in (dotted_name(parent.type) or "StopIteration")
+            if isinstance(parent, cst.If) and self.constants.of(file, parent.test) is not True:
+                return self._ends_late(file, parent.test, loop)
         return False
 
     def _ends_late(self, file: File, test: Expression, loop: LoopNode) -> bool:
