@@ -109,10 +109,12 @@ class InferenceSteps(Analysis):
         if self.traced_code.runs_eagerly or self.traced_code.functions_run_eagerly:
             return []
         by_loop: dict[LoopNode, InferenceStep] = {}
+        known_calls: set[cst.Call] = set()
         for run in self._innermost():
             loop_file, loop = run.root_file, run.loop
-            if not self._is_inference(loop_file, loop, run):
+            if run.call in known_calls or not self._is_inference(loop_file, loop, run):
                 continue
+            known_calls.add(run.call)
             known = by_loop.get(loop)
             if known is not None:
                 by_loop[loop] = replace(known, others=(*known.others, (run.file, run.call)))
@@ -129,18 +131,19 @@ class InferenceSteps(Analysis):
         return list(by_loop.values())
 
     def _innermost(self) -> Iterable[Invocation]:
-        """Each model call with the innermost loop of some length that runs it, by the shortest way."""
-        invocations: dict[cst.Call, Invocation] = {}
+        """Each model call with the innermost loops of some length that run it, the one by the shortest way first."""
+        ways: dict[cst.Call, dict[cst.Call, Invocation]] = {}
         for file, loop in self.loops.seen:
             if not self.forwards.may_run_model(file, loop) or not self.numbers.is_long(file, loop):
                 continue
             for run in self.invocations.eager(file, loop, _NO_BATCHES):
-                known = invocations.get(run.call)
-                if known is not None and len(run.path) > len(known.path):
-                    continue
-                if known is not None or self._may_be_model(run):
-                    invocations[run.call] = run
-        return invocations.values()
+                if run.call in ways or self._may_be_model(run):
+                    ways.setdefault(run.call, {})[run.entry] = run
+        for by_entry in ways.values():
+            holders = {way.root_file.tree.function(way.loop) for way in by_entry.values()}
+            for run in sorted(by_entry.values(), key=lambda way: len(way.path)):
+                if not any(function.node in holders for function in run.functions):
+                    yield run
 
     def _may_be_model(self, run: Invocation) -> bool:
         func = called_model(run.call)

@@ -536,6 +536,16 @@ GAMES = {
         "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n",
         [8],
     ),
+    "until a flag is True": (
+        "for game in range(900):\n    observation, over = env.reset(), False\n    for move in range(500):\n"
+        "        observation, over = env.step(choose(observation))\n        if over == True:\n            break\n",
+        [8],
+    ),
+    "in training and, with what is no row, in a show": (
+        "for move in range(2000):\n    observation, over = env.step(choose(observation))\n    improve(memory.next_batch())\n"
+        "while not over:\n    show(choose(games))\n    over = asked()\n",
+        [8],
+    ),
 }
 
 

@@ -148,7 +148,7 @@ class LoopData(Analysis):
             count, bound, is_reached = bound, count, True
         if isinstance(loop, cst.While) and counts_some(file, count, loop):
             return True
-        bounds = [v for v in self.constants.possible(file, bound) if isinstance(v, int)] if is_reached else []
+        bounds = [v for v in self.constants.possible(file, bound) if type(v) is int] if is_reached else []
         return not bounds or min(bounds) > FEW_IN_ALL
 
     def length(self, file: File, loop: LoopNode) -> int | None:
