@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _BASIS = "500 float32 images of 512 x 512 took 1.8 GB after the map, 0.2 GB before it"
 _MUCH = 4_000_000_000
+_IMAGE_AXES = 3
 _SHORTER = 10  # of rows that a batch fills up, most are shorter
 _ONLY_MOVES = frozenset(["map", "prefetch", "with_options"])
 
@@ -39,14 +40,14 @@ _ONLY_MOVES = frozenset(["map", "prefetch", "with_options"])
 class ShuffleOfDecoded(Rule):
     """A `shuffle` keeps gigabytes of decoded elements in host memory, where file names or records would do.
 
-    Why: the buffer of `shuffle` holds whole elements. After a `map` that decodes and resizes images they are many
-    times larger than the file names or records before it: 1,000 float32 images of 1,024 x 1,024 take 12 GB. Rows of a
-    table that a map spreads to one-hot vectors grow in the same way. The buffer is filled again at the beginning of
-    every epoch, and the first batch waits for it. A shuffle before the map gives the same order. Reported where the
-    size of the elements and of the buffer follow from the code and come to 4 GB or more; a dataset with fewer elements
-    than the buffer takes less. Where a `padded_batch` fills rows up to a written length, they may be shorter: then from
-    ten times as much on. Not reported: a shuffle after a `cache` in memory, whose elements it shares, short
-    datasets, and batches (TFG307).
+    Why: the buffer of `shuffle` holds whole elements. After a `map` that decodes and resizes images they are many times
+    larger than the file names or records before it: 1,000 float32 images of 1,024 x 1,024 take 12 GB. Rows of a table
+    that a map spreads to one-hot vectors grow in the same way. The buffer is filled again at the beginning of every
+    epoch, and the first batch waits for it. A shuffle before the map gives the same order. Reported where the size of
+    the elements and of the buffer follow from the code and come to 4 GB or more (with one channel, where only the files
+    say how many there are); a dataset with fewer elements than the buffer takes less. Where a `padded_batch` fills rows
+    up to a written length, they may be shorter: then from ten times as much on. Not reported: a shuffle after a `cache`
+    in memory, whose elements it shares, short datasets, and batches (TFG307).
 
     Measured: {evidence}
 
@@ -122,16 +123,24 @@ def _bytes_held(model: Model, chain: Chain) -> tuple[int, int]:
     most = chain.most()
     count = rows if most is None else min(rows, most)
     is_mapped = any(operation.name == "map" for path in chain.paths for operation in path.operations)
-    size = _bytes_of_element(model, shuffle, shuffle.receiver) if is_mapped else 0
-    filled = _bytes_when_filled(model, shuffle) if is_mapped else 0
-    return count * max(size, filled // _SHORTER), count * max(size, filled)
+    if not is_mapped:
+        return 0, 0
+    gray, colored = (_bytes_of_element(model, shuffle, shuffle.receiver, channels=channels) for channels in (1, 3))
+    filled = _bytes_when_filled(model, shuffle)
+    return count * max(gray, filled // _SHORTER), count * max(colored, filled)
 
 
-def _bytes_of_element(model: Model, operation: Operation, data: Expression | None, axis: int = 0) -> int:
-    """What the axes of an element's tensors take, from one on, as far as their shapes follow from the code."""
+def _bytes_of_element(
+    model: Model, operation: Operation, data: Expression | None, axis: int = 0, channels: int = 1
+) -> int:
+    """What the axes of an element's tensors take, from one on, as far as their shapes follow from the code.
+
+    Arguments:
+        channels: how many an image has where only its file says so.
+    """
     dataset = model.once(Values).of(operation.file, data, operation.context) if data is not None else None
     parts = _tensors(dataset.element) if isinstance(dataset, DatasetValue) else ()
-    return sum(_bytes(part.dtype, part.shape[axis:]) for part in parts if part.shape is not None)
+    return sum(_bytes(part.dtype, part.shape[axis:], channels) for part in parts if part.shape is not None)
 
 
 def _bytes_when_filled(model: Model, shuffle: Operation) -> int:
@@ -154,8 +163,10 @@ def _tensors(value: object) -> Iterator[TensorValue]:
         yield value
 
 
-def _bytes(dtype: str, shape: Sequence[int | None]) -> int:
+def _bytes(dtype: str, shape: Sequence[int | None], channels: int) -> int:
     """The bytes of numbers of a known shape; of others 0."""
+    if len(shape) == _IMAGE_AXES and shape[-1] is None:
+        shape = (*shape[:-1], channels)
     lengths = [length for length in shape if length is not None]
     return BYTES.get(dtype, 0) * math.prod(lengths) if len(lengths) == len(shape) else 0
 

@@ -30,7 +30,9 @@ def small(name):
 
 pairs = tf.data.Dataset.from_tensor_slices((PATHS, LABELS))
 """
+GRAY = "def plain(name):\n    return tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(name)), (300, 300))\n"
 FOUND = {
+    "as many channels as the files have": GRAY + "for x in names.map(plain).shuffle(12000).batch(8):\n    print(x)\n",
     "one expression": "data = names.map(load).shuffle(2000).batch(8)",
     "several statements": "data = pairs.map(labelled)\ndata = data.shuffle(buffer_size=2000)",
     "a map behind the one that decodes": "data = pairs.map(labelled).map(scaled).shuffle(2000)",
@@ -56,6 +58,8 @@ FOUND = {
     "a cache in a file": "data = names.map(load).cache('pictures').shuffle(2000)",
 }
 SILENT = {
+    "few, with as many channels as the files have": GRAY
+    + "for x in names.map(plain).shuffle(9000).batch(8):\n    print(x)\n",
     "before the map": "data = names.shuffle(2000).map(load)",
     "a small buffer": "data = names.map(load).shuffle(100)",
     "small pictures": "data = names.map(small).shuffle(2000)",
