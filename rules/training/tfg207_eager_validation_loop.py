@@ -89,7 +89,7 @@ class EagerValidationLoop(Rule):
     code = "TFG207"
     name = "eager-validation-loop"
     least_tensorflow = (2, 0)
-    required_substrings = ((b"for ", b"while ", *DATASET_SUBSTRINGS),)
+    nearby_substrings = (b"for ", b"while ", *DATASET_SUBSTRINGS)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -9,6 +9,7 @@ from checks import model_of
 
 from tflint_gpu.bounds import MADE_WITHIN
 from tflint_gpu.model import Model
+from tflint_gpu.model.python.syntax.syntax import method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -462,6 +463,18 @@ def test_call_sites_in_other_files(tmp_path: Path) -> None:
     assert steps is not None
     (call,) = steps.tree.calls
     assert {text(origin) for origin in model.inference.of(steps, call.args[0].value)} == {"a()"}
+
+
+@pytest.mark.parametrize(("other", "runs"), [("None", ["draw"]), ("unknown", [])])
+def test_a_method_of_none_is_not_called(other: str, runs: list[str], tmp_path: Path) -> None:
+    """Protects calls on what may be missing: a program that gets past one has the object."""
+    code = (
+        "class Bag:\n    def draw(self):\n        return 1\n\n\ndef use(bag):\n    return bag.draw()\n\n\n"
+        f"def find(found):\n    return Bag() if found else {other}\n\n\nuse(find(input()))\n"
+    )
+    model = model_of(code, tmp_path)
+    (drawn,) = (call for call in model.file.tree.calls if method_name(call) == "draw")
+    assert [callee.function.name for callee in model.inference.callees(model.file, drawn)] == runs
 
 
 def test_a_library_that_the_project_hands_on(tmp_path: Path) -> None:

@@ -1042,6 +1042,26 @@ def test_a_sequence_of_the_project_that_another_file_trains_on(tmp_path: Path) -
     assert "TFG201" not in codes(training.replace(".run(", ".show("), tmp_path)
 
 
+def test_validation_that_a_program_without_a_loop_calls(tmp_path: Path) -> None:
+    """Protects recall of TFG207: the program makes the batches, which may be missing, and loops nowhere."""
+    (tmp_path / "judging.py").write_text(
+        "import tensorflow as tf\n\n\ndef judge(net, source):\n    if not source:\n        return\n"
+        "    for _ in range(source.rounds):\n        pictures, names = source.next_batch()\n"
+        "        print(tf.reduce_mean(net(pictures, training=False)))\n"
+    )
+    (tmp_path / "pictures.py").write_text(
+        "import numpy as np\n\n\nclass Source:\n    def __init__(self, rounds):\n        self.rounds = rounds\n\n"
+        "    def next_batch(self):\n        return np.load('a.npy'), np.load('b.npy')\n\n\n"
+        "def sources(rounds):\n    held_out = Source(rounds) if rounds else None\n    return Source(9000), held_out\n"
+    )
+    program = (
+        "from tensorflow import keras\nfrom judging import judge\nfrom pictures import sources\n\n"
+        "seen, held_out = sources(int(input()))\njudge(keras.models.load_model('m.keras'), {0})\n"
+    )
+    for given, expected in (("held_out", ["TFG207"]), ("None", [])):
+        assert codes(program.format(given), tmp_path, name="main.py") == expected
+
+
 def test_single_rows_that_another_file_trains_on(tmp_path: Path) -> None:
     """Protects the way of a transition from the program, through a list, to the `fit` of a class elsewhere."""
     (tmp_path / "learner.py").write_text(

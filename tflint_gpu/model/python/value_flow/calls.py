@@ -32,7 +32,7 @@ def is_library(dotted: str | None) -> bool:
 def cannot_be_called(library: Library, definitions: Definitions, origin: Origin) -> bool:
     """Whether a value is none of the project's functions, nor an instance of its classes, by its origin alone."""
     node = origin.node
-    if isinstance(node, cst.FunctionDef | cst.Lambda) or origin.is_none:
+    if isinstance(node, cst.FunctionDef | cst.Lambda) or origin.is_of_none:
         return False
     if origin.access_path:
         return True

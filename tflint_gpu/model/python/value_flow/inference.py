@@ -355,7 +355,7 @@ class Inference:
             return ()
         callees: list[Callee] = []
         for origin in self.of(file, func, context):
-            if origin.is_none:
+            if origin.is_of_none:
                 continue
             means = self.meant_by(origin)
             if not means:

@@ -126,8 +126,13 @@ class Origin:
     @property
     def is_none(self) -> bool:
         """Whether it is the constant None."""
+        return self.is_of_none and not self.access_path
+
+    @property
+    def is_of_none(self) -> bool:
+        """Whether it is None or a part of it: a program that goes on has something else there."""
         node = self.node
-        return node.__class__ is cst.Name and node.value == "None" and not self.access_path
+        return node.__class__ is cst.Name and node.value == "None"
 
     @property
     def is_open(self) -> bool:
