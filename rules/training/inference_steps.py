@@ -41,11 +41,13 @@ from tflint_gpu.model import (
     TryOuts,
     argument,
     called_model,
+    changed_in,
     displayed,
     dotted_name,
     is_occasional,
     iterable,
     method_name,
+    names_in,
     names_of,
     operation_named,
     walk,
@@ -110,7 +112,8 @@ class InferenceSteps(Analysis):
             return []
         by_loop: dict[LoopNode, InferenceStep] = {}
         known_calls: set[cst.Call] = set()
-        for run in self._innermost():
+        for innermost in self._innermost():
+            run = self._past_models(innermost)
             loop_file, loop = run.root_file, run.loop
             if run.call in known_calls or not self._is_inference(loop_file, loop, run):
                 continue
@@ -144,6 +147,22 @@ class InferenceSteps(Analysis):
             for run in sorted(by_entry.values(), key=lambda way: len(way.path)):
                 if not any(function.node in holders for function in run.functions):
                     yield run
+
+    def _past_models(self, innermost: Invocation) -> Invocation:
+        """A call in the loop around those that go through models, as the actors of several agents, in each step.
+
+        Itself where no loop goes through models, or the one around makes them.
+        """
+        file = innermost.root_file
+        places = [called_model(innermost.call)] if not innermost.path else innermost.given
+        models = [place for place in places if self.kinds.is_model(file, place)]
+        for run in self.repetitions.outwards(innermost):
+            over, targets = iterable(run.loop), names_of(run.loop)
+            if over is None or targets.isdisjoint(names_in(*models)):
+                is_changed = run is not innermost and not changed_in(file, run.loop).isdisjoint(names_in(*models))
+                return innermost if is_changed else run
+            models = [place if targets.isdisjoint(names_in(place)) else over for place in models]
+        return innermost
 
     def _may_be_model(self, run: Invocation) -> bool:
         func = called_model(run.call)

@@ -45,10 +45,10 @@ class EagerInferenceLoop(Rule):
     `reduce_retracing=True`. Not reported: loops over datasets (TFG207 reports those), loops of a few iterations (fewer
     than 24 in all, where the code says so: a trace takes as long as 2 to 26 forward passes), of a few operations of a
     `tf.Module` (a call of a traced function takes as long as some four of them) or in a training step, a
-    main block that tries out an untrained model, samples after each epoch or every so many steps, ensembles and models
-    made in the same iteration, loops over several environments (an agent's steps in one are reported), comparisons with
-    TFLite, code that builds a model of models, loops that wait for requests, and models that were exported
-    (`tf.saved_model.load`, `load_model` of a folder), whose calls are traced.
+    main block that tries out an untrained model, samples after each epoch or every so many steps, loops over the models
+    of an ensemble that no other loop repeats, models made in the same iteration, loops over several environments (an
+    agent's steps in one are reported), comparisons with TFLite, code that builds a model of models, loops that wait for
+    requests, and models that were exported (`tf.saved_model.load`, `load_model` of a folder), whose calls are traced.
 
     Measured: {evidence} 60 images of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.

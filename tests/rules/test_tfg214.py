@@ -32,12 +32,29 @@ class Learner:
 {0}
 Learner().train(model)
 """
+ACTORS = """\
+nets = [tf.keras.models.load_model(path) for path in paths]
+def choose(net, seen):
+    return float(net(seen[None])[0])
+for game in range(900):
+    seen = field.reset()
+    for turn in range(200):
+        moves = []
+        for k, net in enumerate(nets):
+            moves.append(choose(net, seen[k]))
+        seen = field.step(moves)
+"""
 EAGER = {  # the row of the call, below HEAD
     "an object whose class only says what is to be called": (
         "from abc import ABC, abstractmethod\nclass Stage(ABC):\n    @abstractmethod\n    def __call__(self, paths):\n        ...\n"
         "class Reader(Stage):\n    def __call__(self, paths):\n        for path in paths:\n"
         "            image = cv2.imread(path)\n            self.show(model(image[None]))\n",
         10,
+    ),
+    "each of several in every step": (ACTORS, 3),
+    "each of several in every step, without a function": (
+        ACTORS.replace("choose(net, seen[k])", "float(net(seen[k][None])[0])"),
+        9,
     ),
     "a camera": (
         "camera = cv2.VideoCapture(0)\nwhile True:\n    ok, frame = camera.read()\n    if not ok:\n        break\n"
@@ -300,6 +317,10 @@ QUIET = {
         "    gradients = tape.gradient(loss, model.weights)\n    if clip:\n        pass\n    return gradients\n"
         "while True:\n    learn(np.array(camera.read())[None])\n"
     ),
+    "an ensemble that each turn makes": ACTORS.replace(
+        "        moves = []\n", "        nets = made(turn)\n        moves = []\n"
+    ),
+    "an ensemble for a few pictures": ACTORS.replace("200", "4").replace("range(900)", "[1]"),
     "an ensemble": (
         "models = [tf.keras.models.load_model(p) for p in paths]\nx = np.zeros((1, 8))\nfor net in models:\n"
         "    print(float(net(x)))\n"
