@@ -11,12 +11,14 @@ from tflint_gpu.model import (
     Analysis,
     Class,
     Expression,
+    File,
     Kinds,
     LoopNode,
     Node,
     Once,
     Traced,
     TracedCode,
+    entry,
     loops_around,
     method_name,
     names_in,
@@ -51,7 +53,7 @@ class FrozenAttributes(Analysis):
     def all(self) -> Iterator[FrozenAttribute]:
         """The first read of each such attribute in each traced method."""
         for traced in self.code.functions:
-            owner = self._owner(traced) if traced.file is self.file else None
+            owner = self._owner(traced)
             if owner is None:
                 continue
             reported = set[str]()
@@ -60,43 +62,48 @@ class FrozenAttributes(Analysis):
                 if not isinstance(node, cst.Attribute) or name is None or name in reported:
                     continue
                 changes = tuple(self._changes(traced, owner, name)) if self._is_number(owner, name) else ()
-                if changes and not self.code.runs_once(self.file, node):
+                if changes and not self.code.runs_once(traced.file, node):
                     reported.add(name)
                     yield FrozenAttribute(traced, node, changes)
 
     def _owner(self, traced: Traced) -> Class | None:
         """The class whose object is `self` in a method, or in a function that a method makes around it."""
-        function, around = traced.function, self.file.tree.function(traced.function.node)
+        function, around = traced.function, traced.file.tree.function(traced.function.node)
         if function.owner is not None or not isinstance(around, cst.FunctionDef):
             return function.owner
         names = {parameter.name.value for parameter in function.parameters}
-        return None if "self" in names else self.inference.definitions.function(self.file, around).owner
-
-    def _class_of(self, node: Node) -> cst.ClassDef | None:
-        """The class of the method in which a place is."""
-        function = self.file.tree.function(node)
-        return self.file.tree.class_of(function) if function is not None else None
+        return None if "self" in names else self.inference.definitions.function(traced.file, around).owner
 
     def _is_number(self, owner: Class, name: str) -> bool:
-        """Whether all that a class gives an attribute are numbers."""
-        own = [
-            a
-            for a in self.file.tree.attribute_assignments
-            if own_attribute(a.target) == name and self._class_of(a.target) is owner.node
-        ]
-        return bool(own) and all(not a.path and self._holds_number(a.value) for a in own)
+        """Whether all that a class gives an attribute are numbers, which it keeps as they are."""
+        given = self.inference.definitions.attributes(owner, name)
+        if not given or not all(not a.path and self._holds_number(a.file, a.value) for a in given):
+            return False
+        return self._is_kept(owner, name)
 
-    def _holds_number(self, value: Expression) -> bool:
-        origins = self.inference.of(self.file, value)
-        return bool(origins) and all(self._is_calculated(o.node) and not o.access_path for o in origins)
+    def _is_kept(self, owner: Class, name: str) -> bool:
+        """Whether an attribute holds what it was given: it is no property, or one that only keeps that."""
+        definitions = self.inference.definitions
+        parts = ((cls.file, part) for cls in definitions.lineage(owner) for part in cls.node.body.body)
+        methods = ((file, part) for file, part in parts if isinstance(part, cst.FunctionDef))
+        named = (method for method in methods if method[1].name.value == name)
+        read = [own_attribute(value) for file, method in named for value in file.returned(method)]
+        kept = (a for stored in read if stored is not None for a in definitions.attributes(owner, stored))
+        return None not in read and all(
+            not a.path and (isinstance(a.value, cst.Name) or self._holds_number(a.file, a.value)) for a in kept
+        )
 
-    def _is_calculated(self, node: Node) -> bool:
+    def _holds_number(self, file: File, value: Expression) -> bool:
+        origins = self.inference.of(file, value)
+        return bool(origins) and all(self._is_calculated(o.file, o.node) and not o.access_path for o in origins)
+
+    def _is_calculated(self, file: File, node: Node) -> bool:
         """Whether something is a number, or arithmetic with numbers of Python: `rate / (1 + math.exp(epoch))`."""
         if not isinstance(node, cst.BinaryOperation):
             return isinstance(node, _NUMBERS)
         calls = [part for part in walk(node) if isinstance(part, cst.Call)]
         numbers = [part for part in walk(node) if isinstance(part, _NUMBERS)]
-        return bool(calls or numbers) and all((self.file.name(c.func) or "").startswith("math.") for c in calls)
+        return bool(calls or numbers) and all((file.name(c.func) or "").startswith("math.") for c in calls)
 
     def _changes(self, traced: Traced, owner: Class, name: str) -> Iterator[Node]:
         """What certainly changes an attribute between two calls of what is traced."""
@@ -112,7 +119,8 @@ class FrozenAttributes(Analysis):
 
     def _is_in_hook(self, traced: Traced, owner: Class, target: cst.Attribute, *, is_fixed: bool) -> bool:
         """Whether a callback sets it between two epochs or batches, of the model that Keras trains."""
-        function, cls = self.file.tree.function(target), self._class_of(target)
+        function = self.file.tree.function(target)
+        cls = self.file.tree.class_of(function) if function is not None else None
         if not traced.keras or cls is None or not isinstance(function, cst.FunctionDef):
             return False
         hook = function.name.value
@@ -132,15 +140,19 @@ class FrozenAttributes(Analysis):
         )
 
     def _is_in_loop(self, traced: Traced, owner: Class, target: cst.Attribute) -> bool:
-        """Whether a loop sets it and trains, or calls the traced method, in its iterations."""
+        """Whether a loop sets it and trains, or calls the traced method or what leads to it, in its iterations."""
         if not self._is_of(target.value, owner):
             return False
+        started = entry(traced)[1]
         for loop in loops_around(self.file, target):
             counters = names_in(loop.target) if isinstance(loop, cst.For) else set()
             below = self.file.calls_below.get(loop, ())
             calls = [call for call in below if self._is_of_same(call, target.value) or self._runs(call, traced, loop)]
             names = [method_name(call) or traced.function.name for call in calls]
             is_run = any(name in FITTING_METHODS for name in names) if traced.keras else traced.function.name in names
+            if not is_run and traced.path and not traced.keras:
+                calls = [call for call in below if self._calls(call, started)]
+                is_run = bool(calls)
             given = {name for call in calls for arg in call.args for name in names_in(arg.value)}
             if is_run and "compile" not in names and (traced.keras or not counters & given):
                 return True
@@ -155,4 +167,7 @@ class FrozenAttributes(Analysis):
         func, node = call.func, traced.function.node
         if not isinstance(func, cst.Name) or func.value != traced.function.name or self.file.tree.within(node, loop):
             return False
+        return self._calls(call, node)
+
+    def _calls(self, call: cst.Call, node: Node | None) -> bool:
         return any(callee.function.node is node for callee in self.inference.callees(self.file, call))

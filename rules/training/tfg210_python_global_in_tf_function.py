@@ -25,7 +25,7 @@ class PythonGlobalInTfFunction(Rule):
     is counted has no effect. Reported: globals that change between two calls of the function, which is in the same
     loop, between two statements that call it, or in a function that counts or that a loop calls; attributes that a
     method of theirs reads, or a function that it makes, and that a callback sets between epochs or batches, or the loop
-    that trains. Constants, and settings that are given once before the first call, are fine.
+    that trains or calls what is traced. Constants, and settings that are given once before the first call, are fine.
 
     Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list; a
     `train_step` and a `call` with the attribute that was there when `fit` traced them. A test repeats it with the
@@ -77,9 +77,9 @@ class PythonGlobalInTfFunction(Rule):
         from .frozen_globals import FrozenGlobals
 
         for frozen in model.once(FrozenGlobals).all:
-            yield _finding(frozen.traced, frozen.name, frozen.changes)
+            yield _finding(model, frozen.traced, frozen.name, frozen.changes)
         for kept in model.once(FrozenAttributes).all():
-            yield _finding(kept.traced, kept.node, kept.changes)
+            yield _finding(model, kept.traced, kept.node, kept.changes)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A traced function with a global: that the graph keeps it does not depend on the user's code."""
@@ -106,10 +106,10 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(traced: Traced, read: cst.Name | cst.Attribute, changes: Sequence[Node]) -> Finding:
+def _finding(model: Model, traced: Traced, read: cst.Name | cst.Attribute, changes: Sequence[Node]) -> Finding:
     name = traced.file.code(read)
     notes = [*notes_on(traced.frames)]
-    notes += [Note(traced.file, change, f"`{name}` is changed here") for change in changes]
+    notes += [Note(model.file, change, f"`{name}` is changed here") for change in changes]
     return Finding(
         traced.file,
         read,

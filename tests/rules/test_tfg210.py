@@ -289,3 +289,61 @@ def test_a_traced_function_closes_over_the_object(case: str, tmp_path: Path) -> 
     program, is_still = CLOSED_OVER[case]
     assert ("TFG210" in codes(HEAD + program, tmp_path)) is is_still
     assert _is_still(program) is is_still
+
+
+OVEN = """
+class Oven:
+    def __init__(self, heat=9.0):
+        self._kept = KEEPER
+        self.heat = heat
+
+    @property
+    def heat(self):
+        return self._kept
+
+    @heat.setter
+    def heat(self, value):
+        SETTING
+
+    def warmed(self, x):
+        return x * self.heat
+"""
+BAKER = """
+class Baker:
+    def __init__(self):
+        self.oven = Oven()
+
+    @tf.function
+    def bake(self, x, turn=0):
+        return self.oven.warmed(x)
+
+    def work(self, x):
+        seen = []
+        for turn in range(3):
+            seen.append(float(self.bake(GIVEN)))
+            self.oven.heat = 9.0 / (turn + 2)
+        return seen
+
+still = len(set(Baker().work(tf.constant(2.0)))) == 1
+"""
+OVENS = {
+    "kept": ("0.0", "self._kept = value", "x", True),
+    "in a variable": ("tf.Variable(0.0)", "self._kept.assign(value)", "x", False),
+    "traced for each number": ("0.0", "self._kept = value", "x, turn", False),
+}
+
+
+@pytest.mark.parametrize("case", OVENS)
+def test_a_property_that_what_is_traced_reads_elsewhere(case: str, tmp_path: Path) -> None:
+    """Protects numbers behind properties, of objects in another file that a traced method calls, by TensorFlow."""
+    keeper, setting, given, is_still = OVENS[case]
+    oven = HEAD + OVEN.replace("KEEPER", keeper).replace("SETTING", setting)
+    baker = BAKER.replace("GIVEN", given)
+    (tmp_path / "ovens.py").write_text(oven)
+    read = ("TFG210 ovens.py", oven[: oven.index("return x * self.heat")].count("\n") + 1)
+    program = HEAD + "from ovens import Oven\n" + baker
+    assert (read in found(program, tmp_path)) is is_still
+    notes = [n for rule, f in findings(program, tmp_path) if rule.code == "TFG210" for n in f.notes]
+    assert [n.file.code(n.node) for n in notes][1:] == ["self.oven.heat = 9.0 / (turn + 2)"] * is_still
+    assert ("TFG210" in codes(oven + baker, tmp_path)) is is_still
+    assert _is_still(oven + baker) is is_still
