@@ -36,6 +36,16 @@ class Agent:
 Agent().train()
 """
 
+HELD = """size = {}
+held, full = np.zeros((1, 2)), 0
+for place, row in enumerate(x):
+    held[0] = row
+    full += 1
+    if full == size or place % size == len(x) % size:
+        print(model.predict(held))
+        full = 0
+"""
+
 LOADER = """def load(path):
     if path.endswith(".h5"):
         return keras.models.load_model(path)
@@ -221,6 +231,7 @@ FOUND = {
     "for p in paths:\n    y = model.predict(load(p))",
     "model as a parameter": "def run(m):\n    return [m.predict(row[None]) for row in x]\nrun(model)",
     "loop in a function": "def run(m, rows):\n    for row in rows:\n        m.predict(row[None])\nrun(model, x)",
+    "whenever one row is held": HELD.format(1),
     "a network written down again, from any module of Keras": (
         "from keras.models import Sequential as Stack\nagain = Stack.from_config(model.get_config())\n"
         "letter = np.zeros((1, 1, 40))\nfor place in range(500):\n    odds = again.predict(letter)\n"
@@ -285,6 +296,8 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "whenever four rows have gone by": HELD.format(4),
+    "whenever as many rows have gone by as are told": HELD.format("1 if input() else 4"),
     "a dictionary that a loop over a few fills": PLACES.format(
         start="{}", filling="views[place] = load(places[place])"
     ),

@@ -184,7 +184,7 @@ def is_occasional(file: File, node: Node, loop: Node) -> bool:
     for parent in file.tree.ancestors(node):
         if parent is loop or isinstance(parent, cst.FunctionDef):
             return False
-        if isinstance(parent, cst.If) and child is parent.body and _counts(parent.test):
+        if isinstance(parent, cst.If) and child is parent.body and _counts(file, parent.test):
             return True
         if isinstance(parent, cst.IndentedBlock) and _is_left_before(parent, child):
             return True
@@ -199,7 +199,7 @@ def comes_again(file: File, branch: cst.If, loop: LoopNode) -> bool:
     scope = file.tree.scope(loop)
     bound = (b.node for name in names_in(branch.test) for b in scope.bindings.get(name, ()))
     inside = {file.tree.within(node, branch) for node in bound if file.tree.within(node, loop)}
-    return _counts(branch.test) and inside == {True, False}
+    return _counts(file, branch.test) and inside == {True, False}
 
 
 def _is_left_before(block: cst.IndentedBlock, statement: Node) -> bool:
@@ -228,10 +228,10 @@ def _is_rest(node: Node) -> bool:
     return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
 
 
-def _counts(test: Expression) -> bool:
-    """`step % 100 == 0`, `i == 0`, `epoch in (30, 60)`."""
+def _counts(file: File, test: Expression) -> bool:
+    """`step % 100 == 0`, `i == 0`, `epoch in (30, 60)`; not `step % size == 0` after `size = 1`."""
     for node in walk(test):
-        if _is_rest(node):
+        if _is_rest(node) and not (isinstance(node, cst.BinaryOperation) and _is_one(file, node.right)):
             return True
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
@@ -240,6 +240,12 @@ def _counts(test: Expression) -> bool:
             if isinstance(operator, cst.In) and isinstance(other, cst.Tuple | cst.List | cst.Set):
                 return all(isinstance(element.value, cst.Integer) for element in other.elements)
     return False
+
+
+def _is_one(file: File, expr: Expression) -> bool:
+    bindings = file.flow.lookup(expr.value, expr) if isinstance(expr, cst.Name) else ()
+    values = [binding.value for binding in bindings] or [expr]
+    return all(isinstance(value, cst.Integer) and value.value == "1" for value in values)
 
 
 def counter_of(file: File, loop: LoopNode) -> str | None:
