@@ -1042,6 +1042,25 @@ def test_a_sequence_of_the_project_that_another_file_trains_on(tmp_path: Path) -
     assert "TFG201" not in codes(training.replace(".run(", ".show("), tmp_path)
 
 
+CUTS = {
+    "batches": ("np.zeros((640, 8))", "many[start:start + size]", True),
+    "columns": ("np.zeros((640, 8))", "many[:, start:start + size]", False),
+    "symbols": ("keras.Input((8,))", "many[start:start + size]", False),
+    "parts of a list": ("[keras.Input((8,)) for _ in range(64)]", "many[start]", False),
+}
+
+
+@pytest.mark.parametrize("case", CUTS)
+def test_what_a_comprehension_cuts(case: str, tmp_path: Path) -> None:
+    """Protects recall of TFG207 in comprehensions, and from findings in those that build a network."""
+    many, part, is_found = CUTS[case]
+    code = (
+        f"size = int(input())\nmany = {many}\nfor turn in range(50):\n"
+        f"    seen = [model({part}, training=True) for start in range(0, 640, size)]\n    keep(seen)\n"
+    )
+    assert ("TFG207" in codes(HEAD + code, tmp_path)) is is_found
+
+
 def test_validation_that_a_program_without_a_loop_calls(tmp_path: Path) -> None:
     """Protects recall of TFG207: the program makes the batches, which may be missing, and loops nowhere."""
     (tmp_path / "judging.py").write_text(
