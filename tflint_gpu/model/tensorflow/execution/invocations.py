@@ -77,13 +77,8 @@ class Invocations(Analysis):
             substrings: only functions are entered in files that have to do with one of them.
         """
 
-        def may_run(invocation: Invocation) -> bool:
-            return invocation.context is None or not self.inference.tests.is_switched_off(
-                invocation.file, invocation.call, invocation.context
-            )
-
         def entered(invocation: Invocation) -> Iterator[Entered]:
-            if not self._leads_to(invocation, substrings) or not may_run(invocation):
+            if not self._leads_to(invocation, substrings):
                 return
             for run in self.inference.runs(invocation.file, invocation.call, invocation.context):
                 if not self.inference.definitions.decorators.may_replace(run.function.file, run.function.node):
@@ -92,7 +87,19 @@ class Invocations(Analysis):
         def calls_one(function: Function) -> bool:
             return any(method_name(call) in methods for call in function.calls)
 
-        return filter(may_run, walk(self.inference, self._own(file, loop), Route(entered, by_each=calls_one)))
+        made = walk(self.inference, self._own(file, loop), Route(entered, by_each=calls_one))
+        return (run for run in made if method_name(run.call) not in methods or self._may_run(run))
+
+    def _may_run(self, invocation: Invocation) -> bool:
+        """Whether no test, by what the way to a call passes, keeps it or a call on the way from running."""
+        file, call, context = invocation.file, invocation.call, invocation.context
+        while context is not None:
+            if self.inference.tests.is_switched_off(file, call, context):
+                return False
+            if context.file is None or context.call is None:
+                return True
+            file, call, context = context.file, context.call, context.caller
+        return True
 
     def of_function(
         self, function: Function, follows: Callable[[Invocation], bool] = lambda invocation: True
