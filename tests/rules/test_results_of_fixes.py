@@ -249,7 +249,7 @@ result = [*firsts, len(firsts), firsts[0].shape]
         "TFG206",
         """
 net = tf.keras.Sequential([tf.keras.Input((None, 4)), tf.keras.layers.GlobalAveragePooling1D()])
-texts = [data[:length] for length in range(1, 9)]
+texts = [data[:length] for length in range(1, 13)]
 result = [net.predict(text[np.newaxis, ...], verbose=0)[0] for text in texts]
 """,
         ["net.predict_on_batch(text[np.newaxis, ...])[0] for text in texts]"],
