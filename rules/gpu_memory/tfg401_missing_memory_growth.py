@@ -18,9 +18,9 @@ class MissingMemoryGrowth(Rule):
     """A training program reserves nearly all memory of every visible GPU.
 
     Why: when TensorFlow initialises a GPU it reserves nearly all of its memory, on every GPU it sees, whether the model
-    needs it or not. A second process on the same card, for instance a notebook next to the training, then finds none.
+    needs it or not. A second process on the same GPU, for instance a notebook next to the training, then finds none.
     Memory growth makes TensorFlow allocate as it needs. It is an allocation policy: it adds no memory and does not keep
-    a model from running out of it, so this is advice for those who share a card. The processes that `n_jobs` of joblib
+    a model from running out of it, so this is advice for those who share a GPU. The processes that `n_jobs` of joblib
     or scikit-learn starts share it, too: each reserves it, and what the program sets by `tf.config` does not reach
     them (measured with joblib 1.6), while an environment variable does: `TF_FORCE_GPU_ALLOW_GROWTH=true`.
 
@@ -30,9 +30,9 @@ class MissingMemoryGrowth(Rule):
     each project, and names the other programs there.
 
     Measured: follows from TensorFlow's source (`GPUOptions.allow_growth` is off by default,
-    tensorflow/python/eager/context.py); `tflint-gpu verify` is to measure it on the user's card.
+    tensorflow/python/eager/context.py); `tflint-gpu verify` is to measure it on the user's GPU.
 
-    Fix: unsafe: it changes how memory is taken, which other programs on the card may rely on.
+    Fix: unsafe: it changes how memory is taken, which other programs on the GPU may rely on.
 
     Example:
         import tensorflow as tf
@@ -91,7 +91,7 @@ class MissingMemoryGrowth(Rule):
         )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The program up to its first training: what it holds on the card, as it is and with growth turned on."""
+        """The program up to its first training: what it holds on the GPU, as it is and with growth turned on."""
         call = model.file.call_at(finding.node)
         assert call is not None
         held = next_statement(model.file, model.file.tree.statement(call), "tflint_measure.reached(hold=2.0)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -96,19 +96,16 @@ def _size_drawn(file: File, call: cst.Call) -> Expression | None:
 
 
 def _is_step(model: Model, call: Invocation) -> bool:
-    func = call.call.func
-    if not isinstance(func, cst.Attribute) or not is_drawn(model, call.file, call.call):
-        return False
-    epochs = argument(call.call, 3, "epochs")
+    """Whether a `fit` is one of Keras, and of one epoch."""
+    func, epochs = call.call.func, argument(call.call, 3, "epochs")
     is_one = epochs is None or model.constants.of(call.file, epochs, call.context) == 1
-    return is_one and model.once(Kinds).has_method(call.file, func, call.context)
+    return is_one and isinstance(func, cst.Attribute) and model.once(Kinds).has_method(call.file, func, call.context)
 
 
-def _fits_one_batch(model: Model, call: Invocation) -> bool:
+def _fits_one_batch(model: Model, call: Invocation, drawn: tuple[File, Expression]) -> bool:
     """Whether a `fit` gets no more rows than it runs at once, and nothing that `train_on_batch` does not take."""
-    drawn = _rows_drawn(model, call.file, call.call)
     named = {arg.keyword.value if arg.keyword is not None else "x" for arg in call.call.args}
-    if drawn is None or any(arg.star for arg in call.call.args) or not named <= OF_ONE_BATCH:
+    if any(arg.star for arg in call.call.args) or not named <= OF_ONE_BATCH:
         return False
     return is_one_batch(model, call, drawn, argument(call.call, 2, "batch_size"))
 
@@ -139,10 +136,9 @@ def _most(model: Model, file: File, size: Expression, context: Context | None) -
     return model.constants.of(file, size, context)
 
 
-def _is_large(model: Model, call: Invocation) -> bool:
+def _is_large(model: Model, call: Invocation, drawn: tuple[File, Expression]) -> bool:
     """Whether so many rows are drawn that a call of `predict` is mostly work."""
-    drawn = _rows_drawn(model, call.file, call.call)
-    rows = model.constants.of(*drawn, call.context) if drawn is not None else None
+    rows = model.constants.of(*drawn, call.context)
     return isinstance(rows, int) and rows > _LARGE
 
 
@@ -152,8 +148,13 @@ def in_steps_by_fit(model: Model, predictions: Sequence[Invocation]) -> Iterator
     Arguments:
         predictions: the calls of `predict` and `evaluate` that loops repeat.
     """
-    steps = [call for call in model.once(Repetitions).all_of_methods("fit") if _is_step(model, call)]
-    functions = {step.file.tree.function(step.call) for step in steps}
-    drawn = (c for c in predictions if c.file.tree.function(c.call) in functions and is_drawn(model, c.file, c.call))
-    yield from (call for call in drawn if not _is_large(model, call))
-    yield from (step for step in steps if _fits_one_batch(model, step))
+
+    def drawing(calls: Iterable[Invocation]) -> list[tuple[Invocation, tuple[File, Expression]]]:
+        return [(call, drawn) for call in calls if (drawn := _rows_drawn(model, call.file, call.call)) is not None]
+
+    fits = drawing(model.once(Repetitions).all_of_methods("fit"))
+    steps = [(call, drawn) for call, drawn in fits if _is_step(model, call)]
+    functions = {call.file.tree.function(call.call) for call, _ in steps}
+    beside = drawing(call for call in predictions if call.file.tree.function(call.call) in functions)
+    yield from (call for call, drawn in beside if not _is_large(model, call, drawn))
+    yield from (call for call, drawn in steps if _fits_one_batch(model, call, drawn))

@@ -44,12 +44,14 @@ from tflint_gpu.model import (
     changed_in,
     displayed,
     dotted_name,
+    innermost,
     is_occasional,
     iterable,
     method_name,
     names_in,
     names_of,
     operation_named,
+    outside,
     walk,
 )
 from tflint_gpu.model.library.files import VALUES
@@ -112,8 +114,8 @@ class InferenceSteps(Analysis):
             return []
         by_loop: dict[LoopNode, InferenceStep] = {}
         known_calls: set[cst.Call] = set()
-        for innermost in self._innermost():
-            run = self._past_models(innermost)
+        for way in innermost(self._calls()):
+            run = self._past_models(way)
             loop_file, loop = run.root_file, run.loop
             if run.call in known_calls or not self._is_inference(loop_file, loop, run):
                 continue
@@ -133,36 +135,31 @@ class InferenceSteps(Analysis):
             )
         return list(by_loop.values())
 
-    def _innermost(self) -> Iterable[Invocation]:
-        """Each model call with the innermost loops of some length that run it, the one by the shortest way first."""
-        ways: dict[cst.Call, dict[cst.Call, Invocation]] = {}
+    def _calls(self) -> Iterator[Invocation]:
+        """The model calls of each loop of some length."""
+        known: set[cst.Call] = set()
         for file, loop in self.loops.seen:
-            if not self.forwards.may_run_model(file, loop) or not self.numbers.is_long(file, loop):
-                continue
-            for run in self.invocations.eager(file, loop, _NO_BATCHES):
-                if run.call in ways or self._may_be_model(run):
-                    ways.setdefault(run.call, {})[run.entry] = run
-        for by_entry in ways.values():
-            holders = {way.root_file.tree.function(way.loop) for way in by_entry.values()}
-            for run in sorted(by_entry.values(), key=lambda way: len(way.path)):
-                if not any(function.node in holders for function in run.functions):
-                    yield run
+            if self.forwards.may_run_model(file, loop) and self.numbers.is_long(file, loop):
+                for run in self.invocations.eager(file, loop, _NO_BATCHES):
+                    if run.call in known or self._may_be_model(run):
+                        known.add(run.call)
+                        yield run
 
-    def _past_models(self, innermost: Invocation) -> Invocation:
+    def _past_models(self, way: Invocation) -> Invocation:
         """A call in the loop around those that go through models, as the actors of several agents, in each step.
 
         Itself where no loop goes through models, or the one around makes them.
         """
-        file = innermost.root_file
-        places = [called_model(innermost.call)] if not innermost.path else innermost.given
+        file = way.root_file
+        places = [called_model(way.call)] if not way.path else way.given
         models = [place for place in places if self.kinds.is_model(file, place)]
-        for run in self.repetitions.outwards(innermost):
+        for run in self.repetitions.outwards(way):
             over, targets = iterable(run.loop), names_of(run.loop)
             if over is None or targets.isdisjoint(names_in(*models)):
-                is_changed = run is not innermost and not changed_in(file, run.loop).isdisjoint(names_in(*models))
-                return innermost if is_changed else run
-            models = [place if targets.isdisjoint(names_in(place)) else over for place in models]
-        return innermost
+                is_changed = run is not way and not changed_in(file, run.loop).isdisjoint(names_in(*models))
+                return way if is_changed else run
+            models = [outside(run.loop, place) for place in models]
+        return way
 
     def _may_be_model(self, run: Invocation) -> bool:
         func = called_model(run.call)

@@ -19,10 +19,10 @@ from tflint_gpu.model import (
     Training,
     argument,
     changed_in,
-    iterable,
     loops_around,
     names_in,
     names_of,
+    outside,
     walk,
 )
 from tflint_gpu.rule import (
@@ -45,7 +45,7 @@ from .drawn_batches import is_drawn
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Expression, LoopNode, Model
+    from tflint_gpu.model import Model
 
 _GRAPHS = regex(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _PREDICTION = Prediction(
@@ -171,7 +171,7 @@ def _of_one_model(model: Model, invocation: Invocation) -> Invocation | None:
     made = [origin.node for origin in model.inference.of(invocation.file, called.value, invocation.context)]
     for loop in loops_around(file, invocation.entry):
         if loop is not invocation.loop and file.tree.within(loop, invocation.loop):  # a short one
-            models = [_outside(loop, place) for place in models]
+            models = [outside(loop, place) for place in models]
     for run in model.once(Repetitions).outwards(invocation):
         if any(file.tree.within(node, run.loop) for node in made):
             return None
@@ -179,16 +179,10 @@ def _of_one_model(model: Model, invocation: Invocation) -> Invocation | None:
         changing = [place for place in models if not names.isdisjoint(names_in(place))]
         if not changing:
             return run
-        models = [_outside(run.loop, place) for place in models]
+        models = [outside(run.loop, place) for place in models]
         if not names.isdisjoint(names_in(*models)):
             return None
     return None
-
-
-def _outside(loop: LoopNode, model: Expression) -> Expression:
-    """What stands outside of a loop for a model that it may take out of a list: the list."""
-    over = iterable(loop)
-    return model if over is None or names_of(loop).isdisjoint(names_in(model)) else over
 
 
 def _is_meant(model: Model, invocation: Invocation) -> bool:

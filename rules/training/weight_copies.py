@@ -15,7 +15,6 @@ from tflint_gpu.model import (
     Invocation,
     IterationFlow,
     Kinds,
-    LoopData,
     LoopNode,
     Once,
     Repetitions,
@@ -47,7 +46,6 @@ class WeightCopies(Analysis):
 
     kinds = Once(Kinds)
     repetitions = Once(Repetitions)
-    data = Once(LoopData)
 
     def in_steps(self) -> Iterator[WeightCopy]:
         """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""

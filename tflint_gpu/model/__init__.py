@@ -118,7 +118,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
-    from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
+    from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions, innermost
     from tflint_gpu.model.tensorflow.execution.request_handlers import RequestHandlers
     from tflint_gpu.model.tensorflow.execution.traceability import Traceability
     from tflint_gpu.model.tensorflow.execution.traced_calls import TracedCalls
@@ -136,6 +136,7 @@ if TYPE_CHECKING:
         counter_of,
         is_occasional,
         names_of,
+        outside,
     )
     from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
     from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments

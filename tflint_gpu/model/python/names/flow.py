@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from operator import itemgetter
+from typing import TypeAlias, TypeVar
 
 import libcst as cst
 
@@ -20,6 +21,8 @@ _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _LEFT_EARLY = (cst.For, cst.While, cst.Try, cst.TryStar)
 """Their bodies may end anywhere, by `break` or an exception, and the code after them goes on."""
 _EXITS = (cst.Return, cst.Raise)
+_PLACE = itemgetter(0)
+_N = TypeVar("_N", bound=Node)
 
 Decide: TypeAlias = Callable[[cst.If], bool | None]
 """What the test of an `if` is known to be; None where it is not."""
@@ -100,22 +103,32 @@ class Flow:
         end = next((node for node in later if tree.block(node) is block), None)
         if end is None or any(isinstance(parent, cst.Try | cst.TryStar) for parent in tree.ancestors(statement)):
             return False
-        jumps = (*tree.nodes(cst.Break), *tree.nodes(cst.Continue), *tree.nodes(cst.Return))
-        is_left = any(here < tree.order[jump] < tree.order[end] for jump in jumps)
+        is_left = bool(_between(self._jumps, here, tree.order[end] - 1))
         return not is_left and not self.runs_methods(attribute.partition(".")[0], statement, end)
 
     def runs_methods(self, receiver: str, start: Node, end: Node) -> bool:
         """Whether code between two places, the second one included, may run methods of an object, by its name."""
         tree, function = self.tree, self.tree.function(start)
         return any(
-            tree.order[start] < tree.order[call]
-            and (tree.order[call] < tree.order[end] or tree.within(call, end))
-            and tree.function(call) is function
+            tree.function(call) is function
             and not tree.within(call, start)
             and not tree.within(end, call)
             and _concerns(call, receiver)
-            for call in tree.calls
+            for _, call in _between(self._calls, tree.order[start], tree.end(end))
         )
+
+    @cached_property
+    def _calls(self) -> list[tuple[int, cst.Call]]:
+        return self._placed(self.tree.calls)
+
+    @cached_property
+    def _jumps(self) -> list[tuple[int, Node]]:
+        tree = self.tree
+        return self._placed([*tree.nodes(cst.Break), *tree.nodes(cst.Continue), *tree.nodes(cst.Return)])
+
+    def _placed(self, nodes: list[_N]) -> list[tuple[int, _N]]:
+        """Nodes with their places in the order of the code, in which they are."""
+        return sorted(((self.tree.order[node], node) for node in nodes), key=_PLACE)
 
     @cached_property
     def _set_attributes(self) -> frozenset[str]:
@@ -322,6 +335,11 @@ class Flow:
                 loop = parent
             child = parent
         return loop
+
+
+def _between(placed: list[tuple[int, _N]], first: int, last: int) -> list[tuple[int, _N]]:
+    """Those behind one place, up to another one."""
+    return placed[bisect_right(placed, first, key=_PLACE) : bisect_right(placed, last, key=_PLACE)]
 
 
 def _concerns(call: cst.Call, name: str) -> bool:

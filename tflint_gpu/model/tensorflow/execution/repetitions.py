@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -72,25 +72,17 @@ class Repetitions(Analysis):
 
     def _repeated(self, methods: tuple[str, ...], few: int) -> Iterator[Invocation]:
         substrings = tuple(f".{method}(".encode() for method in methods)
-        ways: dict[cst.Call, dict[tuple[Node | None, Node | None], Invocation]] = {}
+        runs: list[Invocation] = []
         often: set[cst.Call] = set()
         for file, loop in self.loops(substrings):
             if self._repeats_little(file, loop):
                 continue
             is_long = self._is_longer(file, loop, few)
             for invocation in self.invocations.all(file, loop, substrings, methods):
-                if method_name(invocation.call) not in methods:
-                    continue
-                often.update([invocation.call] if is_long else [])
-                innermost = ways.setdefault(invocation.call, {})
-                way = file.tree.function(loop), invocation.path[-1].node if invocation.path else None
-                if way not in innermost or len(invocation.path) <= len(innermost[way].path):
-                    innermost[way] = invocation
-        for innermost in (ways[call] for call in ways if call in often):
-            for (_, last), invocation in sorted(innermost.items(), key=lambda way: len(way[1].path)):
-                is_around = any((function.node, last) in innermost for function in invocation.functions)
-                if not is_around:
-                    yield invocation
+                if method_name(invocation.call) in methods:
+                    often.update([invocation.call] if is_long else [])
+                    runs.append(invocation)
+        return innermost(run for run in runs if run.call in often)
 
     def outwards(self, invocation: Invocation) -> Iterator[Invocation]:
         """A call in the loop that repeats it, then in the loops of the same function around that one."""
@@ -319,3 +311,23 @@ def _hands_on_what_changes(file: File, call: cst.Call) -> bool:
     }
     given = (node for arg in call.args for node in walk(arg.value) if isinstance(node, cst.Attribute))
     return any(dotted_name(node) in replaced for node in given)
+
+
+def innermost(runs: Iterable[Invocation]) -> Iterator[Invocation]:
+    """Of what loops repeat each call in the innermost loop of each way to it, the shortest way first.
+
+    Each call of the function that holds it is another way, and each function whose loops lead there.
+
+    Arguments:
+        runs: calls with the loops that lead to them, outer loops first.
+    """
+    ways: dict[cst.Call, dict[tuple[Node | None, Node | None], Invocation]] = {}
+    for run in runs:
+        known = ways.setdefault(run.call, {})
+        way = run.root_file.tree.function(run.loop), run.path[-1].node if run.path else None
+        if way not in known or len(run.path) <= len(known[way].path):
+            known[way] = run
+    for known in ways.values():
+        for (_, last), run in sorted(known.items(), key=lambda way: len(way[1].path)):
+            if not any((function.node, last) in known for function in run.functions):
+                yield run

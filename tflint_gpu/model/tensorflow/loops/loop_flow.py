@@ -17,6 +17,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     LoopNode,
     Node,
     argument,
+    iterable,
     loop_target,
     method_name,
 )
@@ -293,6 +294,12 @@ def root_name(expr: Node) -> str | None:
     while isinstance(expr, cst.Attribute | cst.Subscript):
         expr = expr.value
     return expr.value if isinstance(expr, cst.Name) else None
+
+
+def outside(loop: LoopNode, expr: Expression) -> Expression:
+    """What stands outside of a loop for something that it may take out of a list, as a model: the list."""
+    over = iterable(loop)
+    return expr if over is None or names_of(loop).isdisjoint(names_in(expr)) else over
 
 
 def names_of(loop: LoopNode) -> frozenset[str]:
