@@ -138,6 +138,12 @@ class FakeNvml:
         _refuse_a_part(handle)
         return 250_500
 
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Handle) -> int:
+        """As many joules a sample as it has watts."""
+        self._enter("energy")
+        _refuse_a_part(handle)
+        return 1_000_000 + 250_500 * self.rounds
+
     def nvmlDeviceGetClockInfo(self, handle: Handle, kind: int) -> int:
         self._enter("clock")
         _refuse_a_part(handle)

@@ -78,6 +78,10 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
         ("smallest-gain = inf", ["`smallest-gain`"]),
         ('target-tensorflow = "two"', ["target-tensorflow"]),
         ("target-tensorflow = 2.1", ["target-tensorflow"]),
+        ("price-per-hour = 0", ['`price-per-hour` must be a price such as 2.49 or "2.49 EUR", not 0']),
+        ("price-per-hour = true", ["`price-per-hour` must be a price"]),
+        ('price-per-hour = "EUR"', ["`price-per-hour` must be a price"]),
+        ("price-per-hour = inf", ["`price-per-hour` must be a price"]),
         ("gpu-memory = 24", ['`gpu-memory` must be a size such as "24GiB" or "8GB", not 24']),
         ('gpu-memory = "24"', ["`gpu-memory` must be a size such as"]),
         ('gpu-memory = "24 gigabytes"', ["`gpu-memory` must be a size such as"]),
@@ -124,6 +128,7 @@ def test_all_keys_are_understood() -> None:
         "per-file-ignores": {"!a/*": [CODE]}, "exclude": [], "extend-exclude": [], "respect-gitignore": False,
         "force-exclude": True, "target-tensorflow": "2.9.1", "gpu-memory": "8GB", "output-format": "github", "fix": True,
         "show-advice": True, "fail-on": "advice", "unsafe-fixes": True, "cache-dir": "x", "jobs": 2,
+        "price-per-hour": 2.49,
     }  # fmt: skip
     options = parse_options(table, "here")
     assert all(getattr(options, key.replace("-", "_")) is not None for key in table)

@@ -271,7 +271,7 @@ class TestWatch:
     def test_samples(self) -> None:
         """Units: percent, bytes, watts, MHz, seconds since the beginning."""
         recording = record(FakeNvml())
-        assert recording.samples[0] == Sample(1.0, 10, 3 * GIB, 10 * GIB + 1, 250.5, 1980)
+        assert recording.samples[0] == Sample(1.0, 10, 3 * GIB, 10 * GIB + 1, 250.5, 1980, energy=1250.5)
         assert [sample.seconds for sample in recording.samples[:3]] == [1.0, 2.0, 3.0]
         assert (recording.state, recording.notes) == ("ready", ())
 

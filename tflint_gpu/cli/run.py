@@ -32,6 +32,7 @@ from tflint_gpu.text.replacement import replace_file
 if TYPE_CHECKING:
     from tflint_gpu.doctor.machine_report import MachineReport
     from tflint_gpu.gpu.nvml import Nvml
+    from tflint_gpu.price import Price
     from tflint_gpu.run import Inspection, Recording
 
 Found = TypeVar("Found")
@@ -41,7 +42,7 @@ _FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 
 _GROUPS = {
     "Program": "is_module python",
-    "Report": "output_format output report_every",
+    "Report": "output_format output report_every price_per_hour",
     "Rules and settings": "select ignore extend_select target_tensorflow config isolated",
 }
 
@@ -67,6 +68,7 @@ _GROUPS = {
     help="Where to write it; else `full` goes to standard error, the others to tflint-gpu-run.json and .html.",
 )
 @click.option("--report-every", default="10m", callback=seconds, metavar="TIME", help="Write FILE this often, too.")
+@click.option("--price-per-hour", metavar="PRICE", help="What an hour of the machine costs, such as '2.49 EUR'.")
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that runs your programs.")
 @list_option("--select", "Rules to look for: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to look for.")
@@ -111,6 +113,7 @@ class Run:
         if not self.given["is_module"] and not Path(self.program).exists():
             raise click.ClickException(f"{self.program}: no such file")
         resolver = self._resolver()
+        price = self._price(resolver)
         known = Recording.begin(self.nvml)
         program = Program(python, self.program, self.arguments, self.given["is_module"], known.choice.gpu is not None)
         next_report = known.began + self.given["report_every"]
@@ -120,14 +123,14 @@ class Run:
             known.take(line)
             if self._file is not None and time.monotonic() > next_report:
                 next_report = time.monotonic() + self.given["report_every"]
-                self._write(known, quietly=True)
+                self._write(known, quietly=True, price=price)
 
-        with (watch := known.watch(self.nvml)):
+        with known.watch(self.nvml) as watch:
             code = run(program, take, lambda pid: watch.follow([pid]))
         known.finish(watch)
         inspection = _unless_it_fails(lambda: self._inspect(resolver, known), "what `check` finds in what ran")
         unused = _unless_it_fails(lambda: self._unused(python, known), "why TensorFlow used no GPU")
-        self._write(known, code=code, inspection=inspection or NOTHING, unused=unused)
+        self._write(known, code=code, inspection=inspection or NOTHING, unused=unused, price=price)
         return end_as(code)
 
     @property
@@ -140,6 +143,11 @@ class Run:
         # `output-format` is `check`'s where it is a setting.
         settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
         return SettingsResolver(settings, settings_file(self.given, self.here), self.given["isolated"], self.here)
+
+    def _price(self, resolver: SettingsResolver) -> Price | None:
+        """What an hour costs, by the settings of the program's file."""
+        folder = self.here if self.given["is_module"] else (self.here / self.program).resolve().parent
+        return resolver.for_directory(folder).price
 
     def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection | None:
         """What `check` finds in the files that ran."""

@@ -198,7 +198,7 @@ def first_card(survey: Survey, visible: str | None = None, order: str | None = N
         return Choice(None, str(error))
     if choice.gpu is None:
         return Choice(None, survey.note or choice.note)
-    first = "of several visible GPUs the first was watched" if choice.others else ""
+    first = "idle time is that of the first of several visible GPUs" if choice.others else ""
     return replace(choice, note="; ".join(filter(None, [first, choice.note])))
 
 

@@ -14,12 +14,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tflint_gpu.gpu.cards import Gpu
-from tflint_gpu.gpu.nvml import GpuState, Nvml, load_nvml, shut_down, slowed_by, state_of
+from tflint_gpu.gpu.nvml import GpuState, Nvml, answer_of, load_nvml, shut_down, slowed_by, state_of
 from tflint_gpu.gpu.processes import descendants, is_known, numbers
 from tflint_gpu.lazy_dataclasses import dataclass
 
 Value = TypeVar("Value")
 
+LOW = 10
+"""A GPU that is used less than this, in percent, is as good as idle."""
 _SM_CLOCK = 1
 # A call into a card that is gone may never return; the thread is a daemon and is abandoned then.
 _PATIENCE = 5.0
@@ -35,6 +37,7 @@ class Sample:
         memory: bytes that the watched processes hold; None while they are not on the card's list.
         card_memory: bytes in use on the whole card, by anyone.
         power: watts.
+        energy: joules since its driver was loaded; None for a part of a GPU, too.
         clock: of the streaming multiprocessors, in MHz.
         slowed: why the clocks are held down, in words.
         others: how many other processes are on the card; 0 also where none can be seen.
@@ -50,6 +53,7 @@ class Sample:
     slowed: tuple[str, ...] = ()
     others: int = 0
     others_memory: int = 0
+    energy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +278,15 @@ class Watch:
             slowed=slowed_by(reasons or 0),
             others=len(others),
             others_memory=_total(others) or 0,
+            energy=self._energy(nvml),
         )
+
+    def _energy(self, nvml: Nvml) -> float | None:
+        """Without a note where there is none: many cards have no such counter, and their power tells it, too."""
+        if self._handle is not self._card:
+            return None
+        millijoules = answer_of(nvml, lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(self._card))
+        return None if millijoules is None else millijoules / 1000
 
     def _ask(self, what: str, question: Callable[[Any], Value], handle: Any = None) -> Value | None:
         """The answer, None and a note where the card has none."""

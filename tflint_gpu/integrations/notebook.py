@@ -72,8 +72,10 @@ class CellRunner:
         self._remember(cell, number)
         known = Recording.begin(self.nvml)
         known.decoder = Decoder(self._known_as)
-        watch = known.watch(self.nvml)
-        with watch, self._process.sampled(known.take, asks_memory=known.choice.gpu is not None):
+        with (
+            known.watch(self.nvml) as watch,
+            self._process.sampled(known.take, asks_memory=known.choice.gpu is not None),
+        ):
             watch.follow([os.getpid()])
             result = self.shell.run_cell(cell, store_history=False)
         known.finish(watch)
@@ -158,6 +160,7 @@ class CellRunner:
             view,
             inspection=inspection,
             unused=self._unused if known.ledger.gpus == 0 else None,
+            price=resolver.for_directory(self.here).price,
             end=end,
             command=f"%%{NAME}",
         )

@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 
+from tflint_gpu.gpu.energy import Energy
+from tflint_gpu.gpu.watch import LOW
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started, Waited
 from tflint_gpu.run.timeline import Timeline
 
-LOW = 10
-"""A card that is used less than this, in percent, is as good as idle."""
 _MOST_ENTRIES = 10_000
 _MOST_UNSETTLED = 3_000
 
@@ -69,6 +69,7 @@ class Ledger:
         workers: what the processes that the program started did.
         feeding: what fed input pipelines while operations ran.
         gpus: how many TensorFlow started with; None where it did not start.
+        energies: of each GPU that was watched, by its title.
     """
 
     has_card: bool
@@ -77,6 +78,7 @@ class Ledger:
     workers: dict[Doing, Spent] = field(default_factory=dict)
     feeding: dict[Doing, Spent] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
+    energies: dict[str, Energy] = field(default_factory=dict)
     watched: float = 0.0
     busy: float = 0.0
     low: float = 0.0
@@ -118,13 +120,26 @@ class Ledger:
             executed.seconds -= moved
             _add(self.entries, Doing(seen.stack, seen.phase, "data"), moved, moved)
 
-    def take_card(self, seconds: float, seen: CardSample) -> None:
-        """What NVML saw, and when."""
+    def take_card(self, seconds: float, seen: CardSample, title: str = "GPU 0") -> None:
+        """What NVML saw, and when.
+
+        Arguments:
+            title: of the GPU; empty for a part of one, whose energy NVML does not tell.
+        """
         with self._lock:
             held = seen.memory if seen.memory is not None else seen.card_memory
             if held is not None:
                 self.held = max(held, self.held or 0)
             self._card.append((seconds, seen))
+            if title:
+                self.energies.setdefault(title, Energy()).take(seen)
+
+    def take_other(self, seconds: float, seen: CardSample, title: str) -> None:
+        """What NVML saw of a GPU beside the one that time is charged by."""
+        with self._lock:
+            self.energies.setdefault(title, Energy()).take(seen)
+            if seen.utilisation is not None:
+                self.timeline.add_other(seconds - self.began, title, seen.utilisation)
 
     def finish(self) -> None:
         """Charge what is left."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from datetime import date
 
 from tflint_gpu.gpu.cards import Choice, Survey, first_card, shown_devices, survey
 from tflint_gpu.gpu.nvml import Nvml
-from tflint_gpu.gpu.watch import Watch
+from tflint_gpu.gpu.watch import Sample, Watch
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.price import Price
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import costs, is_priced
 from tflint_gpu.run.inspection import Inspection
@@ -49,9 +52,18 @@ class Recording:
         """A line of the sampler."""
         self.ledger.take(self.decoder.read(line))
 
-    def watch(self, nvml: Nvml | None = None) -> Watch:
-        """A watch of the card that fills the account."""
-        return Watch(self.choice.gpu, nvml=nvml, sink=lambda seen: self.ledger.take_card(time.monotonic(), seen))
+    @contextmanager
+    def watch(self, nvml: Nvml | None = None) -> Iterator[Watch]:
+        """A watch of the card that fills the account, beside which the other cards are watched for the timeline."""
+        with ExitStack() as watches:
+            for other in self.choice.others:
+                watches.enter_context(Watch(other, nvml=nvml, sink=self._sink(self.ledger.take_other, other.title)))
+            gpu = self.choice.gpu
+            title = "" if gpu is None or gpu.part is not None else gpu.title
+            yield watches.enter_context(Watch(gpu, nvml=nvml, sink=self._sink(self.ledger.take_card, title)))
+
+    def _sink(self, take: Callable[[float, Sample, str], None], title: str) -> Callable[[Sample], None]:
+        return lambda seen: take(time.monotonic(), seen, title)
 
     def finish(self, watch: Watch) -> None:
         """It has ended, and the card is not watched any more."""
@@ -67,6 +79,7 @@ class Recording:
         *,
         inspection: Inspection = NOTHING,
         unused: NoGpu | None = None,
+        price: Price | None = None,
         code: int | None = None,
         end: str = "",
         command: str = "",
@@ -83,6 +96,8 @@ class Recording:
             findings=sum(is_priced(diagnostic) for diagnostic in inspection.diagnostics),
             datasets=inspection.datasets,
             unused=unused,
+            price=price,
+            started=time.time() - (time.monotonic() - self.began),
             end=end,
             processes=max(1, self.decoder.processes),
             command=command,

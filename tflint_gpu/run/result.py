@@ -7,6 +7,7 @@ from typing import Protocol
 
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.price import Price
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Dataset
 from tflint_gpu.run.ledger import Ledger
@@ -51,6 +52,8 @@ class Report:
         datasets: of the files that ran.
         unused: why TensorFlow used no GPU; None where it used one, or did not start.
         end: how it ended, in words, where it was no process.
+        price: of an hour of the machine with its GPUs.
+        started: when, on the clock of files; None: not known.
         processes: how many were seen: the program, and those that it started.
     """
 
@@ -67,6 +70,8 @@ class Report:
     end: str = ""
     processes: int = 1
     command: str = ""
+    price: Price | None = None
+    started: float | None = None
     date: str = ""
 
     @property

@@ -23,7 +23,11 @@ class _Doing(Protocol):
 
 @dataclass(slots=True)
 class Bin:
-    """What happened in one span: seconds of samples, of them idle, the card's use, phases, and what the lines cost."""
+    """What happened in one span: seconds of samples, of them idle, the card's use, phases, and what the lines cost.
+
+    Arguments:
+        others: of other GPUs the sum of their utilisations, and how often it was taken.
+    """
 
     seconds: float = 0.0
     idle: float = 0.0
@@ -32,6 +36,7 @@ class Bin:
     memory: int | None = None
     phases: dict[str, float] = field(default_factory=dict)
     places: dict[Place, float] = field(default_factory=dict)
+    others: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def utilisation(self) -> float | None:
@@ -50,6 +55,9 @@ class Bin:
             self.phases[phase] = self.phases.get(phase, 0.0) + seconds
         for place, idle in other.places.items():
             self.places[place] = self.places.get(place, 0.0) + idle
+        for title, (total, count) in other.others.items():
+            known = self.others.get(title, (0, 0))
+            self.others[title] = (known[0] + total, known[1] + count)
         if len(self.places) > _MOST_PLACES:
             kept = sorted(self.places.items(), key=lambda item: -item[1])[: _MOST_PLACES // 2]
             self.places = dict(kept)
@@ -64,8 +72,7 @@ class Timeline:
 
     def add(self, end: float, span: float, idle: float, doing: _Doing, card: CardSample | None) -> None:
         """A sample that ended `end` seconds after the start; a long one is spread over the bins that it touches."""
-        while end >= self.width * MOST_BINS:
-            self._widen()
+        self._reach(end)
         at = max(0.0, end - span)
         while at < end:
             number = int(at / self.width)
@@ -75,6 +82,15 @@ class Timeline:
             part = until - at
             self._bin(min(number, MOST_BINS - 1)).join(_part(part, idle * part / span, doing, card))
             at = until
+
+    def add_other(self, end: float, title: str, utilisation: int) -> None:
+        """How much another GPU was used by a moment."""
+        self._reach(end)
+        self._bin(int(max(0.0, end) / self.width)).join(Bin(others={title: (utilisation, 1)}))
+
+    def _reach(self, end: float) -> None:
+        while end >= self.width * MOST_BINS:
+            self._widen()
 
     def _bin(self, number: int) -> Bin:
         while len(self.bins) <= number:

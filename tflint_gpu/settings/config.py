@@ -6,12 +6,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.options import TABLE, Options, read_settings_chain, read_settings_file
 from tflint_gpu.settings.patterns import FilePattern, FilePatterns
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, most_specific
 from tflint_gpu.severity import Severity
+
+if TYPE_CHECKING:
+    from tflint_gpu.price import Price
 
 OWN_FILE = "tflint-gpu.toml"
 DEFAULT_EXCLUDE = (
@@ -49,12 +53,20 @@ class Settings:
     baseline: Path | None = None
     documentation_url: str = ""
     smallest_gain: float = 1.1
+    price_per_hour: str | None = None
     jobs: int | None = None
     severity: tuple[tuple[str, Severity], ...] = ()
 
     def severity_of(self, code: str) -> Severity | None:
         """The severity that the settings give a rule; None where they leave it its own."""
         return most_specific(self.severity, code)
+
+    @property
+    def price(self) -> Price | None:
+        """What an hour costs; None where they do not say it."""
+        from tflint_gpu.price import Price
+
+        return None if self.price_per_hour is None else Price.read(self.price_per_hour)
 
     def link(self, code: str) -> str | None:
         """The address of a rule's page, as the documentation site has it; None if nowhere."""
@@ -163,6 +175,7 @@ def combine(layers: Sequence[tuple[Options, Path]], origin: Path | None, base: P
                 "unsafe_fixes",
                 "documentation_url",
                 "smallest_gain",
+                "price_per_hour",
                 "jobs",
             )
             if getattr(layer, name) is not None

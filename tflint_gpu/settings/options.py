@@ -55,6 +55,7 @@ class Options:
     baseline: str | None = None
     documentation_url: str | None = None
     smallest_gain: float | None = None
+    price_per_hour: str | None = None
     jobs: int | None = None
     severity: tuple[tuple[str, Severity], ...] | None = None
     extend: str | None = None
@@ -151,6 +152,15 @@ def _memory(value: object) -> str:
     return value.strip()
 
 
+def _price(value: object) -> str:
+    from tflint_gpu.price import Price
+
+    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or Price.read(text) is None:
+        raise TypeError('a price such as 2.49 or "2.49 EUR"')
+    return text.strip()
+
+
 _READERS: dict[str, Callable[[object], Any]] = {
     "select": _selectors,
     "ignore": _selectors,
@@ -174,6 +184,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "baseline": _string,
     "documentation-url": _address,
     "smallest-gain": _factor,
+    "price-per-hour": _price,
     "jobs": _positive,
     "severity": _severities,
     "extend": _string,

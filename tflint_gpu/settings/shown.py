@@ -20,6 +20,7 @@ _UNSET = {
     "select": "all rules but the opt-in ones",
     "per-file-ignores": "no file has exceptions",
     "gpu-memory": "rules that compare with it find nothing",
+    "price-per-hour": "`run` names no costs",
     "cache-dir": "the folder `.tflint_gpu_cache` of the project",
     "extend": "no other file is read",
     "severity": "each rule has its own",

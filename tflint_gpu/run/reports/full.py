@@ -28,8 +28,8 @@ def render(report: Report, view: View) -> str:
         *_others(report, view),
         *_phases(report, view),
     ]
-    if memory := words.memory(report):
-        lines += ["", memory]
+    if amounts := [*filter(None, [words.memory(report)]), *words.expenses(report)]:
+        lines += ["", *(line for amount in amounts for line in _wrapped(amount, view))]
     return "\n".join([*lines, *_findings(report, view)]) + "\n"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tflint_gpu import __version__
 from tflint_gpu.narrowing.measurements import key_of
+from tflint_gpu.price import Price
 from tflint_gpu.reports import View
 from tflint_gpu.run.ledger import Line
 from tflint_gpu.run.reports import words
@@ -47,6 +48,12 @@ def render(report: Report, view: View) -> str:
             "used": None if ledger.memory is None else ledger.memory.used,
             "most_used": None if ledger.memory is None else ledger.memory.most,
         },
+        "energy": [
+            {"gpu": title, "kilowatt_hours": energy.spent, "idle": energy.idle, "idle_watts": energy.idle_watts}
+            for title, energy in ledger.energies.items()
+            if energy.spent is not None
+        ],
+        "cost": None if report.price is None else _cost(report, report.price),
         "samples": ledger.samples,
         "processes": report.processes,
         "phases": [
@@ -78,6 +85,7 @@ def render(report: Report, view: View) -> str:
                     "idle": round(interval.idle, 3),
                     "utilisation": None if interval.utilisation is None else round(interval.utilisation, 1),
                     "memory": interval.memory,
+                    "others": {title: round(total / count, 1) for title, (total, count) in interval.others.items()},
                     "phases": {name: round(amount, 3) for name, amount in interval.phases.items()},
                 }
                 for interval in ledger.timeline.bins
@@ -95,6 +103,12 @@ def _unused(gpu: NoGpu) -> dict[str, Any]:
         ],
         "next_step": gpu.next_step,
     }
+
+
+def _cost(report: Report, price: Price) -> dict[str, Any]:
+    run, day = words.cost_of_idle(report)
+    amounts = {"per_hour": price.amount, "idle": run.amount, "idle_of_a_day": day.amount}
+    return {"currency": price.currency, **{name: round(amount, 6) for name, amount in amounts.items()}}
 
 
 def _share(report: Report, seconds: float) -> float:

@@ -6,9 +6,11 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+from tflint_gpu.gpu.watch import LOW
+from tflint_gpu.price import Price
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Step
-from tflint_gpu.run.ledger import LOW, Doing, Line
+from tflint_gpu.run.ledger import Doing, Line
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Place
 
@@ -156,6 +158,34 @@ def memory(report: Report) -> str:
     if report.gpu.total_memory:
         text += f" of {report.gpu.total_memory / _GIBIBYTE:.1f} GiB"
     return text if used is None else f"{text}, of which TensorFlow used {used.most / _GIBIBYTE:.2f} GiB at most"
+
+
+def expenses(report: Report) -> Iterator[str]:
+    """What idle time costs, in money and in energy; nothing where neither is known."""
+    if (price := report.price) is not None and report.seconds:
+        idle, day = cost_of_idle(report)
+        per_hour = f"At {price} per hour"
+        if report.knows_use:
+            run = price.times(report.seconds / 3600)
+            yield f"{per_hour} this run cost {run}, and {idle} of that was for an idle GPU: {day} in a day of it."
+        else:
+            yield f"{per_hour} a GPU that waits for this program costs {idle} in this run, and {day} in a day of it."
+    for title, energy in sorted(report.ledger.energies.items()):
+        if energy.spent is not None:
+            idle_part = ""
+            if energy.idle is not None:
+                idle_part = f", {_kilowatt_hours(energy.idle)} of it while idle (at {energy.idle_watts:.0f} W)"
+            yield f"{title} took {_kilowatt_hours(energy.spent)}{idle_part}."
+
+
+def cost_of_idle(report: Report) -> tuple[Price, Price]:
+    """What the idle time costs in this run, and in a day that goes like it."""
+    price = report.price or Price(0.0)
+    return price.times(report.ledger.idle / 3600), price.times(report.share(report.ledger.idle) * 24)
+
+
+def _kilowatt_hours(amount: float) -> str:
+    return f"{amount:,.3g} kWh" if amount >= 0.01 else f"{amount * 1000:.3g} Wh"
 
 
 def most_expensive(report: Report) -> list[Line]:
