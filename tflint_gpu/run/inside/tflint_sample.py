@@ -23,7 +23,6 @@ import json
 import os
 import signal
 import sys
-import sysconfig
 import threading
 import time
 import types
@@ -32,39 +31,20 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or __package__:
+    from tflint_gpu.run.inside.tflint_frames import HERE, Shown, read
     from tflint_gpu.run.inside.tflint_input import PHASES, InputShare
     from tflint_gpu.run.inside.tflint_processor import ProcessorTime
 else:
+    from tflint_frames import HERE, Shown, read
     from tflint_input import PHASES, InputShare
     from tflint_processor import ProcessorTime
 
-HERE = os.getcwd()  # a program may go elsewhere
-DEEPEST = 8  # lines of the user's on one stack
 MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
 PIPE_WIDTH = 4000  # what is written at once stays together, also with forked processes: less than PIPE_BUF
 MEMORY_EVERY = 1.0
 STATES_EVERY = 0.1
 OWED = 0.5  # seconds that are computed without a stack that says where
 OWED_IDLE = 0.2  # seconds that are waited without a stack that waits
-
-_LIBRARIES = tuple(
-    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")}
-    | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
-)
-_INSTALLED = tuple(
-    os.path.join(folder, "")
-    for folder in sys.path
-    if folder not in ("", HERE) and os.path.isdir(folder)
-    if any(name.endswith(".dist-info") for name in os.listdir(folder))
-)  # also what `pip install --target` made
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_INSIDE = {
-    ("evaluate", "fit"): "validation",
-    ("data", "evaluate"): "data of evaluate",
-    ("data of evaluate", "fit"): "data of validation",
-}
-_AROUND = ("evaluate", "fit")
-_READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
 
 
 _HAS_LINES = hasattr(types.CodeType, "co_lines")
@@ -74,21 +54,15 @@ _BACK = itemgetter(0)
 _ONCE = ((),)  # a call without arguments
 
 
-class Code:
+class Code(Shown):
     """What the stack sampler wants to know of a code object."""
 
-    __slots__ = ("code", "does", "feeds", "is_own", "phase", "rows")
+    __slots__ = ("code", "rows")
 
     def __init__(self, code: types.CodeType) -> None:
-        path, name = code.co_filename.replace("\\", "/"), code.co_name
+        super().__init__(code.co_filename, code.co_name)
         self.code = code  # keeps it alive, so that nothing else gets its id
         self.rows: dict[int, int] = {}
-        self.is_own = _is_own(code.co_filename)
-        self.phase = "" if self.is_own else _phase(path, name)
-        self.does = "" if self.is_own else _does(path, name)
-        self.feeds = not self.is_own and (
-            path.endswith("tensorflow/python/ops/script_ops.py") or "/data_adapters/" in path or "data_utils.py" in path
-        )
 
     def row(self, at: int) -> int:
         """The row of what a frame tells of its place."""
@@ -135,53 +109,6 @@ def _stacks() -> dict[int, list[tuple[types.CodeType, int]]]:
                 next_round.append(thread)
         this_round = next_round
     return stacks
-
-
-def _is_own(path: str) -> bool:
-    """Whether it is a file of the user's, and none of Python or of an installed package."""
-    if path.startswith("<"):
-        return path.startswith("<ipython")
-    if path.startswith(_PACKAGE) or os.path.basename(path).startswith("__autograph_generated"):
-        return False
-    parts = path.replace("\\", "/").split("/")
-    if "site-packages" in parts or "dist-packages" in parts:
-        return False
-    return not path.startswith((*_LIBRARIES, *_INSTALLED))
-
-
-def _phase(path: str, name: str) -> str:
-    """What a frame of Python, Keras or TensorFlow shows that is going on; empty: nothing of interest."""
-    if path == "<frozen importlib._bootstrap>" and name in ("_find_and_load", "_call_with_frames_removed"):
-        return "import"
-    if "/tensorflow/python/" in path and "/keras/" not in path:
-        if path.endswith("framework/func_graph.py") and name == "func_graph_from_py_func":
-            return "trace"
-        if path.endswith("data/ops/iterator_ops.py") and name in ("__next__", "_next_internal", "next", "get_next"):
-            return "data"
-        if path.endswith(("checkpoint/checkpoint.py", "saved_model/save.py")) and name in ("save", "write", "_write"):
-            return "checkpoint"
-        return ""
-    if "/keras/" in path or "/tf_keras/" in path:
-        if name in ("fit", "evaluate", "predict") and path.endswith(("trainer.py", "engine/training.py")):
-            return name
-        if name in ("save_model", "save_weights", "_save_model", "save", "save_weights_only"):
-            return "checkpoint"
-        if "/callbacks" in path and name.startswith(("on_", "_call_")):
-            return "callbacks"
-        if "/data_adapters/" in path or path.endswith(("engine/data_adapter.py", "epoch_iterator.py")):
-            return "input"
-    return ""
-
-
-def _does(path: str, name: str) -> str:
-    """What a thread does whose innermost frame this is; empty: it runs Python."""
-    if "/tensorflow/python/" not in path:
-        return ""
-    if path.endswith("eager/execute.py") or (path.endswith("eager/context.py") and name == "call_function"):
-        return "execute"
-    if os.path.basename(path).startswith("gen_"):
-        return "execute"
-    return "read" if path.endswith(("framework/ops.py", "framework/tensor.py")) and name in _READS else ""
 
 
 class Sampler:
@@ -336,21 +263,8 @@ class Sampler:
 
     def _read(self, frames: list[tuple[types.CodeType, int]]) -> tuple[int, str, str, bool]:
         """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""
-        does, phase, feeds = self._code(frames[0][0]).does, "", False
-        own: list[int] = []
-        for its_code, at in frames:
-            code = self._code(its_code)
-            if code.is_own:
-                if len(own) < DEEPEST:
-                    own.append(self._place(code, at))
-            else:
-                feeds = feeds or code.feeds
-                if code.phase and not phase:
-                    phase = code.phase
-                elif code.phase in _AROUND and (phase, code.phase) in _INSIDE:
-                    phase = _INSIDE[phase, code.phase]
-        waits = "data" if phase.startswith("data") and does == "execute" else does
-        return self._stack(tuple(own)), phase, waits, feeds
+        own, phase, waits, feeds = read((self._code(code), at) for code, at in frames)
+        return self._stack(tuple(self._place(code, at) for code, at in own)), phase, waits, feeds
 
     def _code(self, code: types.CodeType) -> Code:
         known = self.codes.get(id(code))
