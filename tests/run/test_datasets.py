@@ -10,9 +10,10 @@ import pytest
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.reports import View
+from tflint_gpu.run.charges import Doing, Line
 from tflint_gpu.run.costs import costs
 from tflint_gpu.run.inspection import Inspection, inspect
-from tflint_gpu.run.ledger import Doing, Ledger, Line
+from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Place, Sample, Waits

@@ -95,7 +95,8 @@ def read_run(path: Path) -> dict[str, Measurement]:
         if not isinstance(share, int | float) or not isinstance(entry.get("key"), str):
             continue
         place = "here" if entry.get("of") == "its own lines" else f"in {entry.get('of')}"
-        text = f"{idle} {place} for {share:.0%} of a run of {data.get('seconds') or 0:.3g} s on {where}"
+        whole = data.get("shares_of") or {"what": "run", "seconds": data.get("seconds")}
+        text = f"{idle} {place} for {share:.0%} of a {whole['what']} of {whole['seconds'] or 0:.3g} s on {where}"
         measurements.setdefault(entry["key"], Measurement(f"{text}: a fix saves at most that", share=float(share)))
     return measurements
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
+from tflint_gpu.run.charges import Doing, Spent
 from tflint_gpu.run.datasets import Dataset, Step
-from tflint_gpu.run.ledger import Doing, Spent
 from tflint_gpu.run.samples import Place
 
 Of = Literal["its own lines", "the loop around it", "the operations that its dataset feeds", "the function around it"]
@@ -29,12 +30,15 @@ class Cost:
     """A finding, and the idle seconds of its lines.
 
     Arguments:
+        idle: of the training, where one was under way, else of the run.
         of: what these seconds are of, where its own lines had none.
+        beside: idle seconds of the run before, after and between trainings.
     """
 
     diagnostic: Diagnostic
     idle: float
     of: Of = "its own lines"
+    beside: float = 0.0
 
 
 def costs(
@@ -52,6 +56,15 @@ def costs(
     by_file = _Entries(entries)
     known = [cost for diagnostic in diagnostics if (cost := _cost(diagnostic, by_file, view, datasets)) is not None]
     return tuple(sorted(known, key=lambda cost: (cost.of not in _OWN, -cost.idle, cost.diagnostic.sort_key)))
+
+
+def with_costs_beside(known: Iterable[Cost], beside: Iterable[Cost]) -> tuple[Cost, ...]:
+    """The costs in the training, and of the same findings and others what they cost beside it."""
+    costs = {cost.diagnostic: cost for cost in known}
+    for other in beside:
+        cost = costs.get(other.diagnostic, replace(other, idle=0.0))
+        costs[other.diagnostic] = replace(cost, beside=other.idle)
+    return tuple(costs.values())
 
 
 class _Entries:

@@ -16,7 +16,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
-from tflint_gpu.run.ledger import Doing
+from tflint_gpu.run.charges import Doing
 from tflint_gpu.run.samples import VALIDATING
 from tflint_gpu.text.source import SourceFile
 

@@ -10,8 +10,8 @@ from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.run.charges import Doing, Spent
 from tflint_gpu.run.datasets import Dataset, NameOf, datasets
-from tflint_gpu.run.ledger import Doing, Spent
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.source import SourceFile
 

@@ -19,42 +19,13 @@ from tflint_gpu.gpu.energy import Energy
 from tflint_gpu.gpu.watch import LOW
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started, Waited
+from tflint_gpu.run.charges import Doing, Line, Spent, lines, phases
+from tflint_gpu.run.samples import Memory, Sample, Seen, Stack, Started, StepDone, Waited
+from tflint_gpu.run.steps import Trainings
 from tflint_gpu.run.timeline import Timeline
 
 _MOST_ENTRIES = 10_000
 _MOST_UNSETTLED = 3_000
-
-
-@dataclass(frozen=True, slots=True)
-class Doing:
-    """What was done: the lines, in which phase, and what was waited for."""
-
-    stack: Stack
-    phase: str
-    waits: str
-
-
-@dataclass(slots=True)
-class Spent:
-    """Seconds of it, and those of them in which the GPU did nothing."""
-
-    seconds: float = 0.0
-    idle: float = 0.0
-
-
-@dataclass(slots=True)
-class Line:
-    """All that was spent on one line, by phase and by what was waited for."""
-
-    place: Place | None
-    spent: Spent = field(default_factory=Spent)
-    ways: dict[tuple[str, str], Spent] = field(default_factory=dict)
-
-    @property
-    def way(self) -> tuple[str, str]:
-        """The phase and the wait that cost most."""
-        return max(self.ways, key=lambda way: (self.ways[way].idle, self.ways[way].seconds))
 
 
 @dataclass(slots=True)
@@ -70,6 +41,7 @@ class Ledger:
         feeding: what fed input pipelines while operations ran.
         gpus: how many TensorFlow started with; None where it did not start.
         energies: of each GPU that was watched, by its title.
+        trainings: the steps, and what was done while they were under way.
     """
 
     has_card: bool
@@ -79,6 +51,7 @@ class Ledger:
     feeding: dict[Doing, Spent] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     energies: dict[str, Energy] = field(default_factory=dict)
+    trainings: Trainings = field(default_factory=Trainings)
     watched: float = 0.0
     busy: float = 0.0
     low: float = 0.0
@@ -101,12 +74,17 @@ class Ledger:
                 self.gpus = seen.gpus
             elif isinstance(seen, Waited):
                 self._take_share(seen)
+            elif isinstance(seen, StepDone):
+                self.trainings.take(seen)
+                if seen.kind != "epoch":
+                    self.timeline.add_step(seen.began + seen.seconds - self.began, seen.seconds)
             elif seen is None:
                 return
             elif not seen.is_main:
                 _add(self.workers, Doing(seen.stack, seen.phase, seen.waits), seen.span, 0.0)
             else:
                 self.samples += 1
+                self.trainings.see(seen.seconds, seen.span, _blamed(seen, self.has_card)[0])
                 self._unsettled.append(seen)
                 self._settle_known(seen.seconds)
 
@@ -119,6 +97,7 @@ class Ledger:
         if executed is not None and not self.has_card:
             executed.seconds -= moved
             _add(self.entries, Doing(seen.stack, seen.phase, "data"), moved, moved)
+            self.trainings.move(Doing(seen.stack, seen.phase, "execute"), seen.share)
 
     def take_card(self, seconds: float, seen: CardSample, title: str = "GPU 0") -> None:
         """What NVML saw, and when.
@@ -147,26 +126,15 @@ class Ledger:
             self._settle_known(float("inf"))
             self._settle(list(self._unsettled), None)
             self._unsettled.clear()
+            self.trainings.finish()
 
     def lines(self, entries: dict[Doing, Spent] | None = None) -> list[Line]:
         """The account by the innermost line, the most expensive first."""
-        lines: dict[Place | None, Line] = {}
-        for doing, spent in (self.entries if entries is None else entries).items():
-            place = doing.stack[0] if doing.stack else None
-            line = lines.setdefault(place, Line(place))
-            for total in (line.spent, line.ways.setdefault((doing.phase, doing.waits), Spent())):
-                total.seconds += spent.seconds
-                total.idle += spent.idle
-        return sorted(lines.values(), key=lambda line: (-line.spent.idle, -line.spent.seconds))
+        return lines(self.entries if entries is None else entries)
 
     def phases(self) -> dict[str, Spent]:
         """The account by phase, the longest first."""
-        spents: dict[str, Spent] = {}
-        for doing, spent in self.entries.items():
-            setdefault = spents.setdefault(doing.phase, Spent())
-            setdefault.seconds += spent.seconds
-            setdefault.idle += spent.idle
-        return dict(sorted(spents.items(), key=lambda item: -item[1].seconds))
+        return phases(self.entries)
 
     @property
     def idle(self) -> float:
@@ -208,6 +176,7 @@ class Ledger:
                 _add(self.feeding, Doing(sample.feeding[0], "data", "feed"), sample.span, 0.0)
             charged = 0.0 if use is None and doing.phase == "import" else sample.span * (rate if keeps else rest)
             _add(self.entries, doing, sample.span, charged)
+            self.trainings.charge(sample.seconds, doing, sample.span, charged)
             self.timeline.add(sample.seconds - self.began, sample.span, charged, doing, card)
 
     def _parts(self, sample: Sample, has_use: bool) -> Iterator[tuple[Sample, Doing, bool]]:

@@ -14,7 +14,8 @@ from tflint_gpu.gpu.watch import Sample, Watch
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.price import Price
 from tflint_gpu.reports import View
-from tflint_gpu.run.costs import costs, is_priced
+from tflint_gpu.run.charges import Spent
+from tflint_gpu.run.costs import Cost, costs, is_priced, with_costs_beside
 from tflint_gpu.run.inspection import Inspection
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.result import NoGpu, Report
@@ -92,7 +93,7 @@ class Recording:
             ledger=self.ledger,
             gpu=self.choice.gpu,
             note=self.choice.note,
-            costs=costs(inspection.diagnostics, self.ledger.entries, view, inspection.datasets),
+            costs=self._costs(view, inspection),
             findings=sum(is_priced(diagnostic) for diagnostic in inspection.diagnostics),
             datasets=inspection.datasets,
             unused=unused,
@@ -102,4 +103,18 @@ class Recording:
             processes=max(1, self.decoder.processes),
             command=command,
             date=date.today().isoformat(),
+        )
+
+    def _costs(self, view: View, inspection: Inspection) -> tuple[Cost, ...]:
+        """What findings cost in the training, and beside it."""
+        training = self.ledger.trainings.main()
+        if training is None:
+            return costs(inspection.diagnostics, self.ledger.entries, view, inspection.datasets)
+        rest = {
+            doing: Spent(spent.seconds, max(0.0, spent.idle - training.spent.get(doing, Spent()).idle))
+            for doing, spent in self.ledger.entries.items()
+        }
+        return with_costs_beside(
+            costs(inspection.diagnostics, training.spent, view, inspection.datasets),
+            costs(inspection.diagnostics, rest, view, inspection.datasets),
         )

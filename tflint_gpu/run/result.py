@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.price import Price
+from tflint_gpu.run.charges import Doing, Spent
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Dataset
 from tflint_gpu.run.ledger import Ledger
+from tflint_gpu.run.steps import Training
 
 
 class Reason(Protocol):
@@ -84,6 +86,34 @@ class Report:
         """Seconds of the run that were sampled."""
         return sum(spent.seconds for spent in self.ledger.entries.values())
 
+    @property
+    def training(self) -> Training | None:
+        """The training that all shares are of; None where none was under way: then they are of the run."""
+        return self.ledger.trainings.main()
+
+    @property
+    def entries(self) -> Mapping[Doing, Spent]:
+        """What the main thread did, of the training or of the run."""
+        return self.ledger.entries if self.training is None else self.training.spent
+
+    @property
+    def whole(self) -> float:
+        """The seconds that all shares are of."""
+        return self.seconds if self.training is None else self.training.wall
+
+    @property
+    def idle(self) -> float:
+        """Seconds of them in which the GPU did nothing, or would have."""
+        return sum(spent.idle for spent in self.entries.values())
+
     def share(self, seconds: float) -> float:
+        """The part of the training, or of the run, that these seconds are."""
+        return _share(seconds, self.whole)
+
+    def share_of_run(self, seconds: float) -> float:
         """The part of the run that these seconds are."""
-        return min(1.0, seconds / self.seconds) if self.seconds > 0 else 0.0
+        return _share(seconds, self.seconds)
+
+
+def _share(seconds: float, whole: float) -> float:
+    return min(1.0, seconds / whole) if whole > 0 else 0.0

@@ -90,7 +90,24 @@ class Waited:
     share: float
 
 
-Seen = Sample | Memory | Started | Waited
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """A training step that has ended, or an epoch that begins.
+
+    Arguments:
+        kind: "fit", "loop" or "epoch".
+        place: the line that calls `fit`, or the step of a loop.
+        began: on the samples' clock.
+        seconds: that it took; 0 for an epoch.
+    """
+
+    kind: str
+    place: Place
+    began: float
+    seconds: float
+
+
+Seen = Sample | Memory | Started | Waited | StepDone
 """What a line of the sampler tells."""
 
 
@@ -138,6 +155,8 @@ class Decoder:
             return Memory(*rest)
         elif kind == "I":
             return Waited(self._stacks[process].get(rest[0], ()), rest[1], float(rest[2]))
+        elif kind == "B":
+            return StepDone(rest[0], self._places[process][rest[1]], float(rest[2]), float(rest[3]))
         elif kind == "G":
             return Started(int(*rest))
         elif kind == "T":

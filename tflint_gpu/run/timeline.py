@@ -23,10 +23,11 @@ class _Doing(Protocol):
 
 @dataclass(slots=True)
 class Bin:
-    """What happened in one span: seconds of samples, of them idle, the card's use, phases, and what the lines cost.
+    """What happened in one span: seconds of samples, of them idle, the card's use, phases, what the lines cost, steps.
 
     Arguments:
         others: of other GPUs the sum of their utilisations, and how often it was taken.
+        steps, stepping: training steps that ended in it, and their seconds.
     """
 
     seconds: float = 0.0
@@ -37,6 +38,8 @@ class Bin:
     phases: dict[str, float] = field(default_factory=dict)
     places: dict[Place, float] = field(default_factory=dict)
     others: dict[str, tuple[int, int]] = field(default_factory=dict)
+    steps: int = 0
+    stepping: float = 0.0
 
     @property
     def utilisation(self) -> float | None:
@@ -49,6 +52,8 @@ class Bin:
         self.idle += other.idle
         self.watched += other.watched
         self.used += other.used
+        self.steps += other.steps
+        self.stepping += other.stepping
         if other.memory is not None:
             self.memory = max(other.memory, self.memory or 0)
         for phase, seconds in other.phases.items():
@@ -87,6 +92,11 @@ class Timeline:
         """How much another GPU was used by a moment."""
         self._reach(end)
         self._bin(int(max(0.0, end) / self.width)).join(Bin(others={title: (utilisation, 1)}))
+
+    def add_step(self, end: float, seconds: float) -> None:
+        """A training step that ended `end` seconds after the start."""
+        self._reach(end)
+        self._bin(int(max(0.0, end) / self.width)).join(Bin(steps=1, stepping=seconds))
 
     def _reach(self, end: float) -> None:
         while end >= self.width * MOST_BINS:

@@ -48,7 +48,7 @@ class Shown:
     __slots__ = ("does", "feeds", "is_own", "phase")
 
     def __init__(self, path: str, name: str, folders: tuple[str, ...] = FOLDERS) -> None:
-        self.is_own = _is_own(path, folders)
+        self.is_own = is_own(path, folders)
         path = path.replace("\\", "/")
         self.phase = "" if self.is_own else _phase(path, name)
         self.does = "" if self.is_own else _does(path, name)
@@ -79,7 +79,7 @@ def read(frames: Iterable[tuple[Frame, int]]) -> tuple[list[tuple[Frame, int]], 
     return own, phase, "data" if phase.startswith("data") and does == "execute" else does or "", feeds
 
 
-def _is_own(path: str, folders: tuple[str, ...]) -> bool:
+def is_own(path: str, folders: tuple[str, ...] = FOLDERS) -> bool:
     """Whether it is a file of the user's, and none of Python or of an installed package."""
     if path.startswith("<"):
         return path.startswith("<ipython")

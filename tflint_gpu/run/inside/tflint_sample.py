@@ -12,7 +12,8 @@ Messages are lines of JSON: ["P", process, number, file, row, function, first ro
 ["S", process, number, places], a stack of places, the innermost first; ["T", process, seconds, span, stack, phase,
 waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card;
 ["G", process, number], the GPUs that TensorFlow started with; ["I", process, stack, phase, share], how much of what is
-executed there waits for input.
+executed there waits for input; ["B", process, kind, place, seconds, duration], a training step, with the line that
+calls it (`tflint_steps`).
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or __package__:
-    from tflint_gpu.run.inside.tflint_frames import HERE, Shown, read
+    from tflint_gpu.run.inside.tflint_frames import HERE, Shown, is_own, read
     from tflint_gpu.run.inside.tflint_input import PHASES, InputShare
     from tflint_gpu.run.inside.tflint_processor import ProcessorTime
+    from tflint_gpu.run.inside.tflint_steps import Steps
 else:
-    from tflint_frames import HERE, Shown, read
+    from tflint_frames import HERE, Shown, is_own, read
     from tflint_input import PHASES, InputShare
     from tflint_processor import ProcessorTime
+    from tflint_steps import Steps
 
 MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
 PIPE_WIDTH = 4000  # what is written at once stays together, also with forked processes: less than PIPE_BUF
@@ -125,6 +128,7 @@ class Sampler:
         self.is_stopped = True
         self.processor = ProcessorTime(_LOOK_AT)
         self.input = InputShare()
+        self.steps = Steps(is_own)
 
     def begin(self, pipe: int, is_main: bool = True) -> None:
         """Sample from now on.
@@ -167,6 +171,8 @@ class Sampler:
         self.last: tuple[int, str, str] = 0, "", ""
         self.input.forget()
         self.input = InputShare()
+        self.steps.remove()
+        self.steps = Steps(is_own)
         if is_main:
             self.processor.begin()
         self.thread = threading.Thread(target=self._run, name="tflint-gpu", daemon=True)
@@ -178,6 +184,7 @@ class Sampler:
         self.thread.join()
         if self.is_main:
             self.processor.stop()
+        self.steps.remove()
         self.input.stop()
         self.codes.clear()
 
@@ -220,6 +227,7 @@ class Sampler:
         self.last = stack, phase, waits
         if self.is_main:
             self._ask_for_input(now, stack, phase, waits)
+            self._ask_for_steps()
         if self.is_main and now >= self.next_memory:
             self.next_memory = now + MEMORY_EVERY
             self._ask_tensorflow()
@@ -260,6 +268,13 @@ class Sampler:
         if told is not None:
             (its_stack, its_phase), share = told
             self._write(["I", self.process, its_stack, its_phase, round(share, 3)])
+
+    def _ask_for_steps(self) -> None:
+        """The training steps that have ended since."""
+        self.steps.install()
+        for kind, (code, at), began, duration in self.steps.told():
+            place = self._place(self._code(code), at)
+            self._write(["B", self.process, kind, place, round(began, 5), round(duration, 6)])
 
     def _read(self, frames: list[tuple[types.CodeType, int]]) -> tuple[int, str, str, bool]:
         """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""

@@ -9,6 +9,7 @@ from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled, width
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.reports.summary import plural
+from tflint_gpu.run.charges import phases
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 
@@ -23,8 +24,10 @@ def render(report: Report, view: View) -> str:
         f"on {printable(words.device(report))}",
         *(line for remark in words.remarks(report) for line in _wrapped(remark, view)),
         "",
-        styled(words.verdict(report), "bold", view.colour),
+        styled(printable(words.verdict(report, view.working_directory)), "bold", view.colour),
+        *_steps(report, view),
         *_dearest(report, view),
+        *_slow(report, view),
         *_others(report, view),
         *_phases(report, view),
     ]
@@ -33,7 +36,35 @@ def render(report: Report, view: View) -> str:
     return "\n".join([*lines, *_findings(report, view)]) + "\n"
 
 
+def _steps(report: Report, view: View) -> Iterator[str]:
+    if report.training is not None:
+        yield words.steps(report.training)
+        for training in report.ledger.trainings.steady()[1 : 1 + _MOST_OTHERS]:
+            yield f"{words.of_training(training, view.working_directory)}: {words.steps(training)}"
+        yield from _wrapped(words.beside(report), view)
+        yield ""
+
+
+def _slow(report: Report, view: View) -> Iterator[str]:
+    told = words.slow(report, view.working_directory)[:_MOST_LINES]
+    if told and report.training is not None:
+        yield ""
+        yield styled("Steps of more than twice the median, by what they did that others do not:", "bold", view.colour)
+        yield from _table(
+            [
+                (
+                    words.percent(report.share(slow.excess)),
+                    f"{slow.count} of {report.training.steps} steps",
+                    f"at most {words.brief(slow.longest)} (step {slow.number})",
+                    printable(what),
+                )
+                for slow, what in told
+            ]
+        )
+
+
 def _dearest(report: Report, view: View) -> Iterator[str]:
+    shown = words.most_expensive(report)[:_MOST_LINES]
     rows = [
         (
             words.percent(report.share(line.spent.idle)),
@@ -42,8 +73,11 @@ def _dearest(report: Report, view: View) -> Iterator[str]:
             words.way(report, line, view.working_directory),
             words.codes(report, line, view.working_directory),
         )
-        for line in words.most_expensive(report)[:_MOST_LINES]
+        for line in shown
     ]
+    rest = words.other_lines(report, shown)
+    if report.share(rest) >= words.WORTH_REPORTING:
+        rows.append((words.percent(report.share(rest)), words.seconds(rest), "other lines", "", ""))
     yield from _table(rows)
 
 
@@ -73,7 +107,7 @@ def _others(report: Report, view: View) -> Iterator[str]:
 def _phases(report: Report, view: View) -> Iterator[str]:
     known = [
         (name, spent)
-        for name, spent in report.ledger.phases().items()
+        for name, spent in phases(report.entries).items()
         if report.share(spent.seconds) >= words.WORTH_REPORTING
     ]
     if not known:
@@ -97,14 +131,15 @@ def _phases(report: Report, view: View) -> Iterator[str]:
 def _findings(report: Report, view: View) -> Iterator[str]:
     if not report.findings:
         return
-    shown = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
+    shown = [cost for cost in report.costs if words.is_worth_reporting(report, cost)]
     yield ""
     yield styled("What `check` finds there, with the share that a fix saves at most:", "bold", view.colour)
     for cost in shown[:_MOST_FINDINGS]:
         diagnostic = cost.diagnostic
         where = printable(placed(diagnostic.filename, diagnostic.location))
         around = words.share_of(cost)
-        title = f"{words.percent(report.share(cost.idle)):>5}  {where} {diagnostic.code} {diagnostic.name}{around}"
+        share = words.percent(report.share(cost.idle))
+        title = f"{share:>5}  {where} {diagnostic.code} {diagnostic.name}{around}{words.cost_beside(report, cost)}"
         yield styled(title, "cyan", view.colour)
         yield from _wrapped(diagnostic.message, view, "       ")
         if diagnostic.help:

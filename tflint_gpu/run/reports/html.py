@@ -33,7 +33,7 @@ def render(report: Report, view: View) -> str:
     return rendered(
         Path(__file__).parent,
         title=f"tflint-gpu run: {report.program}",
-        verdict=words.verdict(report),
+        verdict=words.verdict(report, view.working_directory),
         remarks=words.remarks(report),
         facts=_facts(report),
         findings=_findings(report),

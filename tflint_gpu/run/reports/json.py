@@ -9,10 +9,11 @@ from tflint_gpu import __version__
 from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.price import Price
 from tflint_gpu.reports import View
-from tflint_gpu.run.ledger import Line
+from tflint_gpu.run.charges import Line, lines
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import NoGpu, Report
 from tflint_gpu.run.samples import Place
+from tflint_gpu.run.steps import Training, slowest
 
 _MOST_LINES = 500
 
@@ -36,10 +37,16 @@ def render(report: Report, view: View) -> str:
             "note": report.note,
         },
         "gpu_unused": None if report.unused is None else _unused(report.unused),
+        "shares_of": {
+            "what": "run" if report.training is None else "training",
+            "seconds": round(report.whole, 3),
+            "idle": round(report.idle, 3),
+        },
+        "trainings": [_training(report, training) for training in ledger.trainings.steady()],
         "idle": {
             "measured_by": "NVML" if report.knows_use else "stacks",
             "seconds": round(ledger.idle, 3),
-            "share": _share(report, ledger.idle),
+            "share": round(report.share_of_run(ledger.idle), 4),
             "share_under_10_percent": round(words.low(report), 4) if report.knows_use else None,
         },
         "utilisation": round(100 * ledger.busy / ledger.watched, 2) if report.knows_use else None,
@@ -74,6 +81,7 @@ def render(report: Report, view: View) -> str:
                 "seconds": round(cost.idle, 3),
                 "share": _share(report, cost.idle),
                 "of": cost.of,
+                "seconds_beside": round(cost.beside, 3),
             }
             for cost in report.costs
         ],
@@ -86,6 +94,8 @@ def render(report: Report, view: View) -> str:
                     "utilisation": None if interval.utilisation is None else round(interval.utilisation, 1),
                     "memory": interval.memory,
                     "others": {title: round(total / count, 1) for title, (total, count) in interval.others.items()},
+                    "steps": interval.steps,
+                    "step_seconds": round(interval.stepping, 6),
                     "phases": {name: round(amount, 3) for name, amount in interval.phases.items()},
                 }
                 for interval in ledger.timeline.bins
@@ -93,6 +103,36 @@ def render(report: Report, view: View) -> str:
         },
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _training(report: Report, training: Training) -> dict[str, Any]:
+    count, spent = training.warm_up
+    return {
+        **_place(training.place),
+        "kind": training.kind,
+        "began": round((training.began or 0.0) - report.ledger.began, 3),
+        "seconds": round(training.wall, 3),
+        "idle": round(training.idle, 3),
+        "steps": training.steps,
+        "steps_per_second": float(f"{training.per_second:.6g}"),
+        "step_seconds": {
+            name: round(training.quantile(share), 6) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+        },
+        "blocks": [{"steps": number, "seconds": round(seconds, 6)} for number, seconds in training.blocks],
+        "warm_up": {"steps": count, "seconds": round(spent, 3)},
+        "lines": [_line(report, line) for line in lines(training.spent)[:_MOST_LINES]],
+        "slow_steps": [
+            {
+                **_place(None if cause is None else cause.place),
+                "phase": "" if cause is None else cause.phase,
+                "waits": "" if cause is None else cause.waits,
+                "steps": slow.count,
+                "excess": round(slow.excess, 4),
+                "longest": {"step": slow.number, "seconds": round(slow.longest, 4)},
+            }
+            for cause, slow in slowest(training)
+        ],
+    }
 
 
 def _unused(gpu: NoGpu) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tflint_gpu.drawing.plots import svg
-from tflint_gpu.run.ledger import Line
+from tflint_gpu.run.charges import Line
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.timeline import Bin

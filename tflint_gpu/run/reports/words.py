@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tflint_gpu.gpu.watch import LOW
 from tflint_gpu.price import Price
+from tflint_gpu.run.charges import Doing, Line, lines, phases
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Step
-from tflint_gpu.run.ledger import Doing, Line
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Place
+from tflint_gpu.run.steps import Slow, Training, slowest
 
 WORTH_REPORTING = 0.005
 _UNSEEN = 0.1
@@ -43,8 +44,10 @@ def phase(name: str) -> str:
 
 def way(report: Report, line: Line, here: Path) -> str:
     """What a line costs its time with."""
-    name, waits = line.way
-    fed = fed_by(report, line)[:_MOST_STEPS]
+    return _way(*line.way, fed_by(report, line)[:_MOST_STEPS], here)
+
+
+def _way(name: str, waits: str, fed: list[Step], here: Path) -> str:
     steps = ", ".join(f"`{step.name}` at {_short(step.file, here)}:{step.first}" for step in fed)
     if waits in _WAITS:
         return f"{_WAITS[waits]} of {steps}" if steps and waits == "data" else _WAITS[waits]
@@ -63,6 +66,19 @@ def fed_by(report: Report, line: Line) -> list[Step]:
 def share_of(cost: Cost) -> str:
     """What the share next to a finding is of, where that is not itself."""
     return "" if cost.of == "its own lines" else f" ({cost.of})"
+
+
+def is_worth_reporting(report: Report, cost: Cost) -> bool:
+    """Whether a finding costs something, in the training or beside it."""
+    shares = report.share(cost.idle), report.share_of_run(cost.beside)
+    return max(shares) >= WORTH_REPORTING
+
+
+def cost_beside(report: Report, cost: Cost) -> str:
+    """What a finding costs before, after and between trainings; empty where that is nothing."""
+    if report.share_of_run(cost.beside) < WORTH_REPORTING:
+        return ""
+    return f" (and {seconds(cost.beside)} outside of training)"
 
 
 def percent(share: float) -> str:
@@ -115,17 +131,66 @@ def device(report: Report) -> str:
     return f"{report.gpu.name} ({', '.join([*facts, f'driver {report.gpu.driver}'])})"
 
 
-def verdict(report: Report) -> str:
-    """How long the GPU did nothing."""
-    idle = percent(report.share(report.ledger.idle))
+def verdict(report: Report, here: Path) -> str:
+    """How long the GPU did nothing in the training, where one was under way, else in the run."""
+    idle = percent(report.share(report.idle))
+    if (training := report.training) is not None:
+        did = f"the GPU did nothing for {idle} of the time" if report.knows_use else ""
+        return f"In {of_training(training, here)} {did or f'a GPU would have waited for {idle} of the time'}."
     if report.knows_use:
         return f"The GPU did nothing for {idle} of the run (used under {LOW}% for {percent(low(report))} of it)."
     return f"For {idle} of the run a GPU would have waited for this program."
 
 
+def of_training(training: Training, here: Path) -> str:
+    """Which training it is."""
+    return f"training ({'`fit` ' if training.kind == 'fit' else ''}at {place(training.place, here)})"
+
+
+def steps(training: Training) -> str:
+    """How fast the steady training is."""
+    return (
+        f"{training.per_second:.3g} steps per second; a step takes {brief(training.quantile(0.5))} (p50), "
+        f"{brief(training.quantile(0.99))} (p99), over {training.steps} steps in {seconds(training.wall)}"
+    )
+
+
+def beside(report: Report) -> str:
+    """What is not counted in the training; empty where none was under way."""
+    training = report.training
+    if training is None:
+        return ""
+    whole, inside = report.ledger.phases(), phases(training.spent)
+    parts = [
+        f"{phase(name)} {seconds(spent)}"
+        for name in ("import", "trace")
+        if name in whole and (spent := whole[name].seconds - (inside[name].seconds if name in inside else 0.0)) >= 0.05
+    ]
+    count, spent = training.warm_up
+    parts.append(f"the first {count} steps {seconds(spent)}, with what is traced and compiled in them")
+    return f"Not counted: {', '.join(parts)}; {seconds(report.seconds - training.wall)} of the run in all."
+
+
+def slow(report: Report, here: Path) -> list[tuple[Slow, str]]:
+    """The causes of slow steps that are worth reporting, each with its line and what it did there."""
+    if report.training is None:
+        return []
+    told = []
+    for cause, spent in slowest(report.training):
+        if report.share(spent.excess) >= 2 * WORTH_REPORTING:
+            what = "" if cause is None else f"{place(cause.place, here)}  {_way(cause.phase, cause.waits, [], here)}"
+            told.append((spent, what or "not seen"))
+    return told
+
+
+def brief(amount: float) -> str:
+    """The time of a step."""
+    return f"{amount * 1e3:.3g} ms" if amount < 1 else f"{amount:.3g} s"
+
+
 def low(report: Report) -> float:
     """The part of the run in which the card was used under 10%."""
-    return report.share(report.ledger.low)
+    return report.share_of_run(report.ledger.low)
 
 
 def remarks(report: Report) -> Iterator[str]:
@@ -141,7 +206,7 @@ def remarks(report: Report) -> Iterator[str]:
         yield f"TensorFlow used no GPU: {report.unused.sentence.removesuffix('.')}."
     if not report.ledger.samples:
         yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
-    elif (unseen := report.share(report.seconds - report.seen)) > _UNSEEN:
+    elif (unseen := report.share_of_run(report.seconds - report.seen)) > _UNSEEN:
         yield f"{percent(unseen)} of the run was not seen: Python's own start and end."
     if report.processes > 1:
         count = report.processes - 1
@@ -181,7 +246,7 @@ def expenses(report: Report) -> Iterator[str]:
 def cost_of_idle(report: Report) -> tuple[Price, Price]:
     """What the idle time costs in this run, and in a day that goes like it."""
     price = report.price or Price(0.0)
-    return price.times(report.ledger.idle / 3600), price.times(report.share(report.ledger.idle) * 24)
+    return price.times(report.ledger.idle / 3600), price.times(report.share_of_run(report.ledger.idle) * 24)
 
 
 def _kilowatt_hours(amount: float) -> str:
@@ -190,8 +255,13 @@ def _kilowatt_hours(amount: float) -> str:
 
 def most_expensive(report: Report) -> list[Line]:
     """The lines that are worth reporting, without imports, which no line can help."""
-    known = [line for line in report.ledger.lines() if line.way[0] != "import"]
+    known = [line for line in lines(report.entries) if line.way[0] != "import"]
     return [line for line in known if report.share(line.spent.idle) >= WORTH_REPORTING]
+
+
+def other_lines(report: Report, shown: Sequence[Line]) -> float:
+    """Idle seconds of the lines that are not shown, so that the shares add up to the verdict's."""
+    return max(0.0, report.idle - sum(line.spent.idle for line in shown))
 
 
 def codes(report: Report, line: Line, here: Path) -> str:
