@@ -158,7 +158,49 @@ FOUND = {
         "        state, reward = env.step(player.act(state))\nplay(env, Player())\n"
     ),
 }
+DRAWN = """
+class Judge:
+    def __init__(self, net, batches):
+        self.net, self.batches = net, {batches}
+    def drawn(self):
+        {drawn}
+    {decorator}def judged(self):
+        xs, ys = self.drawn()
+        return self.net(xs, training=False)
+def all_of(judge, turns):
+    {loop}
+        {before}print(judge.judged().numpy())
+all_of(Judge(keras.models.load_model("judge.keras"), pairs), 4000)
+"""
+PLAIN = {
+    "batches": "iter(batches.repeat())",
+    "drawn": "return next(self.batches)",
+    "loop": "for turn in range(turns):",
+    "before": "",
+    "decorator": "",
+}
+FOUND |= {
+    "TFG207 batches that the model's method draws": DRAWN.format(**PLAIN),
+    "TFG207 in a loop until enough": DRAWN.format(
+        **{**PLAIN, "loop": "done = 0\n    while done < turns:\n        done += 1"}
+    ),
+    "TFG207 by a closure over the iterator": (
+        "def judge_of(batches):\n    def judged():\n        return net(next(batches)[0])\n    return judged\n"
+        "judged = judge_of(iter(pairs.repeat()))\nfor turn in range(3000):\n    print(judged().numpy())\n"
+    ),
+    "TFG207 a function that draws": (
+        "batches = iter(pairs.repeat())\ndef drawn():\n    xs, ys = batches.get_next()\n    return xs\n"
+        "for turn in range(3000):\n    print(net(drawn()).numpy())\n"
+    ),
+}
 SILENT = {
+    "TFG207 a traced method draws": DRAWN.format(**{**PLAIN, "decorator": "@tf.function\n    "}),
+    "TFG207 an iterator of names": DRAWN.format(**{**PLAIN, "batches": "iter(['one', 'two'])"}),
+    "TFG207 the batch that was drawn before": DRAWN.format(
+        **{**PLAIN, "batches": "next(iter(batches))", "drawn": "return self.batches"}
+    ),
+    "TFG207 a batch after each epoch": DRAWN.format(**{**PLAIN, "before": "net.fit(pairs)\n        "}),
+    "TFG207 a few turns": DRAWN.format(**{**PLAIN, "loop": "for turn in range(8):"}),
     "TFG202 the gradient is only shown, beside a traced step": (
         "@tf.function\ndef learn(xs, ys):\n"
         + STEPS.partition("pairs:\n")[2]
@@ -262,3 +304,40 @@ def test_a_method_that_an_inherited_one_runs(case: str, tmp_path: Path) -> None:
     (tmp_path / "worker.py").write_text(WORKER.format(work=work))
     source = KERAS + DERIVED.format(**{"base": "worker.Worker", "decorator": "", **parts})
     assert (code in codes(source, tmp_path)) is is_found
+
+
+CHOSEN = """
+import importlib, sys
+import numpy as np
+def chosen(kind):
+    return importlib.import_module({module})
+for one in np.load("xs.npy"):
+    print({made}.predict(one[None]))
+"""
+MADE = "chosen(sys.argv[1]).made(3)"
+NETWORK = "from tensorflow import keras\ndef made(size):\n    return keras.Sequential([keras.layers.Dense(size)])\n"
+FOREST = "from sklearn.tree import ExtraTreeClassifier\ndef made(size):\n    return ExtraTreeClassifier()\n"
+OTHERS = {"__init__.py": "", "words.py": "WORDS = ['small', 'large']\n", "small.py": NETWORK}
+LOADED = {
+    "by an f-string": ('f"kinds.{kind}"', MADE, OTHERS, True),
+    "by a sum, without a file of the package": (
+        '"kinds." + kind',
+        MADE,
+        {"large.py": NETWORK, "one.py": NETWORK},
+        True,
+    ),
+    "by a format, under a name": ('"kinds.{}".format(kind)', 'getattr(chosen("small"), "made")(2)', OTHERS, True),
+    "one of them makes something else": ('f"kinds.{kind}"', MADE, {**OTHERS, "trees.py": FOREST}, False),
+    "of an open package": ('f"{kind}.small"', MADE, OTHERS, False),
+    "none of them has it": ('f"kinds.{kind}"', "chosen(sys.argv[1]).other(3)", OTHERS, False),
+}
+
+
+@pytest.mark.parametrize("case", LOADED)
+def test_a_module_of_a_folder(case: str, tmp_path: Path) -> None:
+    """Protects programs whose network is a module that a setting names: it may be any of its folder."""
+    module, made, files, is_found = LOADED[case]
+    (tmp_path / "kinds").mkdir()
+    for name, text in files.items():
+        (tmp_path / "kinds" / name).write_text(text)
+    assert ("TFG206" in codes(CHOSEN.format(module=module, made=made), tmp_path)) is is_found

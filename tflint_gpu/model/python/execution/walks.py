@@ -142,3 +142,10 @@ def _calls_of(invocation: Invocation, entered: Entered, route: Route) -> list[In
     path, functions = (*invocation.path, frame), (*invocation.functions, function)
     root = invocation.root_file, invocation.root
     return [Invocation(function.file, call, entered.context, *root, path, functions, names) for call in function.calls]
+
+
+def is_once_in_iteration(run: Invocation) -> bool:
+    """Whether no loop within a loop's iteration, nor in the functions on the way, repeats a call."""
+    stops = cst.For | cst.While | cst.BaseComp | cst.FunctionDef | cst.Lambda
+    around = [next((p for p in where.tree.ancestors(n) if isinstance(p, stops)), None) for where, n in run.places]
+    return all(p is run.loop or isinstance(p, cst.FunctionDef | cst.Lambda) for p in around)

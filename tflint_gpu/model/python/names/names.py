@@ -217,11 +217,16 @@ def _is_alias(binding: Binding) -> bool:
 def module_loaded(call: Node | None) -> str | None:
     """The module that a call loads by a name that is written there: `importlib.import_module("project.steps")`."""
     assert isinstance(call, cst.Call)
-    if dotted_name(call.func) not in ("importlib.import_module", "import_module") or len(call.args) != 1:
+    if not is_loading(call):
         return None
     module = call.args[0].value
     name = constant_of(module) if isinstance(module, cst.SimpleString) else None
     return name if isinstance(name, str) and not name.startswith(".") else None
+
+
+def is_loading(call: cst.Call) -> bool:
+    """Whether a call is `import_module(name)`, of an absolute name."""
+    return dotted_name(call.func) in ("importlib.import_module", "import_module") and len(call.args) == 1
 
 
 def _is_none(binding: Binding) -> bool:

@@ -15,6 +15,10 @@ _IMPORT = regex(
     rb"|import[ \t]+([^\n#;\\]+(?:\\\r?\n[^\n#;\\]*)*))"
 )
 _LOADED = regex(rb"\bimport_module\([ \t]*[\"'](\w[\w.]*)[\"'][ \t]*\)")
+# `import_module(f"parts.{name}")`, `import_module("parts." + name)`, `import_module("parts.%s" % name)`.
+_LOADED_FROM = regex(
+    rb"\bimport_module\(\s*(?:[fF][\"'](\w[\w.]*)\.\{|[\"'](\w[\w.]*)\.(?:[\"']\s*\+|(?:%s|\{\})[\"']))"
+)
 _AFTER_DOT = regex(rb"\.\s*(\w+)")
 # `def f`, `class C`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
 _GIVEN = regex(rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))")
@@ -42,6 +46,7 @@ def imported_names(data: bytes) -> Iterator[str]:
     """Every dotted name that a file's imports may load, read from its bytes alone."""
     if b"import_module(" in data:
         yield from (match[1].decode("ascii", "replace") for match in _LOADED.finditer(data))
+        yield from (f"{package}.*" for package in packages_loaded_from(data))
     for match in _IMPORT.finditer(b"\n" + data):
         package, names, plain = match.groups()
         if plain is not None:
@@ -56,6 +61,11 @@ def imported_names(data: bytes) -> Iterator[str]:
             if words and words[0] != b"*":
                 yield base + separator + words[0].decode("ascii", "replace")
         yield base
+
+
+def packages_loaded_from(data: bytes) -> Iterator[str]:
+    """The packages any of whose modules some code may load: "parts" of `import_module(f"parts.{name}")`."""
+    return ((match[1] or match[2]).decode("ascii", "replace") for match in _LOADED_FROM.finditer(data))
 
 
 def attributes_of(data: bytes, package: str) -> frozenset[str]:

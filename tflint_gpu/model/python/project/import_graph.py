@@ -42,7 +42,7 @@ class ImportGraph:
             names = self._names_in(path) if data is None else tuple(imported_names(data))
             data = self._files.read(path) or b"" if data is None else data
             paths: dict[Path, None] = {}
-            for dotted in names:
+            for dotted in self._each_module(path, names):
                 located = self._places.locate(path, dotted)
                 if located is not None:
                     paths[located[0]] = None
@@ -54,6 +54,11 @@ class ImportGraph:
                             paths.update({} if inner is None else {inner[0]: None})
             self._imports[path] = tuple(paths)
         return self._imports[path]
+
+    def _each_module(self, path: Path, names: tuple[str, ...]) -> Iterator[str]:
+        """The names, "parts.*" as those of all modules of `parts`."""
+        for dotted in names:
+            yield from self._places.modules_of(path, dotted[:-2]) if dotted.endswith(".*") else [dotted]
 
     def _re_exported(self, package: Path, name: str) -> Iterator[Path]:
         for dotted in self._names_in(package):

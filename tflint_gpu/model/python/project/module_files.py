@@ -56,6 +56,17 @@ class ModuleFiles:
         self._note(asker, known[1])
         return known[0]
 
+    def modules_of(self, path: Path, package: str) -> list[str]:
+        """The dotted names of the modules in a package's folder, which a file at `path` may load."""
+        looked_for, folder = set[str](), os.path.dirname(path)
+        while self._is_inside(folder):
+            inside = os.path.join(folder, *package.split("."))
+            if self._is_folder(inside, looked_for):
+                names = (name.removesuffix(".py") for name in sorted(os.listdir(inside)) if name.endswith(".py"))
+                return [f"{package}.{name}" for name in names if name.isidentifier() and name != "__init__"]
+            folder = os.path.dirname(folder)
+        return []
+
     def still_holds(self) -> bool:
         """Whether all files and folders that were looked for are there, or not there, as they were then."""
         files, folders = self._files.items(), self._folders.items()

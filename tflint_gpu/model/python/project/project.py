@@ -294,6 +294,10 @@ class Project:
             self._located[key] = self._places.locate(file.source.path, dotted)
         return self._located[key]
 
+    def modules_of(self, file: File, package: str) -> list[str]:
+        """The dotted names of the modules in the folder of a package that a file may load."""
+        return self._places.modules_of(file.source.path, package)
+
     def file_at(self, path: Path) -> File | None:
         """A file of the project; None where it cannot be read or does not parse."""
         if path not in self._files:

@@ -22,6 +22,8 @@ import libcst as cst
 
 from tflint_gpu import bounds
 from tflint_gpu.model.library.higher_order import Handing, Library
+from tflint_gpu.model.python.names.names import is_loading, module_loaded
+from tflint_gpu.model.python.project.declarations import packages_loaded_from
 from tflint_gpu.model.python.project.definitions import definition_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
@@ -239,12 +241,21 @@ class Inference:
 
     def _attribute_of(self, receiver: Origin, name: str) -> Origins:
         """What an attribute of a value holds, also of a module that a function returns or gets."""
-        node, module = receiver.node, receiver.name
-        if module is not None and not is_library(module) and isinstance(node, cst.Name | cst.Attribute):
-            definition = definition_of(self.project, receiver.file, f"{module}.{name}", self.meet)
-            if definition is not None:
-                return tuple(of_definition(self, definition, node))
+        node, modules = receiver.node, self._modules(receiver)
+        if isinstance(node, cst.Name | cst.Attribute | cst.Call) and len(modules) <= bounds.ORIGINS.limit:
+            meant = [definition_of(self.project, receiver.file, f"{each}.{name}", self.meet) for each in modules]
+            if any(meant):
+                return tuple(chain.from_iterable(of_definition(self, each, node) for each in meant if each))
         return contents.attribute(self, receiver, name)
+
+    def _modules(self, origin: Origin) -> list[str]:
+        """The modules that a value may be, as `importlib.import_module(f"parts.{name}")` may be any of `parts`."""
+        call = origin.call
+        module = origin.name if call is None else module_loaded(call)
+        if module is not None:
+            return [] if is_library(module) else [module]
+        loaded = packages_loaded_from(origin.file.code(call).encode()) if call is not None and is_loading(call) else ()
+        return [name for package in loaded for name in self.project.modules_of(origin.file, package)]
 
     def _subscript(self, file: File, expr: cst.Subscript, context: Context | None) -> Iterator[Origin]:
         index = expr.slice[0].slice if len(expr.slice) == 1 else None

@@ -9,7 +9,6 @@ import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression
-from tflint_gpu.model.python.value_flow import contents
 from tflint_gpu.model.python.value_flow.origins import Context, Origin, Origins
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -58,9 +57,7 @@ def passed_on(resolver: Resolver, file: File, call: cst.Call, context: Context |
         if func.value == "getattr" and len(args) >= 2:
             name = resolver.key(file, args[1], context)
             if isinstance(name, str):
-                return tuple(
-                    a for o in resolver.of(file, args[0], context) for a in contents.attribute(resolver, o, name)
-                )
+                return tuple(a for o in resolver.of(file, args[0], context) for a in resolver.attribute(o, name))
         return None
     dotted = file.name(func)
     if dotted in resolver.library.passing and call.args:

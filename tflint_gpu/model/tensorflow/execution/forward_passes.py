@@ -13,7 +13,7 @@ from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around
-from tflint_gpu.model.python.execution.walks import Frame, Invocation
+from tflint_gpu.model.python.execution.walks import Frame, Invocation, is_once_in_iteration
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
@@ -127,7 +127,7 @@ class ForwardPasses(Analysis):
                 is_found = True
                 yield run
         for run in besides if is_found else ():
-            if isinstance(run.file.tree.parents.get(run.call), cst.Expr) or not _is_once_in_iteration(run):
+            if isinstance(run.file.tree.parents.get(run.call), cst.Expr) or not is_once_in_iteration(run):
                 continue
             if self._is_forward(run, file, loop) and self._counts(run, file, loop, batches):
                 yield run
@@ -147,10 +147,9 @@ class ForwardPasses(Analysis):
         return not self.try_outs.is_untrained(RunSite(file, loop), run.file, called_model(run.call), run.context)
 
     def may_run_model(self, file: File, loop: LoopNode) -> bool:
-        """Whether something in a loop is called with arguments that may be a model, or a function that calls one."""
+        """Whether something that a loop calls may be a model, or a function that calls one."""
         return any(
-            (call.args or isinstance(call.func, cst.Call))
-            and (
+            (
                 argument(call, -1, "training") is not None
                 or self.inference.handing(file, call) is not None
                 or self.inference.may_be_called(file, called_model(call))
@@ -349,13 +348,6 @@ class ForwardPasses(Analysis):
 def _counts(test: Expression) -> bool:
     """`step % 100 == 0`."""
     return any(isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) for node in walk(test))
-
-
-def _is_once_in_iteration(run: Invocation) -> bool:
-    """Whether no loop within a loop's iteration, nor in the functions on the way, repeats a call."""
-    stops = cst.For | cst.While | cst.BaseComp | cst.FunctionDef | cst.Lambda
-    around = [next((p for p in where.tree.ancestors(n) if isinstance(p, stops)), None) for where, n in run.places]
-    return all(p is run.loop or isinstance(p, cst.FunctionDef | cst.Lambda) for p in around)
 
 
 def called_model(call: cst.Call) -> Expression:

@@ -203,7 +203,7 @@ class Invocations(Analysis):
             passed = arguments(self.inference.definitions, file, call, None, callee)
         own = ((p, bound.value) for p, bound in passed.items() if file.tree.within(bound.value, call))
         names = {p.name.value for p, value in own if isinstance(p, cst.Param) and self.data.holds(file, here, value)}
-        return self.data.spread(target.file, target.node, names)
+        return self.data.spread(target.file, target.node, names, set(batches.sources))
 
     def _is_plainly_eager(self, function: Function, invocation: Invocation) -> bool:
         """Whether nothing can have put the function under tf.function: no wrapper, no unknown decorator."""

@@ -11,6 +11,8 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import is_in_iteration
+from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, is_once_in_iteration, walk
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.syntax.children import names_in
@@ -25,19 +27,20 @@ from tflint_gpu.model.python.syntax.syntax import (
     method_name,
 )
 from tflint_gpu.model.python.value_flow import results
-from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.loops.iterations import Iterations
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW_IN_ALL, breaks_of, counts_some, leaves_at_once
 from tflint_gpu.model.tensorflow.loops.slices import size_between
 from tflint_gpu.model.tensorflow.loops.spread import mentions, spread_names, subscripts_of, target_names
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
-from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
+from tflint_gpu.model.tensorflow.training.training import Training, iterator_of, takes_next
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _GIVES_BATCH = regex(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
+_TAKES = (b"next(",)
 _REACHES = cst.GreaterThan | cst.GreaterThanEqual | cst.Equal
 # Of these nobody makes many batches: `crops + flips` joins lists.
 _NO_DATA = (cst.SimpleString, cst.Integer, cst.Dict, cst.BinaryOperation)
@@ -67,6 +70,7 @@ class LoopData(Analysis):
         self.pipelines = model.once(Pipelines)
         self.iterations = model.once(Iterations)
         self.kinds = model.once(Kinds)
+        self.training = model.once(Training)
         self._batches: dict[Node, Batches | None] = {}
 
     def batches(self, file: File, loop: LoopNode) -> Batches | None:
@@ -106,11 +110,38 @@ class LoopData(Analysis):
             elif self._draws_batch(file, call) and not _is_of_one_source(call, index):
                 sources.add(call)
                 certain = True
+        if not names and not sources and not slices and (index is not None or isinstance(loop, cst.While)):
+            sources |= set(self._taken_by_functions(file, loop))
         taken = sources | slices
         if not names and not taken:
             return None
         held = spread_names(file, loop, names, taken)
         return Batches(held, certain or bool(sources), frozenset(taken))
+
+    def _taken_by_functions(self, file: File, loop: LoopNode) -> Iterator[Node]:
+        """What functions that a loop calls take out of iterators, once an iteration, and the calls that hand it on."""
+
+        def entered(run: Invocation) -> Iterator[Entered]:
+            func = run.call.func
+            if self.inference.may_be_called(run.file, func) and self.inference.project.leads_to(
+                run.file, run.file.name(func), _TAKES
+            ):
+                for each in self.inference.runs(run.file, run.call, run.context):
+                    yield Entered(each.callee, self.inference.enter(run.file, run.call, run.context, each))
+
+        own = (call for call in file.calls_below.get(loop, ()) if is_in_iteration(file, loop, call))
+        calls = (Invocation(file, call, None, file, loop) for call in own)
+        for run in walk(self.inference, calls, Route(entered)):
+            if not run.path or not takes_next(run.file, run.call) or not is_once_in_iteration(run):
+                continue
+            iterator = iterator_of(run.call)
+            if not self._must_be_data(run.file, iterator, run.context) or self.training.runs_epochs(file, loop):
+                continue
+            yield run.call
+            for frame in run.path:
+                call = cst.ensure_type(frame.node, cst.Call)
+                if self.inference.must_be(frame.file, call, self.pipelines.must_yield):
+                    yield call
 
     def is_short(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop makes a known, small number of iterations, and no other loop runs it again and again."""
@@ -308,10 +339,10 @@ class LoopData(Analysis):
             return False
         return not name.startswith(("numpy.arange", "tf.range", "os.", "glob.", "pathlib.", "itertools."))
 
-    def _must_be_data(self, file: File, expr: Expression) -> bool:
-        if any(chain.certain for chain in self.pipelines.iterated(file, expr)):
+    def _must_be_data(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        if any(chain.certain for chain in self.pipelines.iterated(file, expr, context)):
             return True
-        origins = self.inference.of(file, expr)
+        origins = self.inference.of(file, expr, context)
         return bool(origins) and all(
             self.is_own_iterable(origin)
             or self.kinds.of(origin) == "sequence"
