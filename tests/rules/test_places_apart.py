@@ -193,7 +193,52 @@ FOUND |= {
         "for turn in range(3000):\n    print(net(drawn()).numpy())\n"
     ),
 }
+FLAT = """
+def vector_of(xs, ys):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(net(xs) - ys))
+    parts = tape.gradient(loss, net.trainable_weights)
+    return {returned}
+class Store:
+    total = tf.Variable(0.0)
+    def put(self, vector):
+        begin = 0
+        for weight in net.trainable_weights:
+            end = begin + np.prod(weight.shape)
+            {put}
+            begin = end
+def improve(store, xs, ys):
+    {improve}
+store = Store()
+for xs, ys in pairs:
+    improve(store, xs, ys)
+"""
+JOINED = "tf.concat([tf.reshape(part, [-1]) for part in parts], axis=0)"
+PUT = "weight.assign_add(tf.reshape(vector[begin:end], weight.shape))"
+FOUND |= {
+    "TFG202 a function returns the flat gradient": FLAT.format(
+        returned=JOINED, put=PUT, improve="store.put(-0.01 * vector_of(xs, ys))"
+    ),
+    "TFG202 of a line search along the flat gradient": FLAT.format(
+        returned=f"loss, {JOINED}",
+        put=PUT,
+        improve="loss, uphill = vector_of(xs, ys)\n    length = np.linalg.norm(uphill)\n"
+        "    for size in (0.1, 0.01):\n        store.put(uphill * size / length)",
+    ),
+}
 SILENT = {
+    "TFG202 the norm of the flat gradient is noted": FLAT.format(
+        returned=JOINED, put="self.total.assign_add(tf.norm(vector))", improve="store.put(vector_of(xs, ys))"
+    ),
+    "TFG202 the loss comes back, and no gradient": FLAT.format(
+        returned="loss", put="weight.assign(vector * weight)", improve="store.put(vector_of(xs, ys))"
+    ),
+    "TFG202 something else is put there": FLAT.format(
+        returned=JOINED, put=PUT, improve="print(vector_of(xs, ys))\n    store.put(kept)"
+    ),
+    "TFG202 the flat gradient of a traced function": FLAT.format(
+        returned=JOINED, put=PUT, improve="store.put(-0.01 * vector_of(xs, ys))"
+    ).replace("def vector_of", "@tf.function\ndef vector_of"),
     "TFG207 a traced method draws": DRAWN.format(**{**PLAIN, "decorator": "@tf.function\n    "}),
     "TFG207 an iterator of names": DRAWN.format(**{**PLAIN, "batches": "iter(['one', 'two'])"}),
     "TFG207 the batch that was drawn before": DRAWN.format(

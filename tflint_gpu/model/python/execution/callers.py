@@ -179,8 +179,8 @@ def loops_around(file: File, node: Node) -> Iterator[LoopNode]:
             yield parent
 
 
-def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
-    """Whether a node below a loop runs in its iterations: not what is evaluated once, nor `else`."""
+def is_in_iteration(file: File, loop: LoopNode | FunctionNode, node: Node) -> bool:
+    """Whether a node below a loop runs in its iterations: not what is evaluated once, nor `else`; or in a function."""
     if isinstance(loop, cst.Call):
         return node is loop
     if isinstance(loop, cst.BaseComp):

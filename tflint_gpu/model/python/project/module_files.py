@@ -63,7 +63,7 @@ class ModuleFiles:
             inside = os.path.join(folder, *package.split("."))
             if self._is_folder(inside, looked_for):
                 names = (name.removesuffix(".py") for name in sorted(os.listdir(inside)) if name.endswith(".py"))
-                return [f"{package}.{name}" for name in names if name.isidentifier() and name != "__init__"]
+                return [f"{package}.{name}" for name in names if "." not in name and name != "__init__"]
             folder = os.path.dirname(folder)
         return []
 

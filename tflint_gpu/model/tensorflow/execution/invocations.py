@@ -15,7 +15,7 @@ from tflint_gpu.model.python.execution.callers import is_in_iteration
 from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, method_name
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee, arguments
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.python.value_flow.runs import Run
@@ -34,17 +34,17 @@ class Invocations(Analysis):
         self.data = model.once(LoopData)
         self._run: dict[tuple[cst.Call, Context | None, bool], tuple[Run, ...]] = {}
         self._plainly_eager: dict[tuple[Node, File], bool] = {}
-        self._in_iterations: dict[LoopNode, list[cst.Call]] = {}
+        self._in_iterations: dict[LoopNode | FunctionNode, list[cst.Call]] = {}
 
     def eager(
         self,
         file: File,
-        loop: LoopNode,
+        loop: LoopNode | FunctionNode,
         batches: Batches | None = None,
         substrings: tuple[bytes, ...] = (),
         handed: Handed | None = None,
     ) -> Iterator[Invocation]:
-        """The calls that an iteration runs eagerly; not what `tf.function` traces.
+        """The calls that an iteration, or a function, runs eagerly; not what `tf.function` traces.
 
         Arguments:
             batches: what the loop yields, to be followed into the functions that get it. Without it, the walk enters
@@ -145,10 +145,10 @@ class Invocations(Analysis):
         if method is not None:
             yield Entered(Callee(method), None)
 
-    def _own(self, file: File, loop: LoopNode, names: frozenset[str] = frozenset()) -> list[Invocation]:
-        """The calls in the loop itself, and run in its iterations."""
+    def _own(self, file: File, loop: LoopNode | FunctionNode, names: frozenset[str] = frozenset()) -> list[Invocation]:
+        """The calls in the loop itself, and run in its iterations; those of a function."""
         if loop not in self._in_iterations:
-            function = file.tree.function(loop)
+            function = loop if isinstance(loop, cst.FunctionDef | cst.Lambda) else file.tree.function(loop)
             self._in_iterations[loop] = [
                 call
                 for call in file.calls_below.get(loop, ())

@@ -19,8 +19,8 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, step_region
 from tflint_gpu.model.python.syntax.children import names_in, walk
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
@@ -120,11 +120,37 @@ class TrainingSteps(Analysis):
             return False
         if any(self._updates(where, call) for where, call in around) or self._adds_up(run, file, loop):
             return True
-        return any(
+        is_updating = any(
             self._updating.holds(function.file, function.node)
             for where, call in around
             for function in self._functions_without_tape(where, call)
         )
+        return is_updating or self._comes_back_to_weights(run, file, loop)
+
+    def _comes_back_to_weights(self, run: Invocation, file: File, loop: LoopNode) -> bool:
+        """Whether what is made of gradients is assigned to their weights elsewhere: `assign(net, flat_gradient(x))`."""
+        block: LoopNode | FunctionNode = loop
+        gradients = list(taken(self.inference, run.file, run.call))
+        weights, made = self._sources(run.file, gradients, run.context), frozenset[Node](gradients)
+        if run.path:
+            flow = IterationFlow(run.file, run.functions[-1].node, frozenset(gradients))
+            if not any(map(flow.holds, run.file.returned(run.functions[-1].node))):
+                return False
+            made = frozenset([run.path[-1].node])
+            file, block = run.path[-1].file, run.functions[-2].node if len(run.path) > 1 else loop
+        held = self.data.spread(file, block, set(), set(made))
+        return any(
+            (method_name(each.call) or "").startswith("assign")
+            and any(self.data.holds(each.file, Batches(each.names, True, made), arg.value) for arg in each.call.args)
+            and self._is_one_of(weights, each)
+            for each in self.invocations.eager(file, block, Batches(held, True, made))
+        )
+
+    def _is_one_of(self, values: set[Origin], run: Invocation) -> bool:
+        """Whether a method is called on any of some values, whatever the calls by which they were found."""
+        func, known = run.call.func, {(value.node, value.access_path) for value in values}
+        called_on = self.inference.of(run.file, func.value, run.context) if isinstance(func, cst.Attribute) else ()
+        return any((origin.node, origin.access_path) in known for origin in called_on)
 
     def _adds_up(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether an optimizer gets, after the loop, what the iterations make of their gradients: the sum of them."""
@@ -212,14 +238,18 @@ class TrainingSteps(Analysis):
     def _is_among_sources(self, file: File, call: cst.Call, taken: list[cst.Call]) -> bool:
         """Whether what is assigned to is something of which gradients are taken, not a sum or mean of them."""
         assert isinstance(call.func, cst.Attribute)
+        return not self._sources(file, taken).isdisjoint(self.inference.of(file, call.func.value))
+
+    def _sources(self, file: File, taken: list[cst.Call], context: Context | None = None) -> set[Origin]:
+        """What gradients are taken of."""
         known: set[Origin] = set()
         for gradient in taken:
             sources = argument(gradient, 1, "sources")
-            origins = self.inference.of(file, sources) if sources is not None else ()
+            origins = self.inference.of(file, sources, context) if sources is not None else ()
             known.update(origins)
             for origin in origins:
                 known.update(self.inference.elements(origin), self.inference.item(origin, None))
-        return any(origin in known for origin in self.inference.of(file, call.func.value))
+        return known
 
     def _host_reads(self, run: Invocation, file: File, loop: LoopNode) -> Iterator[Node]:
         """What needs a value on the host and would be traced with the step: `.numpy()`, not what is read after it."""
