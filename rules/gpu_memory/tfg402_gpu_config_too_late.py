@@ -15,10 +15,12 @@ from tflint_gpu.model import (
     LOGICAL,
     VISIBLE,
     Kinds,
+    LoopData,
     Runtime,
     argument,
     dotted_name,
     iterable,
+    loops_around,
     names_of,
 )
 from tflint_gpu.rule import (
@@ -68,7 +70,8 @@ class GpuConfigTooLate(Rule):
     raises them with the installed TensorFlow.
 
     Fix: unsafe: the configuration moves, with the lists of devices that it reads, above what initialises the runtime,
-    and what it prints comes earlier. There is none where the two are not in one block, or share more than such lists.
+    and what it prints comes earlier. There is none where the two are not in one block, share more than such lists, or
+    are in one loop over the GPUs, whose second iteration comes too late.
 
     Example:
         import tensorflow as tf
@@ -99,6 +102,8 @@ class GpuConfigTooLate(Rule):
             changed_on = _machine(model, file, call)
             if before is not None and changed_on is not None:
                 yield _too_late(model, file, call, before, changed_on)
+            elif before is None and (first := _in_first_iteration(model, file, call)) is not None:
+                yield _too_late(model, file, call, first, _WITH_GPUS, "initialises the runtime in the first iteration")
             elif file is model.file and model.name(call.func) in GROWTH:
                 yield from _both_ways(model, call)
 
@@ -108,7 +113,8 @@ class GpuConfigTooLate(Rule):
         if finding.file is not model.file:
             raise NoExperiment("the GPUs are configured in another file than the program's")
         statement = model.file.tree.statement(finding.node)
-        machine = _machine(model, finding.file, finding.node)
+        is_in_loop = _in_first_iteration(model, finding.file, finding.node) is not None
+        machine = _WITH_GPUS if is_in_loop else _machine(model, finding.file, finding.node)
         yield Experiment(
             model.file,
             finding.node,
@@ -160,6 +166,14 @@ def _machine(model: Model, file: File, call: cst.Call) -> str | None:
     return None if model.once(Kinds).is_gpu_list(file, devices) else _WITH_GPU
 
 
+def _in_first_iteration(model: Model, file: File, call: cst.Call) -> Initialiser | None:
+    """What initialises the runtime after a loop over the GPUs has configured the first of them."""
+    device, loop = _device(model, file, call)
+    if device != _ALL or not isinstance(loop, cst.For) or model.once(LoopData).leaves_early(file, loop):
+        return None
+    return model.once(Runtime).initialiser_after(file, call, loop)
+
+
 def _is_only_one(model: Model, file: File, call: cst.Call) -> bool:
     """Whether a program sets a number of threads there only: set again to what it is, it raises nothing."""
     name = file.name(call.func) or ""
@@ -167,12 +181,19 @@ def _is_only_one(model: Model, file: File, call: cst.Call) -> bool:
     return [other for user in files for other in user.calls(name)] == [call]
 
 
-def _too_late(model: Model, file: File, call: cst.Call, before: Initialiser, machine: str) -> Finding:
+def _too_late(
+    model: Model,
+    file: File,
+    call: cst.Call,
+    before: Initialiser,
+    machine: str,
+    what: str = "has initialised the runtime",
+) -> Finding:
     on_every = machine == _EVERY_MACHINE
     return Finding(
         file,
         call,
-        f"too late: {before.text} has initialised the runtime, so this raises RuntimeError "
+        f"too late: {before.text} {what}, so this raises RuntimeError "
         f"({_RAISED[file.name(call.func) or '']}) on {machine}",
         Prediction(
             "crash",
@@ -186,7 +207,10 @@ def _too_late(model: Model, file: File, call: cst.Call, before: Initialiser, mac
 
 
 def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
-    """The statement that configures them, above the one that initialises the runtime."""
+    """The statement that configures them, above the one that initialises the runtime; in one loop that is no help."""
+    loop = next(loops_around(file, call), None)
+    if before.file is file and loop is not None and file.tree.within(before.node, loop):
+        return None
     what = "threads" if file.name(call.func) in (INTRA_THREADS, INTER_THREADS) else "GPUs"
     return moved_above_initialiser(file, call, before, f"Configure the {what} first")
 
@@ -194,9 +218,9 @@ def _moved_up(file: File, call: cst.Call, before: Initialiser) -> Fix | None:
 def _both_ways(model: Model, growth: cst.Call) -> Iterator[Finding]:
     """Growth on a device that gets a logical configuration, too, where neither is under a test but for GPUs."""
     tree = model.file.tree
-    grown, place = _device(model, growth)
+    grown, place = _device(model, model.file, growth)
     for other in model.calls(*LOGICAL):
-        configured, other_place = _device(model, other)
+        configured, other_place = _device(model, model.file, other)
         all_grow = grown == _ALL and _is_gpu(model, other)
         all_configured = configured == _ALL and _is_gpu(model, growth)
         is_same = grown is not None and grown == configured
@@ -225,15 +249,15 @@ def _block(model: Model, place: Node) -> Node:
     return block
 
 
-def _device(model: Model, call: cst.Call) -> tuple[str | None, Node]:
+def _device(model: Model, file: File, call: cst.Call) -> tuple[str | None, Node]:
     """How the device that a call configures is written, and the call; all GPUs and the loop where it goes over them."""
     device = argument(call, 0, "device")
-    loop = next((p for p in model.file.tree.ancestors(call) if isinstance(p, cst.For | cst.BaseComp)), None)
+    loop = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.For | cst.BaseComp)), None)
     if loop is not None and isinstance(device, cst.Name) and device.value in names_of(loop):
         data = iterable(loop)
-        if data is not None and model.once(Kinds).is_gpu_list(model.file, data):
+        if data is not None and model.once(Kinds).is_gpu_list(file, data):
             return _ALL, loop
-    return dotted_name(device) or (model.file.code(device) if isinstance(device, cst.Subscript) else None), call
+    return dotted_name(device) or (file.code(device) if isinstance(device, cst.Subscript) else None), call
 
 
 def _is_gpu(model: Model, call: cst.Call) -> bool:

@@ -161,7 +161,20 @@ LATE = {
     + GROW
     + "(gpus[0], True)\n",
 }
+IN_ONE_LOOP = "for g in {gpus}:\n    {grow}(g, True)\n    {then}\n"
+LISTED = "print(len(tf.config.list_logical_devices('GPU')))"
+LATE |= {
+    "in the loop's first iteration": GPUS + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then=LISTED),
+    "by a function in the first iteration": HEAD
+    + f"def told():\n    {LISTED}\n"
+    + IN_ONE_LOOP.format(gpus="tf.config.list_physical_devices('GPU')", grow=GROW, then="told()"),
+}
 IN_TIME = {
+    "in a loop over one": GPUS + IN_ONE_LOOP.format(gpus="gpus[:1]", grow=GROW, then=LISTED),
+    "in a loop that ends at once": GPUS + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then=LISTED + "\n    break"),
+    "in the last iteration": GPUS
+    + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then="if g is gpus[-1]:\n        " + LISTED),
+    "behind the loop": GPUS + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then="pass") + LISTED + "\n",
     "threads": HEAD + f"{THREADS}(4)\nc = tf.constant(1)\n",
     "threads again": HEAD + f"{THREADS}(4)\nc = tf.constant(1)\n{THREADS}(4)\n",
     "settings that a started runtime takes": HEAD
@@ -339,6 +352,16 @@ def test_late_configuration_is_found(code: str, tmp_path: Path) -> None:
 def test_configuration_in_time_is_not_found(code: str, tmp_path: Path) -> None:
     """Protects precision of TFG402: what does not initialise, or may not have run."""
     assert codes(code, tmp_path) == []
+
+
+def test_the_second_iteration_comes_too_late(tmp_path: Path) -> None:
+    """Protects truth: on a machine with one GPU the loop raises nothing; and no fix moves what stays in the loop."""
+    code = LATE["in the loop's first iteration"]
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG402"]
+    assert "in the first iteration" in finding.message and "with two or more GPUs" in finding.message
+    assert fixed(code, tmp_path, "TFG402") == code
+    first = LATE["constant"].replace("c = tf.constant(1)\n", "").replace(":\n    ", ":\n    c = tf.constant(1)\n    ")
+    assert "TFG402" in codes(first, tmp_path) and fixed(first, tmp_path, "TFG402") == first
 
 
 def test_both_policies_growth_first_is_told_as_ignored(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import takewhile
 
 import libcst as cst
 
@@ -228,20 +229,29 @@ class Runtime(Analysis):
         """What must initialise the runtime before a place: a call there, or before each call of its code."""
         return self._initialiser(RunSite(file, node))
 
+    def initialiser_after(self, file: File, node: Node, loop: cst.For) -> Initialiser | None:
+        """What must initialise the runtime after a place in a loop's body, and so before its second iteration."""
+        order, below = file.tree.order, file.calls_below.get(loop, ())
+        function = file.tree.function(node)
+        later = (c for c in below if order[c] > order[node] and file.tree.function(c) is function)
+        return self._first_of(file, node, later)
+
     def _initialiser(self, site: RunSite) -> Initialiser | None:
-        file, node, function = site.file, site.node, site.function
-        tree = file.tree
-        around = {tree.module, *tree.ancestors(node)}
-        here = tree.order[node]
-        for other in file.calls_in.get(function, []):
-            if tree.order[other] >= here:
-                break
+        file, node, order = site.file, site.node, site.file.tree.order
+        earlier = takewhile(lambda other: order[other] < order[node], file.calls_in.get(site.function, []))
+        first = self._first_of(file, node, earlier)
+        return first or self._initialising_import(file, node) or self._initialiser_at_callers(site)
+
+    def _first_of(self, file: File, node: Node, calls: Iterable[cst.Call]) -> Initialiser | None:
+        """The first of some calls that initialises the runtime whenever a place of their function is reached."""
+        around = {file.tree.module, *file.tree.ancestors(node)}
+        for other in calls:
             if other in around or self._initialising.get(other, "") is None or self._may_not_run(file, other, around):
                 continue
             name = self._initialising[other] = self.initialises(file, other)
             if name is not None:
                 return Initialiser(file, other, name)
-        return self._initialising_import(file, node) or self._initialiser_at_callers(site)
+        return None
 
     def _initialiser_at_callers(self, site: RunSite) -> Initialiser | None:
         """What comes before each of the calls of a function, in its own file and in those that import it.
