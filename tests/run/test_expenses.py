@@ -149,9 +149,7 @@ def test_a_price_says_what_idle_time_costs(tmp_path: Path) -> None:
 
 def test_without_a_gpu_it_is_what_one_would_have_waited_for(tmp_path: Path) -> None:
     text, document = shown(tmp_path, report(tmp_path, False, "2.4"))
-    assert (
-        "At 2.40 per hour a GPU that waits for this program costs 0.60 in this run, and 14.40 in a day of it." in text
-    )
+    assert "At 2.40 per hour a GPU that waits for it costs 0.60 in this run, and 14.40 in a day of it." in text
     assert document["energy"] == [] and "kWh" not in text
 
 

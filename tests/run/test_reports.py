@@ -7,13 +7,10 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import click
 import pytest
-from browsers import browser, cut_off, scrolled
 
 from tflint_gpu.cli.verify import Verify
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
@@ -247,64 +244,6 @@ def test_what_is_no_report_of_a_run(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(MeasurementError):
         read_run(tmp_path / "run.json")
-
-
-class Page(HTMLParser):
-    """What a page loads, and whether its elements are closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.loads: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        known = dict(attrs)
-        self.loads += [known[name] or "" for name in ("src", "href", "xlink:href") if name in known]
-        self.ids += [known["id"] or ""] if "id" in known else []
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def test_the_page_stands_alone(project: Path) -> None:
-    text = renderer("html")(report(project), View(project))
-    page = Page(text)
-    assert page.open == [] and len(page.ids) == len(set(page.ids))
-    assert all(one.startswith("#") for one in page.loads)
-    assert text.count("<svg") == 4 and "Fake &lt;H100&gt;" in text and "<b>" not in text
-    assert "#1122" not in text, "a stand-in colour"
-    assert "train.py:12 in train" in text and "GPU utilisation" in text
-    assert "`" not in text and "<code>check</code>" in text, "what is code looks like code"
-    without = renderer("html")(report(project, card=False), View(project))
-    assert without.count("<svg") == 2 and "No GPU was watched" in without
-
-
-def test_the_page_begins_with_the_verdict(project: Path) -> None:
-    text = renderer("html")(report(project), View(project))
-    body = text[text.index("<body>") :]
-    assert body.index("<h1>The GPU did nothing for 100% of the run") < body.index("<h2>") < body.index("<h2>Conditions")
-
-
-@pytest.mark.parametrize("width", [400, 1280])
-def test_nothing_of_the_page_is_cut_off(width: int, project: Path) -> None:
-    """In a real browser, with a long name and a long help."""
-    seen = report(project)
-    long = replace(finding(12), message="`" + "attribute." * 60 + "call` waits", filename="deep/" * 50 + "train.py")
-    page = project / "page.html"
-    page.write_text(renderer("html")(replace(seen, costs=(Cost(long, 1.0), *seen.costs)), View(project)), "utf-8")
-    with browser(width, 900) as window:
-        window.get(page.as_uri())
-        assert cut_off(window, width) == []
-        assert scrolled(window) == []
-        assert window.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_costs_of_nothing() -> None:

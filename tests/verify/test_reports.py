@@ -416,7 +416,7 @@ def _head_of(text: str) -> str:
 def test_without_a_library_of_the_page_the_remedy_is_told(library: str) -> None:
     code = (
         f"import sys; sys.modules['{library}'] = None\n"
-        "from tflint_gpu.drawing.plots import MissingLibrary\nfrom tflint_gpu.verify.reports import renderer\n"
+        "from tflint_gpu.drawing.libraries import MissingLibrary\nfrom tflint_gpu.verify.reports import renderer\n"
         "try:\n    renderer('html')\nexcept MissingLibrary as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)

@@ -100,7 +100,7 @@ class Run:
     def run(self) -> int:
         """Run the program, report, and end as it did."""
         refuse_windows("run")
-        from tflint_gpu.drawing.plots import MissingLibrary
+        from tflint_gpu.drawing.libraries import MissingLibrary
         from tflint_gpu.run import NOTHING, Program, Recording, end_as, renderer, run
 
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from pathlib import Path
 
@@ -15,7 +17,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def rendered(folder: Path, **values: object) -> str:
-    """The page that `page.html` of a folder makes of values.
+    """The page that `page.html` of a folder makes of values, with uPlot where the folder has a script that draws.
 
     Texts are escaped, and nothing in them steers a terminal. The filter `line` puts a text on one line, `prose` makes
     code of what it has between backticks, `code` keeps its lines; `Markup` goes in as it is.
@@ -29,7 +31,19 @@ def rendered(folder: Path, **values: object) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(line=_line, prose=_prose, code=printable_lines)
-    return environment.get_template("page.html").render(values)
+    script = _script(folder / "page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    source = f"script-src 'sha256-{digest}'; " if script else ""
+    return environment.get_template("page.html").render(values, script=Markup(script), script_source=source)
+
+
+def _script(own: Path) -> str:
+    """The script of a page, after the library that it draws with; empty where it has none."""
+    if not own.exists():
+        return ""
+    kept = _HERE / "uplot"
+    licence, library = ((kept / name).read_text("utf-8") for name in ("LICENSE", "uPlot.iife.min.js"))
+    return f"/*\n{licence}\n*/\n{library}\n{own.read_text('utf-8')}"
 
 
 def _line(text: str) -> str:

@@ -5,7 +5,6 @@ matplotlib knows no CSS: it draws in stand-in colours, which are replaced in the
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import re
 from collections.abc import Callable, Mapping
@@ -24,21 +23,6 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
     "grid.color": GRID, "grid.linewidth": 0.8, "axes.axisbelow": True, "legend.frameon": False,
 }  # fmt: skip
-
-
-class MissingLibrary(Exception):
-    """A format needs a library that is not installed; the text says how to install it."""
-
-
-def require_libraries() -> None:
-    """Ask for what a page needs before hours of measuring.
-
-    Raises:
-        MissingLibrary: a library is not installed.
-    """
-    missing = [name for name in ("matplotlib", "jinja2") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise MissingLibrary(f'the HTML report needs {" and ".join(missing)}: pip install "tflint-gpu[report]"')
 
 
 def svg(draw: Callable[[Axes], None], name: str, colours: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.doctor.absence import why_unused
 from tflint_gpu.doctor.machine_report import MachineReport
-from tflint_gpu.drawing.plots import MissingLibrary
+from tflint_gpu.drawing.libraries import MissingLibrary
 from tflint_gpu.gpu.nvml import Nvml
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex

@@ -161,7 +161,7 @@ class Verify:
     def run(self) -> int:
         """Do what the options say and return the exit code."""
         refuse_windows("verify")
-        from tflint_gpu.drawing.plots import MissingLibrary
+        from tflint_gpu.drawing.libraries import MissingLibrary
         from tflint_gpu.verify.reports import renderer
 
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
-from tflint_gpu.drawing.plots import require_libraries
+from tflint_gpu.drawing.libraries import require_libraries
 from tflint_gpu.reports import View
 from tflint_gpu.run.result import Report
 
@@ -22,6 +22,6 @@ def renderer(output_format: str) -> Render:
         MissingLibrary: the format needs a library that is not installed.
     """
     if output_format == "html":
-        require_libraries()
+        require_libraries("jinja2")
     render: Render = importlib.import_module(f"{__name__}.{output_format}").render
     return render

@@ -13,7 +13,7 @@ from tflint_gpu.run.charges import phases
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 
-_MOST_LINES, _MOST_FINDINGS, _MOST_OTHERS = 10, 10, 3
+_MOST_LINES, _MOST_FINDINGS, _MOST_TRAININGS = 10, 10, 3
 _NARROWEST = 40
 
 
@@ -39,7 +39,7 @@ def render(report: Report, view: View) -> str:
 def _steps(report: Report, view: View) -> Iterator[str]:
     if report.training is not None:
         yield words.steps(report.training)
-        for training in report.ledger.trainings.steady()[1 : 1 + _MOST_OTHERS]:
+        for training in report.ledger.trainings.steady()[1 : 1 + _MOST_TRAININGS]:
             yield f"{words.of_training(training, view.working_directory)}: {words.steps(training)}"
         yield from _wrapped(words.beside(report), view)
         yield ""
@@ -82,26 +82,13 @@ def _dearest(report: Report, view: View) -> Iterator[str]:
 
 
 def _others(report: Report, view: View) -> Iterator[str]:
-    """What ran next to the main thread and is charged to nobody."""
-    feeding = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
-    tables = {
-        feeding: report.ledger.feeding,
-        "In the processes that it started, in addition:": report.ledger.workers,
-    }
-    for title, entries in tables.items():
-        known = sorted(report.ledger.lines(entries), key=lambda line: -line.spent.seconds)
-        lines = [
-            line
-            for line in known
-            if line.place is not None and report.share(line.spent.seconds) >= words.WORTH_REPORTING
-        ][:_MOST_OTHERS]
-        if lines:
-            yield ""
-            yield title
-            rows = [
-                (words.seconds(line.spent.seconds), words.place(line.place, view.working_directory)) for line in lines
-            ]
-            yield from _table([(amount, printable(place)) for amount, place in rows])
+    for title, lines in words.alongside(report).items():
+        yield ""
+        yield title
+        places = [printable(words.place(line.place, view.working_directory)) for line in lines]
+        yield from _table(
+            [(words.seconds(line.spent.seconds), place) for line, place in zip(lines, places, strict=True)]
+        )
 
 
 def _phases(report: Report, view: View) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from tflint_gpu.run.steps import Slow, Training, slowest
 WORTH_REPORTING = 0.005
 _UNSEEN = 0.1
 _GIBIBYTE = 1 << 30
-_MOST_STEPS = 3
+_MOST_STEPS, _MOST_BESIDE = 3, 3
 _PHASES = {
     "": "your own code",
     "import": "imports",
@@ -42,13 +43,18 @@ def phase(name: str) -> str:
     return _PHASES.get(name, name)
 
 
+def colour(name: str) -> str:
+    """The CSS variable of a phase's colour."""
+    return f"--phase-{name.replace(' ', '-') or 'own'}" if name in _PHASES else "--phase-other"
+
+
 def way(report: Report, line: Line, here: Path) -> str:
     """What a line costs its time with."""
     return _way(*line.way, fed_by(report, line)[:_MOST_STEPS], here)
 
 
 def _way(name: str, waits: str, fed: list[Step], here: Path) -> str:
-    steps = ", ".join(f"`{step.name}` at {_short(step.file, here)}:{step.first}" for step in fed)
+    steps = ", ".join(f"`{step.name}` at {short(step.file, here)}:{step.first}" for step in fed)
     if waits in _WAITS:
         return f"{_WAITS[waits]} of {steps}" if steps and waits == "data" else _WAITS[waits]
     inside = "operations" if waits == "execute" else "Python"
@@ -86,6 +92,21 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f}%" if share >= 0.1 else f"{share * 100:.1f}%"
 
 
+def shares(parts: Sequence[float]) -> list[str]:
+    """Shares as texts which add up to their sum as it is shown."""
+    tenths = [math.floor(part * 1000) for part in parts]
+    left = round(sum(parts) * 1000) - sum(tenths)
+    by_rest = sorted(range(len(parts)), key=lambda number: tenths[number] - parts[number] * 1000)
+    for number in by_rest[:left]:
+        tenths[number] += 1
+    return [share(tenth / 1000) for tenth in tenths]
+
+
+def share(part: float) -> str:
+    """A share as text, to the tenth of a percent."""
+    return f"{part * 100:.1f}%"
+
+
 def seconds(amount: float) -> str:
     """A time of a run."""
     return f"{amount:.1f} s" if amount < 600 else f"{amount / 60:.1f} min"
@@ -95,11 +116,12 @@ def place(place: Place | None, here: Path) -> str:
     """A line and its function, by the shortest name of the file."""
     if place is None:
         return "no line of yours"
-    name = _short(place.file, here)
+    name = short(place.file, here)
     return f"{name}:{place.row}" if place.function == "<module>" else f"{name}:{place.row} in {place.function}"
 
 
-def _short(file: str, here: Path) -> str:
+def short(file: str, here: Path) -> str:
+    """The shortest name of a file."""
     path = Path(file)
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
@@ -229,12 +251,12 @@ def expenses(report: Report) -> Iterator[str]:
     """What idle time costs, in money and in energy; nothing where neither is known."""
     if (price := report.price) is not None and report.seconds:
         idle, day = cost_of_idle(report)
-        per_hour = f"At {price} per hour"
+        per_hour, what = f"At {price} per hour", "it" if report.training is None else "training"
         if report.knows_use:
             run = price.times(report.seconds / 3600)
-            yield f"{per_hour} this run cost {run}, and {idle} of that was for an idle GPU: {day} in a day of it."
+            yield f"{per_hour} this run cost {run}, and {idle} of that was for an idle GPU: {day} in a day of {what}."
         else:
-            yield f"{per_hour} a GPU that waits for this program costs {idle} in this run, and {day} in a day of it."
+            yield f"{per_hour} a GPU that waits for it costs {idle} in this run, and {day} in a day of {what}."
     for title, energy in sorted(report.ledger.energies.items()):
         if energy.spent is not None:
             idle_part = ""
@@ -244,9 +266,9 @@ def expenses(report: Report) -> Iterator[str]:
 
 
 def cost_of_idle(report: Report) -> tuple[Price, Price]:
-    """What the idle time costs in this run, and in a day that goes like it."""
+    """What the idle time costs in this run, and in a day of training, or of what else it does."""
     price = report.price or Price(0.0)
-    return price.times(report.ledger.idle / 3600), price.times(report.share_of_run(report.ledger.idle) * 24)
+    return price.times(report.ledger.idle / 3600), price.times(report.share(report.idle) * 24)
 
 
 def _kilowatt_hours(amount: float) -> str:
@@ -262,6 +284,23 @@ def most_expensive(report: Report) -> list[Line]:
 def other_lines(report: Report, shown: Sequence[Line]) -> float:
     """Idle seconds of the lines that are not shown, so that the shares add up to the verdict's."""
     return max(0.0, report.idle - sum(line.spent.idle for line in shown))
+
+
+def alongside(report: Report) -> dict[str, list[Line]]:
+    """What ran beside the main thread and is charged to nobody, under its title; the longest lines first."""
+    feeding = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
+    tables = {
+        feeding: report.ledger.feeding,
+        "In the processes that it started, in addition:": report.ledger.workers,
+    }
+    known = {}
+    for title, entries in tables.items():
+        ordered = sorted(lines(entries), key=lambda line: -line.spent.seconds)
+        located = [line for line in ordered if line.place is not None]
+        known[title] = [line for line in located if report.share_of_run(line.spent.seconds) >= WORTH_REPORTING][
+            :_MOST_BESIDE
+        ]
+    return {title: rows for title, rows in known.items() if rows}
 
 
 def codes(report: Report, line: Line, here: Path) -> str:

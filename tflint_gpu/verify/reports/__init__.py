@@ -6,7 +6,7 @@ import importlib
 from collections import Counter
 from collections.abc import Callable
 
-from tflint_gpu.drawing.plots import require_libraries
+from tflint_gpu.drawing.libraries import require_libraries
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
@@ -102,6 +102,6 @@ def renderer(output_format: str) -> Render:
         MissingLibrary: the format needs a library that is not installed.
     """
     if output_format == "html":
-        require_libraries()
+        require_libraries("matplotlib", "jinja2")
     render: Render = importlib.import_module(f"{__name__}.{output_format}").render
     return render

@@ -1,0 +1,20 @@
+"""The libraries that pages need; they are not installed with the tool."""
+
+from __future__ import annotations
+
+import importlib.util
+
+
+class MissingLibrary(Exception):
+    """A format needs a library that is not installed; the text says how to install it."""
+
+
+def require_libraries(*names: str) -> None:
+    """Ask for what a page needs before hours of measuring.
+
+    Raises:
+        MissingLibrary: a library is not installed.
+    """
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingLibrary(f'the HTML report needs {" and ".join(missing)}: pip install "tflint-gpu[report]"')
