@@ -155,8 +155,8 @@ def test_the_share_of_a_window_holds_for_what_was_executed_before_it() -> None:
 
 def test_what_feeds_a_step_gets_its_share() -> None:
     feeding = (Place("/project/main.py", 3, "rows", 2, 4),)
-    found = idle(Waited((PLACE,), "fit", 0.5), step(1, "feed", (feeding,)), step(2))
-    assert found == {("data", "feed"): 0.5, ("fit", "data"): 0.5, ("fit", "execute"): 0.0}
+    found = idle(Waited((PLACE,), "fit", 0.5), step(1), step(2, "feed", (feeding,)), step(3))
+    assert found == {("fit", "data"): 0.5, ("data", "feed"): 1.0, ("fit", "execute"): 0.0}, "also where it rests"
 
 
 def test_imports_are_no_time_in_which_a_gpu_would_have_waited() -> None:

@@ -61,6 +61,7 @@ class Ledger:
     samples: int = 0
     _waited: dict[tuple[Stack, str], float] = field(default_factory=dict)
     _unknown: dict[tuple[Stack, str], float] = field(default_factory=dict)
+    _feeders: dict[tuple[Stack, str], Stack] = field(default_factory=dict)
     _unsettled: deque[Sample] = field(default_factory=deque)
     _card: deque[tuple[float, CardSample]] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -188,9 +189,11 @@ class Ledger:
                 self._unknown[key] = self._unknown.get(key, 0.0) + sample.span
             yield (sample, *_blamed(sample, has_use))
             return
-        waiting = (
-            Doing(sample.feeding[0], "data", "feed") if sample.feeding else Doing(sample.stack, sample.phase, "data")
-        )
+        key = (sample.stack, sample.phase)
+        if sample.feeding:
+            self._feeders[key] = sample.feeding[0]
+        feeder = self._feeders.get(key)
+        waiting = Doing(sample.stack, sample.phase, "data") if feeder is None else Doing(feeder, "data", "feed")
         yield replace(sample, span=sample.span * share), waiting, True
         yield replace(sample, span=sample.span * (1 - share)), Doing(sample.stack, sample.phase, "execute"), False
 

@@ -244,6 +244,8 @@ class Trainings:
     def _blame(self, until: float) -> None:
         while self._slow and self._slow[0][2] + self._slow[0][3] <= until:
             training, number, began, seconds = self._slow.popleft()
+            if training.began is None or began < training.began:  # of the first epoch
+                continue
             did: dict[Doing, float] = {}
             for doing, spent in self._within(began, began + seconds):
                 did[doing] = did.get(doing, 0.0) + spent

@@ -47,6 +47,7 @@ PIPE_WIDTH = 4000  # what is written at once stays together, also with forked pr
 MEMORY_EVERY = 1.0
 STATES_EVERY = 0.1
 OWED = 0.5  # seconds that are computed without a stack that says where
+LOCK_IS_FREE = 0.002  # seconds of waiting for Python's lock: less than another thread that computes keeps it
 OWED_IDLE = 0.2  # seconds that are waited without a stack that waits
 
 
@@ -163,7 +164,8 @@ class Sampler:
         self.last_at: set[tuple[int, int, int]] = set()
         self.lines: list[bytes] = []
         self.next_memory = self.next_states = 0.0
-        self.is_still = False
+        self.is_still = self.is_waiting = False
+        self.last_wait: tuple[int, str, str, list[int]] | None = None
         self.asks_gpus = is_main
         self.main = threading.main_thread().ident
         self.owed = 0.0
@@ -198,6 +200,7 @@ class Sampler:
             while not self.is_stopped:
                 time.sleep(self.interval)
                 now = time.monotonic()
+                self.is_waiting = now < last + self.interval + LOCK_IS_FREE
                 with contextlib.suppress(AttributeError, TypeError, ValueError, LookupError):
                     self._sample(now, now - last)
                 last = now
@@ -236,9 +239,11 @@ class Sampler:
     def _share_out(self, now: float, span: float, stack: int, phase: str, waits: str, feeding: list[int]) -> None:
         """Charge what was computed to the stacks that the processor's timer saw, and the rest to where it was waited.
 
-        A sample is of a wait where the thread is in an operation, or computed next to nothing meanwhile.
+        A sample is of a wait where the thread is in an operation, computed next to nothing meanwhile, or does not hold
+        Python's lock. What was waited between two of these is halved between them.
         """
         computed = min(span, self.processor.since())
+        before = (span - computed) / 2 if self.last_wait is not None else 0.0
         self.owed += computed
         self.owed_idle[stack, phase, waits] = self.owed_idle.get((stack, phase, waits), 0.0) + span - computed
         idle = sum(self.owed_idle.values())
@@ -252,9 +257,13 @@ class Sampler:
             parts.append((self.owed, stack, phase, waits, feeding))
         if parts:
             self.owed = 0.0
-        if waits or computed < 0.1 * span:
-            self.owed_idle = {(stack, phase, waits): idle}
-        if waits or computed < 0.1 * span or idle > OWED_IDLE or self.is_stopped:
+        is_wait = bool(waits) or computed < 0.1 * span or self.is_waiting
+        if is_wait:
+            self.owed_idle = {(stack, phase, waits): idle - before}
+            if self.last_wait is not None:
+                parts.append((before, *self.last_wait))
+        self.last_wait = (stack, phase, waits, feeding) if is_wait else None
+        if is_wait or idle > OWED_IDLE or self.is_stopped:
             parts.extend((seconds, *doing, feeding) for doing, seconds in self.owed_idle.items())
             self.owed_idle = {}
         for seconds, number, its_phase, does, fed in parts:
