@@ -114,7 +114,7 @@ def record(code: str, found: dict[str, Any], rules: Path = RULES) -> None:
         found: what a run printed; `times` in seconds.
         rules: the folder of the two files.
     """
-    from tflint_gpu.verify.statistics.ratios import paired_ratio
+    from tflint_gpu.ratios import paired_ratio
 
     path = rules / "evidence.json"
     known: dict[str, list[dict[str, Any]]] = json.loads(path.read_text("utf-8")) if path.exists() else {}

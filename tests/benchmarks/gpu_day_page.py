@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from tflint_gpu.gpu.cards import Gpu
-from tflint_gpu.verify.statistics.ratios import paired_ratio
+from tflint_gpu.ratios import paired_ratio
 
 Found = Mapping[str, Any]
 

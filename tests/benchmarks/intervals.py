@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.ratios import Interval, Ratio, fixed_interval, sequential_interval
 from tflint_gpu.verify.statistics.outcomes import Round, Run
-from tflint_gpu.verify.statistics.ratios import Interval, Ratio, fixed_interval, sequential_interval
 from tflint_gpu.verify.statistics.statistics import judge
 
 FIXED = (3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40)

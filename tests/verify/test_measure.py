@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from forked import ForkedPrograms
 
+from tflint_gpu.ratios import round_ratio
 from tflint_gpu.verify.execution.worker import Outcome, run_program
 from tflint_gpu.verify.slicing.extract import Program, harness_modules
 from tflint_gpu.verify.statistics.outcomes import Crash, Run
-from tflint_gpu.verify.statistics.ratios import round_ratio
 
 Measure = Callable[[str], Any]
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tflint_gpu.verify.statistics.ratios import Ratio, sequential_interval
+from tflint_gpu.ratios import Ratio, sequential_interval
 from tflint_gpu.verify.statistics.shares import share_of
 from tflint_gpu.verify.statistics.statistics import Verdict, VerdictName
 

@@ -17,9 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflint_gpu.diagnostics import Prediction
-from tflint_gpu.verify.statistics.outcomes import Crash, Placement, Round, Run
-from tflint_gpu.verify.statistics.outputs import Outputs, compare_outputs
-from tflint_gpu.verify.statistics.ratios import (
+from tflint_gpu.ratios import (
     Ratio,
     drift,
     fixed_interval,
@@ -27,6 +25,8 @@ from tflint_gpu.verify.statistics.ratios import (
     round_ratio,
     sequential_interval,
 )
+from tflint_gpu.verify.statistics.outcomes import Crash, Placement, Round, Run
+from tflint_gpu.verify.statistics.outputs import Outputs, compare_outputs
 from tflint_gpu.verify.statistics.statistics import CONFIRMED, judge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))

@@ -45,9 +45,7 @@ from typing import Literal
 
 from tflint_gpu.diagnostics import Prediction, PredictionKind
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.verify.statistics.outcomes import Round, Run, landed_as_asked
-from tflint_gpu.verify.statistics.outputs import compare_outputs
-from tflint_gpu.verify.statistics.ratios import (
+from tflint_gpu.ratios import (
     Interval,
     Ratio,
     drift,
@@ -56,6 +54,8 @@ from tflint_gpu.verify.statistics.ratios import (
     round_ratio,
     sequential_interval,
 )
+from tflint_gpu.verify.statistics.outcomes import Round, Run, landed_as_asked
+from tflint_gpu.verify.statistics.outputs import compare_outputs
 
 VerdictName = Literal[
     "confirmed",
