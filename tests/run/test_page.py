@@ -28,6 +28,7 @@ from tflint_gpu.run.costs import Cost, costs
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.reports import html, renderer, words
 from tflint_gpu.run.reports.excerpts import Excerpt, excerpts
+from tflint_gpu.run.reports.panels import panels
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Memory, Place, Sample, StepDone, Waits
 
@@ -276,6 +277,21 @@ def test_each_phase_has_a_colour_of_its_own() -> None:
     for colours in (light, dark):
         assert names <= set(colours) and len({colours[name] for name in colours}) == len(colours)
     assert words.colour("a phase of tomorrow") == "--phase-other" and "--phase-other" in light
+
+
+def test_a_step_fills_the_time_that_it_took(project: Path) -> None:
+    """Protects the drawing of long steps, of which most bins see no end; what lies between steps stays empty."""
+    known, where = Ledger(False, 0.0), place(project, *TRAIN)
+    known.take(Sample(3.0, 3.0, (where,), "fit", ""))
+    for began, seconds in ((0.5, 0.5), (2.5, 0.4)):
+        known.take(StepDone("fit", where, began, seconds))
+    known.finish()
+    (panel,) = (
+        one for one in panels(Report("", 3.0, 0, known), project, lambda *_: "") if one.title.startswith("Time of")
+    )
+    filled = [number * known.timeline.width for number, time in enumerate(panel.series[0].values) if time is not None]
+    assert filled == [0.5, 0.625, 0.75, 0.875, 1.0, 2.5, 2.625, 2.75, 2.875]
+    assert panel.series[0].values[8] == 500.0 and panel.unit == "ms"
 
 
 WIDTHS, SCHEMES = (400, 1280), ("light", "dark")

@@ -21,6 +21,7 @@ from tflint_gpu.run.reports.panels import drawn, panels
 from tflint_gpu.run.result import Report
 
 _MOST_LINES, _LEAST = 25, 0.0005
+_NOTHING = (("0.0%", "0.0%"), ("0.0%", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ class _Page:
         idles = words.shares([report.share(spent.idle) for _, spent in known])
         rows = [self._phase(*phase) for phase in zip(known, times, idles, strict=False)]
         end = _Phase("not seen", "", times[-1], "", words.seconds(unseen), 100 * report.share(unseen), 0.0)
-        return [*rows, end] if report.share(unseen) >= _LEAST else rows
+        return [row for row in (*rows, end) if (row.share, row.idle) not in _NOTHING]
 
     def _phase(self, known: tuple[str, Spent], time: str, idle: str) -> _Phase:
         name, spent = known

@@ -5,7 +5,7 @@
   if (!source) return;
   const {seconds, end, training, panels} = JSON.parse(source.textContent);
   const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const axis = 46, tall = 140, low = 36, bottom = 26;
+  const axis = 56, tall = 140, low = 36, bottom = 26;
   const whole = {min: 0, max: end};
   const two = value => String(value).padStart(2, "0");
   const time = (at, digits = 1) => { // 12.5 s, 3:05, 1:02:03

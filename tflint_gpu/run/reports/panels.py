@@ -124,9 +124,13 @@ def _memory(report: Report) -> Panel:
 
 
 def _steps(report: Report) -> Panel:
-    """The mean time of the training steps that ended in each bin."""
+    """The mean time of the training steps that ended in each bin; a longer one fills those before, too."""
     unit, factor = ("ms", 1e3) if report.training is None or report.training.quantile(0.5) < 1 else ("s", 1.0)
     times = _values(report, lambda interval, _: factor * interval.stepping / interval.steps if interval.steps else None)
+    for number, time in enumerate(times[:]):
+        reach = 0 if time is None else int(time / factor / report.ledger.timeline.width)
+        for before in range(max(0, number - reach), number):
+            times[before] = time if times[before] is None else times[before]
     return Panel("Time of a training step", [Series("a step", "--step", times)], unit=unit, top=None)
 
 
