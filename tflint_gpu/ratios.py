@@ -29,6 +29,7 @@ _MOST_FOR_STUDENT = 5
 FEWEST_PAIRS_OF_BLOCKS = 3
 # More than 95%: what is left is for rounds that are somewhat like the one before them.
 _CONFIDENCE_OF_FEW, _CONFIDENCE_OF_SIGNS, _CONFIDENCE_OF_LOOKS = 0.993, 0.965, 0.957
+_CONFIDENCE_OF_EACH = 0.975  # of two intervals of which both hold
 _MOST_DOUBT = 0.1  # standard errors of a round's own logarithm: above it counts once, below the half of it three times
 # The standard error of a median, and the standard deviation by the median deviation, of normal numbers.
 _OF_MEDIAN, _OF_DEVIATION = math.sqrt(math.pi / 2), 1.4826
@@ -115,6 +116,27 @@ def fixed_interval(rounds: Sequence[Ratio]) -> Interval:
     for round in rounds:
         chances = _tossed(chances, round.weight)
     return _around(rounds, *_by_signs(rounds, _largest_sum(chances, (1 - _CONFIDENCE_OF_SIGNS) / 2)))
+
+
+def ratio_of_means(later: Sequence[float], first: Sequence[float]) -> Interval:
+    """The mean of the later numbers over that of the first, which were not measured in pairs.
+
+    The bounds are those of both means, by Student, each with 97.5%.
+
+    Arguments:
+        later, first: positive; without three of each there are no bounds.
+    """
+    ratio = statistics.fmean(later) / statistics.fmean(first)
+    if min(len(later), len(first)) < FEWEST_FOR_INTERVAL:
+        return Interval(ratio, 0.0, math.inf)
+    (low, high), (least, most) = _mean_bounds(later), _mean_bounds(first)
+    return Interval(ratio, max(0.0, low / most), high / least if least > 0 else math.inf)
+
+
+def _mean_bounds(numbers: Sequence[float]) -> tuple[float, float]:
+    count, mean = len(numbers), statistics.fmean(numbers)
+    reach = _student_quantile(_CONFIDENCE_OF_EACH, count - 1) * statistics.stdev(numbers) / math.sqrt(count)
+    return mean - reach, mean + reach
 
 
 def sequential_interval(rounds: Sequence[Ratio]) -> Interval:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
+from tflint_gpu.cli.commands import FOUND, GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.commands.option_values import seconds
 from tflint_gpu.cli.commands.settings_options import (
     config_option,
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
+SLOWER = 1.1
 _FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 
 
 _GROUPS = {
     "Program": "is_module python",
     "Report": "output_format output report_every price_per_hour",
+    "Several runs": "is_comparison slower_than",
     "Rules and settings": "select ignore extend_select target_tensorflow config isolated",
 }
 
@@ -69,6 +71,20 @@ _GROUPS = {
 )
 @click.option("--report-every", default="10m", callback=seconds, metavar="TIME", help="Write FILE this often, too.")
 @click.option("--price-per-hour", metavar="PRICE", help="What an hour of the machine costs, such as '2.49 EUR'.")
+@click.option(
+    "--compare",
+    "is_comparison",
+    is_flag=True,
+    help="Run nothing: compare reports of runs (JSON files) with the first; commas join those of one kind.",
+)
+@click.option(
+    "--slower-than",
+    type=click.FloatRange(min=1.0),
+    default=SLOWER,
+    show_default=True,
+    metavar="FACTOR",
+    help="With --compare, exit 1 where steps take more than FACTOR times as long.",
+)
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that runs your programs.")
 @list_option("--select", "Rules to look for: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to look for.")
@@ -82,9 +98,37 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
     Exits as the program does; a signal that ends it ends this command, too. Options come before PROGRAM.
     """
     if program is None:
-        raise click.UsageError("name a program: tflint-gpu run train.py")
+        what = "old.json new.json" if given["is_comparison"] else "train.py"
+        option = " --compare" if given["is_comparison"] else ""
+        raise click.UsageError(f"name a program: tflint-gpu run{option} {what}")
     refuse_isolated_config(given)
+    if given["is_comparison"]:
+        return _compare((program, *arguments), given)
     return Run(program, arguments, given).run()
+
+
+def _compare(names: tuple[str, ...], given: dict[str, Any]) -> int:
+    """Compare the reports of runs that others have made."""
+    from tflint_gpu.ratios import FEWEST_FOR_INTERVAL
+    from tflint_gpu.run.comparison import NotComparable, compare
+    from tflint_gpu.run.reports import comparisons
+
+    if len(names) < 2:
+        raise click.UsageError("--compare needs two reports or more: tflint-gpu run --compare old.json new.json")
+    render = {"full": comparisons.full, "json": comparisons.as_json}.get(given["output_format"])
+    if render is None:
+        raise click.UsageError(f"--compare writes full or json, not {given['output_format']}")
+    groups = [(name, [Path(file) for file in name.split(",")]) for name in names]
+    try:
+        found = compare(groups, given["slower_than"])
+    except NotComparable as error:
+        raise click.ClickException(str(error)) from error
+    text = render(found, names[0], min(len(files) for _, files in groups) >= FEWEST_FOR_INTERVAL)
+    if given["output"] is None:
+        click.echo(text, nl=False)
+    else:
+        replace_file(given["output"], text.encode("utf-8"))
+    return FOUND if any(comparison.is_slower for comparison in found) else 0
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
@@ -94,3 +94,14 @@ class Marked:
         marked = sum(widths[start - 1 - first : end - 1 - first])
         text = (cut_before + _without_commands("".join(cells))).rstrip() + cut_after
         return cls(text, " " * before + "^" * max(1, marked))
+
+
+def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Numbers to the right, words to the left."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            " " * (space - width(cell)) + cell if cell[:1].isdigit() else cell + " " * (space - width(cell))
+            for cell, space in zip(row, widths, strict=True)
+        ]
+        yield ("  " + "  ".join(cells)).rstrip()

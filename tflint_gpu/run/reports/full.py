@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tflint_gpu.reports import View
-from tflint_gpu.reports.display import printable, styled, width
+from tflint_gpu.reports.display import printable, styled, table
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.charges import phases
@@ -50,7 +50,7 @@ def _slow(report: Report, view: View) -> Iterator[str]:
     if told and report.training is not None:
         yield ""
         yield styled("Steps of more than twice the median, by what they did that others do not:", "bold", view.colour)
-        yield from _table(
+        yield from table(
             [
                 (
                     words.percent(report.share(slow.excess)),
@@ -78,7 +78,7 @@ def _dearest(report: Report, view: View) -> Iterator[str]:
     rest = words.other_lines(report, shown)
     if report.share(rest) >= words.WORTH_REPORTING:
         rows.append((words.percent(report.share(rest)), words.seconds(rest), "other lines", "", ""))
-    yield from _table(rows)
+    yield from table(rows)
 
 
 def _others(report: Report, view: View) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _others(report: Report, view: View) -> Iterator[str]:
         yield ""
         yield title
         places = [printable(words.place(line.place, view.working_directory)) for line in lines]
-        yield from _table(
+        yield from table(
             [(words.seconds(line.spent.seconds), place) for line, place in zip(lines, places, strict=True)]
         )
 
@@ -102,7 +102,7 @@ def _phases(report: Report, view: View) -> Iterator[str]:
     yield ""
     what = "GPU idle" if report.knows_use else "waiting"
     yield styled("Phases of the main thread, and how much of each was " + what + ":", "bold", view.colour)
-    yield from _table(
+    yield from table(
         [
             (
                 words.percent(report.share(spent.seconds)),
@@ -137,17 +137,6 @@ def _findings(report: Report, view: View) -> Iterator[str]:
         least = words.percent(words.WORTH_REPORTING)
         others = " more" if shown else ""
         yield f"{plural(cheap, 'finding')}{others} cost less than {least}, or nothing that was seen (`check` shows all)"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Numbers to the right, words to the left."""
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            " " * (space - width(cell)) + cell if cell[:1].isdigit() else cell + " " * (space - width(cell))
-            for cell, space in zip(row, widths, strict=True)
-        ]
-        yield ("  " + "  ".join(cells)).rstrip()
 
 
 def _wrapped(text: str, view: View, indent: str = "") -> list[str]:
