@@ -144,13 +144,9 @@ class Run:
     def run(self) -> int:
         """Run the program, report, and end as it did."""
         refuse_windows("run")
-        from tflint_gpu.drawing.libraries import MissingLibrary
         from tflint_gpu.run import NOTHING, Program, Recording, end_as, renderer, run
 
-        try:
-            renderer(self.given["output_format"])
-        except MissingLibrary as error:
-            raise click.ClickException(f"--output-format {self.given['output_format']}: {error}") from error
+        renderer(self.given["output_format"])
         python = shutil.which(self.given["python"])
         if python is None:
             raise SettingsError(f"--python {self.given['python']}: no such program")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 
+from tflint_gpu.settings.options import SettingsError
 
-class MissingLibrary(Exception):
+
+class MissingLibrary(SettingsError):
     """A format needs a library that is not installed; the text says how to install it."""
 
 

@@ -26,6 +26,11 @@ _AT_REST = 0.05  # of a card's memory, for the driver and a display
 _MODES: dict[int | None, Mode] = {1: "exclusive", 2: "prohibited", 3: "exclusive"}  # NVML_COMPUTEMODE_*
 
 
+def gibibytes(size: float, places: int = 1) -> str:
+    """An amount of memory as text."""
+    return f"{size / _GIBIBYTE:.{places}f} GiB"
+
+
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """One card: NVML's index (PCI order), what it is, and its memory in bytes, in all and free when asked.
@@ -65,6 +70,14 @@ class Gpu:
         return f"GPU {self.index}" + ("" if self.part is None else f", MIG part {self.part}")
 
     @property
+    def described(self) -> str:
+        """What it is, with its memory and its driver."""
+        facts = [f"driver {self.driver}", *(["MIG"] if self.mig else [])]
+        if self.total_memory is not None:
+            facts.insert(0, gibibytes(self.total_memory))
+        return f"{self.name} ({', '.join(facts)})"
+
+    @property
     def burdens(self) -> tuple[str, ...]:
         """What on it spoils a measurement, in words: other processes, memory in use, clocks that are held down."""
         used = None
@@ -73,13 +86,13 @@ class Gpu:
         processes = []
         if self.holders:
             known = sum(held or 0 for _, held in self.holders)
-            share = f" with {known / _GIBIBYTE:.1f} GiB of its memory" if known else ""
+            share = f" with {gibibytes(known)} of its memory" if known else ""
             processes.append(
                 "another process is" if len(self.holders) == 1 else f"{len(self.holders)} other processes are"
             )
             processes[-1] += f" on it{share}"
         elif used is not None and used > max(_GIBIBYTE, (self.total_memory or 0) * _AT_REST):
-            processes.append(f"{used / _GIBIBYTE:.1f} GiB of its memory are in use")
+            processes.append(f"{gibibytes(used)} of its memory are in use")
         if self.slowed:
             processes.append(f"its clocks are held down: {', '.join(self.slowed)}")
         return tuple(processes)

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.gpu.cards import Gpu, gibibytes
 from tflint_gpu.gpu.nvml import GpuState, Nvml, answer_of, load_nvml, shut_down, slowed_by, state_of
 from tflint_gpu.gpu.processes import descendants, is_known, numbers
 from tflint_gpu.lazy_dataclasses import dataclass
@@ -126,7 +126,7 @@ class Recording:
         most = max(self.measured, key=lambda sample: (sample.others, sample.others_memory), default=None)
         if most is not None and most.others and not self.is_hidden:
             who = "another process was" if most.others == 1 else f"{most.others} other processes were"
-            share = f" with {most.others_memory / (1 << 30):.1f} GiB of its memory" if most.others_memory else ""
+            share = f" with {gibibytes(most.others_memory)} of its memory" if most.others_memory else ""
             texts.append(f"{who} on the card{share}")
         if self.slowed:
             reasons = ", ".join(f"{reason} ({share:.0%} of the samples)" for reason, share in self.slowed.items())

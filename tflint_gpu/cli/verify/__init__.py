@@ -161,14 +161,9 @@ class Verify:
     def run(self) -> int:
         """Do what the options say and return the exit code."""
         refuse_windows("verify")
-        from tflint_gpu.drawing.libraries import MissingLibrary
         from tflint_gpu.verify.reports import renderer
 
-        try:
-            render = renderer(self.given["output_format"])
-        except MissingLibrary as error:
-            raise click.ClickException(f"--output-format {self.given['output_format']}: {error}") from error
-
+        render = renderer(self.given["output_format"])
         resolver, discovery = self._files()
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
+from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.display import table
 from tflint_gpu.run.comparison import Comparison, Trained
 from tflint_gpu.run.reports import words
@@ -57,7 +58,7 @@ def as_json(comparisons: Sequence[Comparison], first: str, is_repeated: bool) ->
 def _cells(trained: Trained) -> tuple[str, ...]:
     memory = "" if trained.memory is None else f"{trained.memory / _GIBIBYTE:.2f} GiB"
     speed = f"{1 / trained.seconds:.3g}"
-    return speed, words.brief(trained.p50), words.brief(trained.p99), words.percent(trained.idle), memory
+    return speed, duration(trained.p50), duration(trained.p99), words.percent(trained.idle), memory
 
 
 def _interval(comparison: Comparison) -> str:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from tflint_gpu.reports import View
+from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.display import printable, styled, table
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.reports.summary import plural
@@ -55,7 +56,7 @@ def _slow(report: Report, view: View) -> Iterator[str]:
                 (
                     words.percent(report.share(slow.excess)),
                     f"{slow.count} of {report.training.steps} steps",
-                    f"at most {words.brief(slow.longest)} (step {slow.number})",
+                    f"at most {duration(slow.longest)} (step {slow.number})",
                     printable(what),
                 )
                 for slow, what in told

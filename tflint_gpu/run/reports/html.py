@@ -12,6 +12,7 @@ from tflint_gpu import __version__
 from tflint_gpu.drawing.pages import rendered
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
+from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.run.charges import Line, Spent, phases
 from tflint_gpu.run.costs import Cost
@@ -144,8 +145,8 @@ def _figures(report: Report) -> list[tuple[str, str]]:
         return []
     return [
         (f"{training.per_second:.3g}", "steps per second"),
-        (words.brief(training.quantile(0.5)), "a step, p50"),
-        (words.brief(training.quantile(0.99)), "a step, p99"),
+        (duration(training.quantile(0.5)), "a step, p50"),
+        (duration(training.quantile(0.99)), "a step, p99"),
         (words.share(report.share(report.idle)), "GPU idle" if report.knows_use else "a GPU would wait"),
         (words.seconds(training.wall), f"with {training.steps} steps"),
     ]
@@ -164,7 +165,7 @@ def _slow(report: Report, here: Path) -> list[tuple[str, str, str, str]]:
         (
             words.share(report.share(slow.excess)),
             f"{slow.count} of {report.training.steps if report.training else 0}",
-            f"{words.brief(slow.longest)} (step {slow.number})",
+            f"{duration(slow.longest)} (step {slow.number})",
             what,
         )
         for slow, what in words.slow(report, here)

@@ -7,8 +7,10 @@ import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tflint_gpu.gpu.cards import gibibytes
 from tflint_gpu.gpu.watch import LOW
 from tflint_gpu.price import Price
+from tflint_gpu.reports.amounts import duration
 from tflint_gpu.run.charges import Doing, Line, lines, phases
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Step
@@ -18,7 +20,6 @@ from tflint_gpu.run.steps import Slow, Training, slowest
 
 WORTH_REPORTING = 0.005
 _UNSEEN = 0.1
-_GIBIBYTE = 1 << 30
 _MOST_STEPS, _MOST_BESIDE = 3, 3
 _PHASES = {
     "": "your own code",
@@ -148,9 +149,7 @@ def device(report: Report) -> str:
     """The card, or why there is none."""
     if report.gpu is None:
         return f"the CPU ({report.note})" if report.note else "the CPU"
-    size = report.gpu.total_memory
-    facts = [f"{size / _GIBIBYTE:.1f} GiB"] if size is not None else []
-    return f"{report.gpu.name} ({', '.join([*facts, f'driver {report.gpu.driver}'])})"
+    return report.gpu.described
 
 
 def verdict(report: Report, here: Path) -> str:
@@ -172,8 +171,8 @@ def of_training(training: Training, here: Path) -> str:
 def steps(training: Training) -> str:
     """How fast the steady training is."""
     return (
-        f"{training.per_second:.3g} steps per second; a step takes {brief(training.quantile(0.5))} (p50), "
-        f"{brief(training.quantile(0.99))} (p99), over {training.steps} steps in {seconds(training.wall)}"
+        f"{training.per_second:.3g} steps per second; a step takes {duration(training.quantile(0.5))} (p50), "
+        f"{duration(training.quantile(0.99))} (p99), over {training.steps} steps in {seconds(training.wall)}"
     )
 
 
@@ -203,11 +202,6 @@ def slow(report: Report, here: Path) -> list[tuple[Slow, str]]:
             what = "" if cause is None else f"{place(cause.place, here)}  {_way(cause.phase, cause.waits, [], here)}"
             told.append((spent, what or "not seen"))
     return told
-
-
-def brief(amount: float) -> str:
-    """The time of a step."""
-    return f"{amount * 1e3:.3g} ms" if amount < 1 else f"{amount:.3g} s"
 
 
 def low(report: Report) -> float:
@@ -241,10 +235,10 @@ def memory(report: Report) -> str:
     held, used = report.ledger.held, report.ledger.memory
     if report.gpu is None or held is None:
         return ""
-    text = f"memory: {held / _GIBIBYTE:.1f} GiB held"
+    text = f"memory: {gibibytes(held)} held"
     if report.gpu.total_memory:
-        text += f" of {report.gpu.total_memory / _GIBIBYTE:.1f} GiB"
-    return text if used is None else f"{text}, of which TensorFlow used {used.most / _GIBIBYTE:.2f} GiB at most"
+        text += f" of {gibibytes(report.gpu.total_memory)}"
+    return text if used is None else f"{text}, of which TensorFlow used {gibibytes(used.most, 2)} at most"
 
 
 def expenses(report: Report) -> Iterator[str]:

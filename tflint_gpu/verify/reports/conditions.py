@@ -7,7 +7,9 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tflint_gpu.gpu.cards import gibibytes
 from tflint_gpu.gpu.watch import Sample as CardSample
+from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report, figures
@@ -44,7 +46,7 @@ def processor(report: Report) -> str:
     host = report.host
     if host is None:
         return ""
-    memory = "" if host.memory is None else f", {host.memory / (1 << 30):.1f} GiB"
+    memory = "" if host.memory is None else f", {gibibytes(host.memory)}"
     return f"{host.cpu}, {plural(host.cores, 'core')}{memory}"
 
 
@@ -72,8 +74,8 @@ def spread(result: Verification) -> Iterator[tuple[str, str, str]]:
     if per:
         rows += [(f"time per {per}, p{share}", _percentile_text(share, per)) for share in PERCENTILES]
     rows += [
-        ("once: tracing and the like", lambda side: _median(side, "once", figures.duration)),
-        ("a process from start to end", lambda side: _middle([sample.seconds for sample in side], figures.duration)),
+        ("once: tracing and the like", lambda side: _median(side, "once", duration)),
+        ("a process from start to end", lambda side: _middle([sample.seconds for sample in side], duration)),
         ("memory of the machine, most", lambda side: _most([sample.host_memory for sample in side])),
         ("memory of the card, most (NVML)", lambda side: _most([_recorded(sample) for sample in side])),
         ("memory of the card, most (TensorFlow)", lambda side: _most([allocated(sample) for sample in side])),
@@ -125,7 +127,7 @@ def _reported(report: Report, what: str) -> dict[str, Any]:
 def _percentile_text(share: int, per: str) -> Callable[[Sequence[Sample]], str]:
     def text(side: Sequence[Sample]) -> str:
         steps = steps_of(side)
-        return f"{figures.duration(percentile(steps, share))}/{per}" if steps else ""
+        return f"{duration(percentile(steps, share))}/{per}" if steps else ""
 
     return text
 

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.reports.amounts import digits, duration
 from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.verify.experiments.verification import Sample, Verification
@@ -23,7 +24,6 @@ _WORTH_TELLING = 0.05  # seconds
 _LEAST_TRACE = 0.01  # seconds
 _LONG = 60  # a reason that is told once
 _MEBIBYTE = 1 << 20
-_GIBIBYTE = 1 << 30
 
 
 def finding(result: Verification) -> str:
@@ -50,7 +50,7 @@ def reason(report: Report, result: Verification) -> str:
 
 def factor(number: float) -> str:
     """A ratio as people write it: `38.2x`."""
-    return f"{_digits(number)}x"
+    return f"{digits(number)}x"
 
 
 def predicted(prediction: Prediction) -> str:
@@ -67,7 +67,7 @@ def measured(result: Verification) -> str:
     """The ratio with its interval, the exception, or whatever else was seen of the flagged code."""
     verdict = result.verdict
     if verdict.ratio is not None and verdict.low is not None and verdict.high is not None:
-        bounds = f"({_digits(verdict.low)} to {_digits(verdict.high)})"
+        bounds = f"({digits(verdict.low)} to {digits(verdict.high)})"
         return f"{factor(verdict.ratio)} {bounds} {result.case.of_what}".rstrip()
     runs = [sample.run for sample in result.before]
     crash = next((run.crash for run in runs if run.crash is not None), None)
@@ -97,15 +97,7 @@ def amount(value: float, unit: str) -> str:
     """A measured value with a unit that fits its size."""
     if unit.startswith(PER):
         return f"{duration(value)}/{unit.removeprefix(PER)}"
-    return memory(value) if unit == "bytes" else f"{_digits(value)} {unit}".rstrip()
-
-
-def duration(seconds: float) -> str:
-    """Seconds, with the prefix that fits."""
-    for least, scale, unit in ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (0.0, 1e6, "us")):
-        if seconds >= least:
-            return f"{_digits(seconds * scale)} {unit}"
-    return NOTHING
+    return memory(value) if unit == "bytes" else f"{digits(value)} {unit}".rstrip()
 
 
 def memory(size: float) -> str:
@@ -216,11 +208,7 @@ def device(report: Report) -> str:
     """What was measured on, as the programs tell it."""
     if report.gpu is None:
         return f"the CPU ({report.device_note})" if report.device_note else "the CPU"
-    gpu = report.gpu
-    facts = [f"driver {gpu.driver}"]
-    if gpu.total_memory is not None:
-        facts.insert(0, f"{gpu.total_memory / _GIBIBYTE:.1f} GiB")
-    card = f"{gpu.name} ({', '.join([*facts, *(['MIG'] if gpu.mig else [])])})"
+    card = report.gpu.described
     return card if report.used_gpu is not None else f"the CPU: {card} was there, and no program used it"
 
 
@@ -247,8 +235,3 @@ def remarks(report: Report) -> Iterator[str]:
         yield f"{report.device_note[0].upper()}{report.device_note[1:]}."
     if report.interrupted:
         yield f"The run ended early: {report.interrupted}. What was measured until then is shown."
-
-
-def _digits(number: float) -> str:
-    """Three digits, or all of those before the point."""
-    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"

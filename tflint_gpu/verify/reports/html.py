@@ -11,6 +11,7 @@ from tflint_gpu import __version__
 from tflint_gpu.drawing.pages import rendered
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports import View
+from tflint_gpu.reports.amounts import duration
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, conditions, figures, plots
 from tflint_gpu.verify.reports.listings import Listing, listings
@@ -91,7 +92,7 @@ def _conditions(report: Report) -> dict[str, str]:
         "programs": report.sandbox,
         "command": report.command,
         "date": report.date,
-        "took": figures.duration(report.seconds),
+        "took": duration(report.seconds),
         "tflint-gpu": __version__,
     }
 

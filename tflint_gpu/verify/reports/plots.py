@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.drawing.plots import INK, svg
 from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import conditions, figures
+from tflint_gpu.verify.reports.svg import INK, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
