@@ -120,15 +120,15 @@ def _compare(names: tuple[str, ...], given: dict[str, Any]) -> int:
         raise click.UsageError(f"--compare writes full or json, not {given['output_format']}")
     groups = [(name, [Path(file) for file in name.split(",")]) for name in names]
     try:
-        found = compare(groups, given["slower_than"])
+        compared = compare(groups, given["slower_than"])
     except NotComparable as error:
         raise click.ClickException(str(error)) from error
-    text = render(found, names[0], min(len(files) for _, files in groups) >= FEWEST_FOR_INTERVAL)
+    text = render(compared, names[0], min(len(files) for _, files in groups) >= FEWEST_FOR_INTERVAL)
     if given["output"] is None:
         click.echo(text, nl=False)
     else:
         replace_file(given["output"], text.encode("utf-8"))
-    return FOUND if any(comparison.is_slower for comparison in found) else 0
+    return FOUND if any(comparison.is_slower for comparison in compared) else 0
 
 
 @dataclass(slots=True)

@@ -92,11 +92,11 @@ def compare(groups: Sequence[tuple[str, Sequence[Path]]], factor: float) -> list
     comparisons = []
     (_, first), *others = read
     for label, later in others:
-        pairs = [_matched(one, other) for one, other in zip(first, later, strict=False)]
+        pairs = [_matched(before, after) for before, after in zip(first, later, strict=False)]
         for number in range(min(map(len, pairs))):
             rounds = [pair[number] for pair in pairs]
-            one, other = rounds[0]
-            comparisons.append(Comparison(label, one, other, _ratio(rounds), factor))
+            before, after = rounds[0]
+            comparisons.append(Comparison(label, before, after, _ratio(rounds), factor))
     return comparisons
 
 
@@ -144,7 +144,7 @@ def _trained(data: dict[str, Any], memory: dict[str, Any]) -> Trained:
     blocks = data["blocks"]
     width = max(1, len(blocks) // _PARTS)
     joined = [blocks[at : at + width] for at in range(0, len(blocks) - width + 1, width)]
-    parts = tuple(sum(one["seconds"] for one in part) / sum(one["steps"] for one in part) for part in joined)
+    parts = tuple(sum(block["seconds"] for block in part) / sum(block["steps"] for block in part) for part in joined)
     return Trained(
         f"`fit` at {name}" if data["kind"] == "fit" else name,
         data["seconds"] / data["steps"],

@@ -180,7 +180,7 @@ class Training:
             return
         if len(self.blocks) == _MOST_BLOCKS:
             pairs = zip(self.blocks[::2], self.blocks[1::2], strict=True)
-            self.blocks = [(one + other, time + more) for (one, time), (other, more) in pairs]
+            self.blocks = [(count + more, time + further) for (count, time), (more, further) in pairs]
             self._size *= 2
         self.blocks.append((1, seconds))
 

@@ -85,17 +85,17 @@ class Steps:
         """Note what is looked up in the modules that have been imported by now."""
         for module, name, function, event in _HOOKS:
             kept = getattr(sys.modules.get(module), name, None)
-            found = None if kept is None else vars(kept).get(function)
-            if isinstance(found, types.FunctionType):
-                self.installed[module, name, function] = found
-                setattr(kept, function, _Noted(found, self._noting(event)))
+            original = None if kept is None else vars(kept).get(function)
+            if isinstance(original, types.FunctionType):
+                self.installed[module, name, function] = original
+                setattr(kept, function, _Noted(original, self._noting(event)))
 
     def remove(self) -> None:
         """Leave the classes as they were."""
-        for (module, name, function), found in self.installed.items():
+        for (module, name, function), original in self.installed.items():
             kept = getattr(sys.modules.get(module), name, None)
             if isinstance(vars(kept).get(function), _Noted) if kept is not None else False:
-                setattr(kept, function, found)
+                setattr(kept, function, original)
         self.installed.clear()
 
     def _noting(self, event: str) -> Callable[[types.FrameType], None]:
