@@ -37,7 +37,35 @@ def eager(x, y):
     {}
 
 """
+NOTES = """
+class Notes:
+    def __init__(self):
+        self.kept = []
+        self.last = None
+    def add(self, what, value):
+        {add}
+    def note(self, both):
+        self.add("loss", value=both[0])
+    def is_low(self):
+        return self.last is not None and self.last < 0.1
+notes = Notes()
+for i, (x, y) in enumerate(dataset):
+    loss = step(x, y)
+    {then}
+"""
 FOUND = {
+    "by a function that gets it": (
+        "def show(epoch, value):\n    print(epoch, f'{value:.2f}')\n" + LOOP + "    show(1, loss)",
+        "value",
+    ),
+    "by a method of a method": (
+        NOTES.format(add="self.kept.append((what, float(value)))", then="notes.note(loss)").replace("step(x", "pair(x"),
+        "float(value)",
+    ),
+    "by a method that keeps it": (
+        NOTES.format(add="self.last = value.numpy()", then="notes.add('loss', loss)"),
+        "value.numpy()",
+    ),
     "by a comprehension over named results": (
         "for x, y in dataset:\n    seen = {'loss': step(x, y)}\n    print(*(f'{title}: {one:.3f}' for title, one in seen.items()))",
         "one",
@@ -142,6 +170,24 @@ FOUND = {
     ),
 }
 SILENT = {
+    "by a function, now and then": "def show(i, value):\n    if i % 50 == 0:\n        print(value)\n"
+    + "for i, (x, y) in enumerate(dataset):\n    show(i, step(x, y))",
+    "by a function that is asked": "def is_low(value):\n    return value.numpy() < 0.1\n"
+    + LOOP
+    + "    if is_low(loss):\n        break",
+    "a method keeps what another one compares": NOTES.format(
+        add="self.last = value.numpy()", then="notes.add('loss', loss)\n    if notes.is_low():\n        break"
+    ),
+    "a method keeps what the loop compares": NOTES.format(
+        add="self.last = value.numpy()", then="notes.add('loss', loss)\n    if notes.last < 0.1:\n        break"
+    ),
+    "a method gets it under a test": NOTES.format(
+        add="self.last = value.numpy()", then="if i % 50 == 0:\n        notes.add('loss', loss)"
+    ),
+    "a method keeps it where it is": NOTES.format(add="self.kept.append(value)", then="notes.add('loss', loss)"),
+    "a function reads something else": "def show(value, other):\n    print(float(other))\n"
+    + LOOP
+    + "    show(loss, 3)",
     "the names of results": "for x, y in dataset:\n    seen = {'loss': step(x, y)}\n    print(*(f'{title}!' for title, one in seen.items()))",
     "by the step itself, for a test": EAGER.format("return loss.numpy()")
     + "for x, y in dataset:\n    if eager(x, y) < 0.1:\n        break",

@@ -14,6 +14,7 @@ from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, method_name
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
@@ -68,8 +69,10 @@ class HostReads(Analysis):
         for file, loop in self.loops.seen:
             steps = self.steps_of(file, loop)
             if steps and not self.data.is_at_most(file, loop, FEW_IN_ALL) and not self._waits_anyway(file, loop, steps):
-                reads = tuple(self._reads_within(file, loop, steps, set())) or tuple(
-                    StepRead(file, value) for value in self._reads(file, loop, steps)
+                reads = (
+                    tuple(self._reads_within(file, loop, steps, set()))
+                    or tuple(StepRead(file, value) for value in self._reads(file, loop, steps))
+                    or tuple(self._reads_of_helpers(file, loop, set()))
                 )
                 if reads and not any(reads[0].value is known.reads[0].value for known in in_steps):
                     in_steps.append(StepReads(file, loop, reads))
@@ -141,6 +144,46 @@ class HostReads(Analysis):
                 yield from (StepRead(function.file, value, inside) for value in reads)
                 if not reads:
                     yield from self._reads_within(function.file, node, own, seen, inside)
+
+    def _reads_of_helpers(
+        self,
+        file: File,
+        region: _Region,
+        seen: set[Node],
+        given: frozenset[str] = frozenset(),
+        path: tuple[Frame, ...] = (),
+    ) -> Iterator[StepRead]:
+        """What functions read that every iteration hands a result of its step, where nothing asks them for more.
+
+        Arguments:
+            region: the loop, or such a function.
+            given: the parameters of the function that hold a result.
+        """
+        results, inside = self.results_of(file, region, given), _function_of(file, region)
+        if results is None or len(path) >= WALK_CALLS.limit:
+            return
+        for call in file.calls_below.get(region, ()):
+            if call in results.sources or file.tree.function(call) is not inside or is_conditional(file, call, region):
+                continue
+            for function in self.inference.functions_run(file, call):
+                names = frozenset(self._handed(call, function, results))
+                if not names or function.node in seen or _is_asked(file, region, call, function):
+                    continue
+                seen.add(function.node)
+                there = self.results_of(function.file, function.node, names)
+                if there is None or self._decides(file, region, results.sources, frozenset([call])):
+                    continue
+                way = (*path, Frame(file, call, f"calls `{function.name}`"))
+                for value in self._reads(function.file, function.node, there.sources):
+                    yield StepRead(function.file, value, way)
+                yield from self._reads_of_helpers(function.file, function.node, seen, names, way)
+
+    def _handed(self, call: cst.Call, function: Function, results: IterationFlow) -> Iterator[str]:
+        """The parameters of a function that a call hands a result."""
+        for parameter, bound in (self.inference.passed_to(results.file, call, function) or {}).items():
+            is_own = results.file.tree.within(bound.value, call) and self.is_result(bound.value, results)
+            if is_own and isinstance(parameter, cst.Param):
+                yield parameter.name.value
 
     def _reads(self, file: File, loop: _Region, steps: frozenset[Node]) -> Iterator[Expression]:
         """What an iteration always reads, unless some of it decides what happens next."""
@@ -225,6 +268,21 @@ class HostReads(Analysis):
         return any(
             self.is_result(expr, results) for expr in (comparison.left, comparison.comparisons[0].comparator)
         ) and not any(isinstance(node, cst.Attribute) and _is_counter(node) for node in walk(comparison))
+
+
+def _is_asked(file: File, region: _Region, call: cst.Call, function: Function) -> bool:
+    """Whether a test asks for what a function may have kept: an attribute that it sets, or another method beside it."""
+    receiver = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
+    tree = function.file.tree
+    kept = {a.target.attr.value for a in tree.attribute_assignments if tree.function(a.target) is function.node}
+    if any(tree.function(node) is function.node for node in (*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal))):
+        return True
+    asked = (node for test in _tests(file, region) for node in walk(test) if isinstance(node, cst.Attribute))
+    return any(
+        node.attr.value in kept
+        or (dotted_name(node.value) == receiver and isinstance(file.tree.parents.get(node), cst.Call))
+        for node in asked
+    )
 
 
 def _function_of(file: File, region: LoopNode | FunctionNode) -> FunctionNode | None:
