@@ -22,6 +22,7 @@ from tflint_gpu.model import (
     spelling,
     walk,
 )
+from tflint_gpu.model.library.tensor_functions import SHAPE_QUERIES
 
 _START = regex(r"first|init|start|empty|begin", re.IGNORECASE)
 _MEMBERSHIP = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
@@ -251,7 +252,7 @@ def _up_to(file: File, node: Node, outer: Node) -> Iterator[Node]:
 
 
 def _is_harmless(file: File, node: Node) -> bool:
-    """`x is None`, `key in d`, `x.shape`, `len(x)`, `not x`: no value is read."""
+    """`x is None`, `key in d`, `x.shape`, `len(x)`, `tf.shape(x)`, `not x`: no value is read."""
     parent = file.tree.parents.get(node)
     if isinstance(parent, cst.Attribute):
         return parent.attr.value in STATIC_ATTRIBUTES and parent.attr.value != "numpy"
@@ -261,7 +262,9 @@ def _is_harmless(file: File, node: Node) -> bool:
         return isinstance(parent.comparisons[0].operator, _MEMBERSHIP)
     if isinstance(parent, cst.Arg):
         call = file.tree.parents[parent]
-        return isinstance(call, cst.Call) and file.names.is_builtin(call.func, "len")
+        return isinstance(call, cst.Call) and (
+            file.names.is_builtin(call.func, "len") or file.name(call.func) in SHAPE_QUERIES
+        )
     return isinstance(parent, cst.Global | cst.Nonlocal | cst.NameItem) or (
         isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not)
     )

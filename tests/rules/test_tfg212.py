@@ -135,7 +135,23 @@ GROWING = {  # the row of the concatenation, below HEAD
         3,
     ),
 }
+UNTIL = "out = model(tf.random.normal((9, 4)))\nwhile {test}:\n    out = tf.concat([out, model(tf.random.normal((9, 4)))], 0)\n"
+GROWING |= {
+    "until there are enough": (UNTIL.format(test="len(out) < wanted"), 3),
+    "until the tensor says so": (UNTIL.format(test="tf.shape(out)[0] < wanted"), 3),
+    "until a test in the loop": (
+        UNTIL.format(test="True") + "    if tf.size(out) >= wanted:\n        break\n",
+        3,
+    ),
+    "until a function has as many as it is asked for": (
+        "def drawn(wanted):\n    out, count = tf.zeros([0, 1]), 0\n    while count < wanted:\n        more = model(draw())\n"
+        "        out = tf.concat([out, more], 0)\n        count += len(more)\n    return out\n",
+        5,
+    ),
+}
 FINE = {
+    "until there are five": UNTIL.format(test="len(out) < 5"),
+    "until the sum is large": UNTIL.format(test="tf.reduce_sum(out) < wanted"),
     "one update": "out = tf.tensor_scatter_nd_update(tf.zeros([900, 4]), places[:, None], table)\n",
     "another tensor in each iteration": "for x in data:\n    y = tf.tensor_scatter_nd_update(x, [[0]], [x[1]])\n    model(y)\n",
     "rows that depend on those before": (
