@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     Context,
     Expression,
     File,
+    Function,
     Lengths,
     Node,
     Once,
@@ -36,6 +37,7 @@ from tflint_gpu.model import (
     walk,
 )
 from tflint_gpu.model.library.keras_datasets import KERAS_IMAGES, KERAS_NUMBERS
+from tflint_gpu.model.library.nondeterminism import DRAWING
 from tflint_gpu.model.library.tensor_functions import ARRAY_METHODS
 
 _DATASETS = tuple(f"keras.datasets.{name}." for name in KERAS_IMAGES | KERAS_NUMBERS)
@@ -53,6 +55,7 @@ class GeneratorInput:
         arrays: whose rows it yields.
         again: whether it repeats for ever.
         is_more: whether more than these names is meant: some come by `args`, or a constant may take the place of one.
+        is_made_inside: whether the generator makes something before it goes through the rows.
     """
 
     call: cst.Call
@@ -60,15 +63,21 @@ class GeneratorInput:
     arrays: tuple[Expression, ...]
     again: bool = False
     is_more: bool = False
+    is_made_inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What a generator's rows are of; some arrays may be empty, where a constant takes the place of their rows."""
+    """What a generator's rows are of; some arrays may be empty, where a constant takes the place of their rows.
+
+    Arguments:
+        before: the statements that are run before the loop over the rows.
+    """
 
     arrays: tuple[Expression, ...]
     again: bool = False
     optional: frozenset[Node] = frozenset()
+    before: tuple[Node, ...] = ()
 
 
 class GeneratorInputs(Analysis):
@@ -91,29 +100,47 @@ class GeneratorInputs(Analysis):
         given = argument(call, 0, "generator")
         if given is None or self._is_glance(call):
             return None
-        generator = self._generator(given)
-        if generator is None:
-            return None
-        callee, bound = generator
+        callees = self.inference.callables(self.file, given)
+        inputs = [self._of_generator(call, *self._generator(callee)) for callee in callees]
+        is_one = len({callee.function for callee in callees}) == 1
+        return inputs[0] if is_one and None not in inputs else None
+
+    def _of_generator(self, call: cst.Call, callee: Callee, bound: dict[Node, Bound]) -> GeneratorInput | None:
         rows, home = _rows_of(callee), callee.function.file
+        if rows is None or not self._makes_the_same(callee.function, rows.before):
+            return None
         if self.inference.definitions.decorators.may_replace(home, callee.function.node):
             return None
         context = Context(callee.function.node, caller=callee.context, receiver=callee.receiver)
         passed = self._passed(argument(call, 3, "args"), callee, bound)
-        if rows is None or passed is None or not passed.keys() <= {dotted_name(array) for array in rows.arrays}:
+        names = {dotted_name(array) for array in rows.arrays}
+        if passed is None or not passed.keys() <= names | names_in(*rows.before):
             return None
         if not all(self._is_handed_on(home, array, context, passed, array in rows.optional) for array in rows.arrays):
             return None
         if any(self.lengths.is_short(home, array, context) for array in rows.arrays if array not in rows.optional):
             return None
-        return GeneratorInput(call, home, rows.arrays, rows.again, bool(passed or rows.optional))
+        is_more = not names.isdisjoint(passed) or bool(rows.optional)
+        return GeneratorInput(call, home, rows.arrays, rows.again, is_more, bool(rows.before))
 
-    def _generator(self, given: Expression) -> tuple[Callee, dict[Node, Bound]] | None:
+    def _makes_the_same(self, function: Function, statements: tuple[Node, ...]) -> bool:
+        """Whether what a generator does before its loop gives the same in each epoch: it neither draws without a seed,
+        nor reads what the program may change, nor runs what may do so."""
+        file = function.file
+        nodes = [node for statement in statements for node in walk(statement)]
+        calls = [node for node in nodes if isinstance(node, cst.Call)]
+        own = frozenset(file.tree.scopes[function.node].bindings)
+        is_open = any(
+            isinstance(node, cst.Yield | cst.Return | cst.Global | cst.Nonlocal)
+            or (isinstance(node, cst.Name) and (node.value == "self" or node.value in file.changed - own))
+            for node in nodes
+        )
+        is_seeded = any(method_name(call) == "seed" and call.args for call in calls)
+        draws = any(method_name(call) in DRAWING for call in calls) and not is_seeded
+        return not (is_open or draws or any(self.inference.callees(file, call) for call in calls))
+
+    def _generator(self, callee: Callee) -> tuple[Callee, dict[Node, Bound]]:
         """The function that yields the rows, and what `functools.partial` or the call in a lambda gives it."""
-        callees = self.inference.callables(self.file, given)
-        if len(callees) != 1:
-            return None
-        callee = callees[0]
         file, node = callee.function.file, callee.function.node
         if isinstance(node, cst.Lambda) and isinstance(node.body, cst.Call):
             called = self.inference.callees(file, node.body, callee.context)
@@ -241,9 +268,9 @@ def _rows_of(callee: Callee) -> _Rows | None:
     again = len(statements) == 1 and isinstance(statements[0], cst.While) and _is_true(statements[0].test)
     if again and isinstance(statements[0], cst.While):
         statements = _statements(statements[0].body)
-    if len(statements) != 1 or not isinstance(statements[0], cst.For) or statements[0].orelse is not None:
+    *before, loop = statements or [function.node]
+    if (before and again) or not isinstance(loop, cst.For) or loop.orelse is not None:
         return None
-    loop = statements[0]
     yielded = _yielded(_statements(loop.body))
     if yielded is None:
         return None
@@ -257,7 +284,7 @@ def _rows_of(callee: Callee) -> _Rows | None:
         for row, value in zip(parts, yielded, strict=True)
         if row is not value and isinstance(row, cst.Subscript)
     }
-    return _Rows(tuple(arrays), again, frozenset(chosen))
+    return _Rows(tuple(arrays), again, frozenset(chosen), tuple(before))
 
 
 def _row_or_constant(expr: Expression, loop: cst.For) -> Expression:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Consumption, Expression, Model, Operation
 
 _MOVABLE_OVER = SAME_SAMPLES | frozenset("map filter repeat enumerate".split())
+_BUCKETS = "bucket_by_sequence_length"
+_STAYING = ("neighbours in the data stay in one batch", "the same samples share a batch in every epoch")
 _ARITHMETIC = (cst.Name, cst.Attribute, cst.Dot, cst.Integer, cst.BinaryOperation, cst.BaseBinaryOp)
 
 
@@ -36,7 +38,8 @@ class ShuffleAfterBatch(Rule):
     Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and mixes
     nothing: samples that follow each other in the data share a batch in every epoch. The buffer counts
     batches too, so `shuffle(1000)` may hold 1000 of them. A loader such as `timeseries_dataset_from_array`
-    makes batches, too, and a `zip` may join parts that are shuffled in batches. Data that is shuffled before
+    makes batches, too, so does `bucket_by_sequence_length`, of samples of like length that follow each other, and a
+    `zip` may join parts that are shuffled in batches. Data that is shuffled before
     it is batched, or whose source may be in random order (a generator, files listed without `shuffle=False`,
     an interleave, a loader that shuffles by itself), is not reported, nor are batches of one, batches that
     are taken apart or batched again later (sequences, windows), and data that is not trained on.
@@ -46,7 +49,7 @@ class ShuffleAfterBatch(Rule):
 
     Fix: unsafe: it changes the batches, as it is meant to. The buffer counts samples then, so it is multiplied by the
     size of a batch. A `cache` stays before the shuffle. None where a `take`, `skip` or `shard` is between the two: it
-    would get other samples in each epoch.
+    would get other samples in each epoch; and none for buckets, which have several sizes of batches.
 
     Example:
         import tensorflow as tf
@@ -104,7 +107,7 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
         shuffle.file,
         shuffle.place,
         f"`shuffle` comes after `{batch.name}`: it reorders whole batches and mixes no samples, "
-        "so neighbours in the data stay in one batch",
+        f"so {_STAYING[batch.name == _BUCKETS]}",
         Prediction("wrong-result", ("training",), basis="TensorFlow 2.15 and 2.21: each batch holds neighbours"),
         help=_help(item, batch, shuffle),
         fix=_fix(item.chain, shuffle, batch),
@@ -180,7 +183,7 @@ def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:
         return None
     shuffle: Operation | None = None
     for operation in chain.operations:
-        if operation.name in BATCHING:
+        if operation.name in (*BATCHING, _BUCKETS):
             if shuffle is not None or operation.batch_size == 1:
                 return None
             batch = operation

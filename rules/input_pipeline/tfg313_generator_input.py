@@ -20,8 +20,9 @@ class GeneratorOfRows(Rule):
     Why: for every element tf.data calls into Python, waits for its global lock, converts the values and checks their
     types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. Reported where the generator is a
     loop over `zip`, `enumerate` or an index and yields each row as it is, and each array is always one of NumPy's or of
-    `keras.datasets`, or a list of texts, as names of files are. Not reported: rows that are changed, batches, arrays
-    that are mapped from a file (`np.memmap`, `mmap_mode`) or have rows of several lengths, lists of anything but texts,
+    `keras.datasets`, or a list of texts, as names of files are; also where the generator makes them before its loop,
+    the same in each epoch. Not reported: rows that are changed or drawn, batches, arrays that are mapped from a file
+    (`np.memmap`, `mmap_mode`) or have rows of several lengths, lists of anything but texts,
     data of a few rows, programs for TensorFlow 1, tests. `from_tensor_slices` keeps a copy of the arrays.
 
     Measured: {evidence}
@@ -54,7 +55,6 @@ class GeneratorOfRows(Rule):
     code = "TFG313"
     name = "generator-input"
     required_substrings = ((b"from_generator(",),)
-    nearby_substrings = (b"numpy", b"keras")
     skips_tests = True
     skips_graphs = True
 
@@ -92,6 +92,7 @@ def _finding(model: Model, generator_input: GeneratorInput) -> Finding:
     arrays = ", ".join(generator_input.home.code(array) for array in generator_input.arrays)
     given = "..." if generator_input.is_more else f"({arrays})" if len(generator_input.arrays) > 1 else arrays
     again = ", and `repeat()` after it" if generator_input.again else ""
+    before = "make them outside of the generator, and " if generator_input.is_made_inside else ""
     return Finding(
         model.file,
         method_place(generator_input.call),
@@ -103,7 +104,7 @@ def _finding(model: Model, generator_input: GeneratorInput) -> Finding:
             high=50.0,
             basis="rows of 20 numbers on two CPU cores, with 2.15 and 2.21; larger rows, less",
         ),
-        help=f"use `from_tensor_slices({given})`{again}: it keeps a copy of the arrays",
+        help=f"{before}use `from_tensor_slices({given})`{again}: it keeps a copy of the arrays",
         notes=tuple(
             Note(generator_input.home, array, "its rows are yielded as they are") for array in generator_input.arrays
         ),

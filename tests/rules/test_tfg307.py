@@ -33,6 +33,10 @@ FOUND = {
     "attribute, step by step": "class T:\n    def __init__(self):\n        self.ds = source\n        self.ds = self.ds.batch(8)\n"
     "        self.ds = self.ds.shuffle(9)\nmodel.fit(T().ds)",
     "padded": "model.fit(source.padded_batch(4).shuffle(9))",
+    "buckets": "model.fit(source.bucket_by_sequence_length(f, [8], [4, 4]).map(g).shuffle(9))",
+    "buckets that are applied by a name": "def make(mixed):\n"
+    "    by_length = tf.data.experimental.bucket_by_sequence_length(f, [8], [4, 4])\n    ds = source.apply(by_length)\n"
+    "    return ds.shuffle(9) if mixed else ds\nmodel.fit(make(True))",
     "custom loop": STEP + "for x, y in source.batch(8).shuffle(9):\n    step(x, y)",
     "next in a loop": STEP + "it = iter(source.batch(8).shuffle(9).repeat())\nfor _ in range(99):\n    step(*next(it))",
     "next in a method that a loop calls": STEP
@@ -104,7 +108,9 @@ SILENT = {
     "evaluated": "model.evaluate(source.batch(32).shuffle(100))",
     "only looked at": "for x in source.batch(5).shuffle(9).take(2):\n    print(x)",
     "returned to unknown callers": "def make():\n    return source.batch(4).shuffle(9)",
-    "bucketed": "model.fit(source.bucket_by_sequence_length(f, [8], [4, 4]).shuffle(9))",
+    "shuffled before the buckets": "model.fit(source.shuffle(99).bucket_by_sequence_length(f, [8], [4, 4]).shuffle(9))",
+    "windows by a key": "model.fit(source.group_by_window(key, join, 8).shuffle(9))",
+    "an operation of the user by a name": "op = regroup(4)\nmodel.fit(source.batch(4).apply(op).shuffle(9))",
     "regrouped by a function of the user": "model.fit(source.batch(4).apply(regroup).shuffle(9))",
     "made again every epoch": "import numpy as np\nfor _ in range(9):\n    order = np.random.permutation(99)\n"
     "    model.fit(tf.data.Dataset.from_tensor_slices(x[order]).batch(4).shuffle(9))",
@@ -182,6 +188,18 @@ def test_batches_stay_together() -> None:
     assert sorted(shuffled) == [list(range(i, i + 4)) for i in range(0, 40, 4)]
     before = [batch.tolist() for batch in tf.data.Dataset.range(40).shuffle(40, seed=1).batch(4).as_numpy_iterator()]
     assert any(max(batch) - min(batch) > 3 for batch in before)
+
+
+def test_buckets_stay_together(tmp_path: Path) -> None:
+    """The truth of TFG307 with the installed TensorFlow: a shuffled bucket holds what it held in every epoch."""
+    tf = pytest.importorskip("tensorflow")
+    rows = tf.data.Dataset.range(60).map(lambda n: tf.fill([n % 3 + 1], n))
+    buckets = rows.bucket_by_sequence_length(tf.size, [2, 3], [4, 4, 4]).shuffle(15)
+    epochs = [sorted(batch[:, 0].tolist() for batch in buckets.as_numpy_iterator()) for _ in range(2)]
+    assert epochs[0] == epochs[1] and [0, 3, 6, 9] in epochs[0]
+    code = HEAD + FOUND["buckets"]
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG307"]
+    assert "the same samples share a batch" in finding.message and finding.fix is None
 
 
 ROWS = "import tensorflow as tf\n\ntf.random.set_seed(3)\nnumbers = list(range(640))\n"

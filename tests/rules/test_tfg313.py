@@ -96,7 +96,40 @@ HANDED_ON = {  # the row below HEAD
         4,
     ),
 }
+BEFORE = "def rows(folder):\n    {before}\n    for name in names:\n        yield name\n"
+GIVEN = "ds = tf.data.Dataset.from_generator({given}, tf.string).batch(8)\n"
+NAMED = "names = [folder + line.strip() for line in open('names.txt')]"
+HANDED_ON |= {
+    "arrays that it loads": (
+        "def rows():\n    m, n = np.load('m.npy'), np.load('n.npy')\n    for i in range(len(m)):\n        yield n[i], m[i]\n"
+        "ds = tf.data.Dataset.from_generator(rows, spec)\n",
+        5,
+    ),
+    "names that it makes, for each of two parts": (
+        "from functools import partial\n" + BEFORE.format(before=NAMED) + "def data(rows):\n    return "
+        "tf.data.Dataset.from_generator(rows, tf.string).batch(8)\nboth = data(partial(rows, 'a')), data(partial(rows, 'b'))\n",
+        7,
+    ),
+    "names in an order that a seed gives": (
+        "import functools, random\n"
+        + BEFORE.format(before="random.seed(99)\n    " + NAMED + "\n    random.shuffle(names)")
+        + GIVEN.format(given="functools.partial(rows, folder='a')"),
+        8,
+    ),
+}
 OTHERS = {
+    "names in another order each time": "import functools, random\n"
+    + BEFORE.format(before=NAMED + "\n    random.shuffle(names)")
+    + GIVEN.format(given="functools.partial(rows, folder='a')"),
+    "what the program has put together so far": "seen = []\nseen.append(3)\ndef rows():\n    m = np.array(seen)\n"
+    "    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+    "what an object has put together so far": "class Seen:\n    def rows(self):\n        m = np.array(self.seen)\n"
+    "        for v in m:\n            yield v\n    def data(self):\n"
+    "        return tf.data.Dataset.from_generator(self.rows, tf.float32)\n",
+    "an array that a function draws": "def drawn():\n    return np.random.rand(9999)\ndef rows():\n    m = np.array(drawn())\n"
+    "    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+    "two generators": "def other():\n    for v in y:\n        yield v\ndef rows():\n    for v in x:\n        yield v\n"
+    "def data(which):\n    return tf.data.Dataset.from_generator(which, tf.float32)\ndata(rows), data(other)\n",
     "changed": "def rows():\n    for v, w in zip(x, y):\n        yield v / 2, w\nds = tf.data.Dataset.from_generator(rows, spec)\n",
     "drawn": "def rows():\n    for i in range(len(x)):\n        j = np.random.randint(len(x))\n        yield x[j], y[j]\n"
     "ds = tf.data.Dataset.from_generator(rows, spec)\n",
@@ -175,6 +208,8 @@ def test_the_help_names_the_arrays(tmp_path: Path) -> None:
     copies = "it keeps a copy of the arrays"
     assert helps("zipped") == [f"use `from_tensor_slices((x, y))`: {copies}"]
     assert helps("for ever") == [f"use `from_tensor_slices((x, y))`, and `repeat()` after it: {copies}"]
+    outside = "make them outside of the generator, and use"
+    assert helps("arrays that it loads") == [f"{outside} `from_tensor_slices((n, m))`: {copies}"]
     assert helps("one array") == [f"use `from_tensor_slices(x)`: {copies}"]
 
 

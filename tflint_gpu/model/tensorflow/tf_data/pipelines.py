@@ -162,12 +162,13 @@ class Pipelines(Analysis):
             yield from self._of_origin(holder, depth + 1) if is_handed_on else [_OTHER]
 
     def _applied(self, file: File, call: cst.Call, heads: list[Chain], context: Context | None) -> list[Chain] | None:
-        """`ds.apply(tf.data.experimental.map_and_batch(...))`: the operation that is applied."""
-        inner = call.args[0].value
-        name = file.name(inner.func) if isinstance(inner, cst.Call) else None
-        if name is None or not isinstance(inner, cst.Call) or not name.startswith(("tf.data.", "tf.compat.v1.data.")):
+        """`ds.apply(tf.data.experimental.map_and_batch(...))`: the operation that is applied, also by a name."""
+        origins = self.inference.of(file, call.args[0].value, context)
+        made, name = origins[0], origins[0].made_by or ""
+        if len(origins) > 1 or made.call is None or not name.startswith(("tf.data.", "tf.compat.v1.data.")):
             return None
-        operation = Operation(name.rpartition(".")[2], inner, file, context, self.constants, applied=call)
+        last = name.rpartition(".")[2]
+        operation = Operation(last, made.call, made.file, made.context, self.constants, applied=call)
         return [head.then(operation, certain=True) for head in heads]
 
     def iterated(self, file: File, expr: Expression, context: Context | None = None) -> list[Chain]:
