@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import shlex
 import shutil
 import sys
@@ -32,8 +34,10 @@ from tflint_gpu.text.replacement import replace_file
 if TYPE_CHECKING:
     from tflint_gpu.doctor.machine_report import MachineReport
     from tflint_gpu.gpu.nvml import Nvml
+    from tflint_gpu.gpu.watch import Watch
     from tflint_gpu.price import Price
-    from tflint_gpu.run import Inspection, Recording
+    from tflint_gpu.run import Inspection, Outside, Recording, Running
+    from tflint_gpu.run.samples import Seen
 
 Found = TypeVar("Found")
 
@@ -41,8 +45,11 @@ SLOWER = 1.1
 _FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 
 
+_OUTSIDE = ("has_lock", "is_native")
+
 _GROUPS = {
-    "Program": "is_module python",
+    "Program": "is_module python pid",
+    "Sampling": "sampler watched_for has_lock is_native",
     "Report": "output_format output report_every price_per_hour",
     "Several runs": "is_comparison slower_than",
     "Rules and settings": "select ignore extend_select target_tensorflow config isolated",
@@ -61,6 +68,27 @@ _GROUPS = {
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "--module", "is_module", is_flag=True, help="PROGRAM is a module, as for `python -m`.")
+@click.option("--pid", type=int, metavar="N", help="Watch this process, which runs already, in place of a PROGRAM.")
+@click.option(
+    "--sampler",
+    default="inside",
+    type=click.Choice(("inside", "py-spy")),
+    help="What looks at the stacks: a thread in the program, or py-spy from outside.",
+)
+@click.option(
+    "--seconds",
+    "watched_for",
+    callback=seconds,
+    metavar="TIME",
+    help="Watch for so long; else until its end, or Ctrl-C.",
+)
+@click.option("--gil", "has_lock", is_flag=True, help="Say which lines held Python's lock.")
+@click.option(
+    "--native",
+    "is_native",
+    is_flag=True,
+    help="Say in which native functions the main thread is: pauses it for seconds.",
+)
 @click.option("--output-format", default="full", type=click.Choice(("full", "json", "html")), help="What to write.")
 @click.option(
     "-o",
@@ -97,14 +125,20 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
 
     Exits as the program does; a signal that ends it ends this command, too. Options come before PROGRAM.
     """
-    if program is None:
-        what = "old.json new.json" if given["is_comparison"] else "train.py"
-        option = " --compare" if given["is_comparison"] else ""
-        raise click.UsageError(f"name a program: tflint-gpu run{option} {what}")
+    if program is None and given["is_comparison"]:
+        raise click.UsageError("name reports: tflint-gpu run --compare old.json new.json")
+    if (program is None) == (given["pid"] is None):
+        raise click.UsageError("name a program (tflint-gpu run train.py), or a process that runs (--pid N)")
+    if given["pid"] is not None and given["is_module"]:
+        raise click.UsageError("--pid watches what runs already: it takes no program")
+    if given["has_lock"] and given["pid"] is None and given["sampler"] != "py-spy":
+        raise click.UsageError("--gil needs --pid N or --sampler py-spy")
+    if given["pid"] is None and (given["is_native"] or given["watched_for"] != math.inf):
+        raise click.UsageError("--seconds and --native are for --pid N: a program that is started runs to its end")
     refuse_isolated_config(given)
-    if given["is_comparison"]:
+    if program is not None and given["is_comparison"]:
         return _compare((program, *arguments), given)
-    return Run(program, arguments, given).run()
+    return Run(program or "", arguments, given).run()
 
 
 def _compare(names: tuple[str, ...], given: dict[str, Any]) -> int:
@@ -144,34 +178,66 @@ class Run:
     def run(self) -> int:
         """Run the program, report, and end as it did."""
         refuse_windows("run")
-        from tflint_gpu.run import NOTHING, Program, Recording, end_as, renderer, run
+        from tflint_gpu.run import NOTHING, CannotWatch, Outside, Recording, end_as, renderer
 
         renderer(self.given["output_format"])
         python = shutil.which(self.given["python"])
         if python is None:
             raise SettingsError(f"--python {self.given['python']}: no such program")
-        if not self.given["is_module"] and not Path(self.program).exists():
+        pid = self.given.get("pid")
+        if pid is None and not self.given["is_module"] and not Path(self.program).exists():
             raise click.ClickException(f"{self.program}: no such file")
+        is_outside = pid is not None or self.given.get("sampler") == "py-spy"
+        try:
+            outside = Outside.of(**{name: bool(self.given.get(name)) for name in _OUTSIDE}) if is_outside else None
+            running = outside.attach(pid, python) if outside is not None and pid is not None else None
+        except CannotWatch as error:
+            raise click.ClickException(str(error)) from error
         resolver = self._resolver()
-        price = self._price(resolver)
-        known = Recording.begin(self.nvml)
-        program = Program(python, self.program, self.arguments, self.given["is_module"], known.choice.gpu is not None)
+        price = self._price(resolver, running)
+        known = Recording.begin(self.nvml, os.environ if running is None else running.environment)
         next_report = known.began + self.given["report_every"]
+        told: dict[str, Any] = {"price": price, "running": running}
 
-        def take(line: bytes) -> None:
+        def take(seen: Seen | None) -> None:
             nonlocal next_report
-            known.take(line)
+            known.ledger.take(seen)
             if self._file is not None and time.monotonic() > next_report:
                 next_report = time.monotonic() + self.given["report_every"]
-                self._write(known, quietly=True, price=price)
+                self._write(known, quietly=True, **told)
 
         with known.watch(self.nvml) as watch:
-            code = run(program, take, lambda pid: watch.follow([pid]))
+            if outside is not None and running is not None:
+                watch.follow([running.pid])
+                code, told["end"] = 0, outside.watch(running, take, self.given["watched_for"])
+            else:
+                code = told["code"] = self._started(python, known, watch, take, outside)
         known.finish(watch)
+        if outside is not None:
+            known.decoder.processes = outside.processes
         inspection = _unless_it_fails(lambda: self._inspect(resolver, known), "what `check` finds in what ran")
         unused = _unless_it_fails(lambda: self._unused(python, known), "why TensorFlow used no GPU")
-        self._write(known, code=code, inspection=inspection or NOTHING, unused=unused, price=price)
+        self._write(known, inspection=inspection or NOTHING, unused=unused, **told)
         return end_as(code)
+
+    def _started(
+        self, python: str, known: Recording, watch: Watch, take: Callable[[Seen | None], None], outside: Outside | None
+    ) -> int:
+        """Run the program; its exit code."""
+        from tflint_gpu.run import Program, run
+
+        asks_memory, is_plain = known.choice.gpu is not None, outside is not None
+        program = Program(python, self.program, self.arguments, self.given["is_module"], asks_memory, is_plain)
+
+        def started(pid: int) -> None:
+            watch.follow([pid])
+            if outside is not None:
+                outside.begin(pid, python, take)
+
+        code = run(program, lambda line: take(known.decoder.read(line)), started)
+        if outside is not None:
+            outside.finish()
+        return code
 
     @property
     def _file(self) -> Path | None:
@@ -184,9 +250,11 @@ class Run:
         settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
         return SettingsResolver(settings, settings_file(self.given, self.here), self.given["isolated"], self.here)
 
-    def _price(self, resolver: SettingsResolver) -> Price | None:
-        """What an hour costs, by the settings of the program's file."""
-        folder = self.here if self.given["is_module"] else (self.here / self.program).resolve().parent
+    def _price(self, resolver: SettingsResolver, running: Running | None) -> Price | None:
+        """What an hour costs, by the settings of the program's file, or of the folder in which it runs."""
+        folder = self.here if running is None else running.here
+        if running is None and not self.given["is_module"]:
+            folder = (self.here / self.program).resolve().parent
         return resolver.for_directory(folder).price
 
     def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection | None:
@@ -210,7 +278,7 @@ class Run:
         settings = read_settings(path, self.here) if not self.given["is_module"] and path.is_file() else ()
         return why_unused(known.cards, python, settings)
 
-    def _write(self, known: Recording, *, quietly: bool = False, **extra: Any) -> None:
+    def _write(self, known: Recording, *, quietly: bool = False, running: Running | None = None, **extra: Any) -> None:
         """Write the report, with what it says besides the account."""
         from tflint_gpu.reports import View
         from tflint_gpu.run import renderer
@@ -218,8 +286,10 @@ class Run:
         file = self._file
         view = View(self.here, colour=file is None and is_coloured(sys.stderr))
         words = ["-m", self.program] if self.given["is_module"] else [self.program]
+        program = shlex.join([*words, *self.arguments]) if running is None else running.title
+        pid = None if running is None else running.pid
         command = shlex.join(["tflint-gpu", "run", *sys.argv[2:]])
-        report = known.report(shlex.join([*words, *self.arguments]), view, command=command, **extra)
+        report = known.report(program, view, command=command, pid=pid, **extra)
         text = renderer(self.given["output_format"])(report, view)
         if file is None:
             click.echo(f"\n{text}", nl=False, err=True)

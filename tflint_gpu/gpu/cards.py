@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -148,9 +148,9 @@ def survey(nvml: Nvml | None = None) -> Survey:
     return Survey("ready" if cards else "lost", cards, note)
 
 
-def shown_devices() -> tuple[str | None, str | None]:
-    """What this process's environment says of the cards that CUDA shows, as `choose` takes it."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER")
+def shown_devices(environment: Mapping[str, str] = os.environ) -> tuple[str | None, str | None]:
+    """What a process's environment says of the cards that CUDA shows, as `choose` takes it."""
+    return environment.get("CUDA_VISIBLE_DEVICES"), environment.get("CUDA_DEVICE_ORDER")
 
 
 def choose(survey: Survey, device: str, visible: str | None = None, order: str | None = None) -> Choice:

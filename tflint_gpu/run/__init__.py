@@ -1,6 +1,7 @@
 """Runs a program, or records this process, and reports where the GPU waits; it needs POSIX."""
 
 from tflint_gpu.run.inspection import Inspection, checkable, inspect
+from tflint_gpu.run.outside import CannotWatch, Outside, Running
 from tflint_gpu.run.program import Program, end_as, run
 from tflint_gpu.run.recording import NOTHING, Recording
 from tflint_gpu.run.reports import renderer
@@ -10,13 +11,16 @@ from tflint_gpu.run.sampling import ThisProcess
 
 __all__ = [
     "NOTHING",
+    "CannotWatch",
     "Decoder",
     "Inspection",
     "NoGpu",
+    "Outside",
     "Place",
     "Program",
     "Recording",
     "Report",
+    "Running",
     "ThisProcess",
     "checkable",
     "end_as",

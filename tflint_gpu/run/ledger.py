@@ -20,7 +20,7 @@ from tflint_gpu.gpu.watch import LOW
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.charges import Doing, Line, Spent, lines, phases
-from tflint_gpu.run.samples import Memory, Sample, Seen, Stack, Started, StepDone, Waited
+from tflint_gpu.run.samples import Held, Memory, Native, Place, Sample, Seen, Stack, Started, StepDone, Waited
 from tflint_gpu.run.steps import Trainings
 from tflint_gpu.run.timeline import Timeline
 
@@ -39,6 +39,8 @@ class Ledger:
     Attributes:
         workers: what the processes that the program started did.
         feeding: what fed input pipelines while operations ran.
+        holders: what held Python's lock.
+        native: shares of the main thread's time by library, function, and the line around.
         gpus: how many TensorFlow started with; None where it did not start.
         energies: of each GPU that was watched, by its title.
         trainings: the steps, and what was done while they were under way.
@@ -49,6 +51,8 @@ class Ledger:
     entries: dict[Doing, Spent] = field(default_factory=dict)
     workers: dict[Doing, Spent] = field(default_factory=dict)
     feeding: dict[Doing, Spent] = field(default_factory=dict)
+    holders: dict[Doing, Spent] = field(default_factory=dict)
+    native: dict[tuple[str, str, Place | None], float] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     energies: dict[str, Energy] = field(default_factory=dict)
     trainings: Trainings = field(default_factory=Trainings)
@@ -79,6 +83,11 @@ class Ledger:
                 self.trainings.take(seen)
                 if seen.kind != "epoch":
                     self.timeline.add_step(seen.began + seen.seconds - self.began, seen.seconds)
+            elif isinstance(seen, Held):
+                _add(self.holders, Doing(seen.stack, seen.phase, ""), seen.seconds, 0.0)
+            elif isinstance(seen, Native):
+                function = (seen.library, seen.function, seen.place)
+                self.native[function] = seen.share
             elif seen is None:
                 return
             elif not seen.is_main:

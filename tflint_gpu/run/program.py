@@ -12,12 +12,13 @@ import termios
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.run.process import BOUND
 from tflint_gpu.run.process.witness import Witness
 
 SAMPLER = Path(__file__).resolve().with_name("inside") / "tflint_program.py"
-_BOUND = Path(__file__).resolve().with_name("process") / "bound.py"
 INTERVAL = 0.02
 _PASSED_ON = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2})
 _WAITED_FOR = _PASSED_ON | {signal.SIGCHLD}
@@ -32,6 +33,7 @@ class Program:
 
     Arguments:
         python: the interpreter, which need not have this package.
+        is_plain: whether no sampler is put into it.
         asks_memory: whether TensorFlow is asked for the memory that it uses on the card.
     """
 
@@ -40,12 +42,15 @@ class Program:
     arguments: tuple[str, ...] = ()
     is_module: bool = False
     asks_memory: bool = False
+    is_plain: bool = False
     interval: float = INTERVAL
 
     def command(self, pipe: int) -> list[str]:
         """The command that runs it under the sampler, which writes to this file descriptor, for as long as we live."""
         kind, memory = "module" if self.is_module else "file", "1" if self.asks_memory else "0"
-        tied = [sys.executable, "-I", "-S", str(_BOUND), str(os.getpid())]
+        tied = [sys.executable, "-I", "-S", str(BOUND), str(os.getpid())]
+        if self.is_plain:
+            return [*tied, self.python, *(["-m"] if self.is_module else []), self.target, *self.arguments]
         head = [*tied, self.python, str(SAMPLER), str(pipe), str(self.interval), memory, kind]
         return [*head, self.target, *self.arguments]
 
@@ -64,7 +69,8 @@ def run(program: Program, take: Callable[[bytes], None], started: Callable[[int]
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
     try:
         try:
-            process = subprocess.Popen(program.command(writing), pass_fds=(writing,))
+            given: dict[str, Any] = {"preexec_fn": _let_signals_in} if program.is_plain else {"pass_fds": (writing,)}
+            process = subprocess.Popen(program.command(writing), **given)
         finally:
             os.close(writing)
         started(process.pid)
@@ -93,6 +99,10 @@ def end_as(code: int) -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
     os.kill(os.getpid(), -code)
     return 128 - code
+
+
+def _let_signals_in() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAITED_FOR)
 
 
 def _wait(process: subprocess.Popen[bytes], witness: Witness) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from datetime import date
@@ -44,10 +45,14 @@ class Recording:
         self.ledger = Ledger(self.choice.gpu is not None, self.began)
 
     @classmethod
-    def begin(cls, nvml: Nvml | None = None) -> Recording:
-        """Look for the card, with NVML or what stands in for it."""
+    def begin(cls, nvml: Nvml | None = None, environment: Mapping[str, str] = os.environ) -> Recording:
+        """Look for the card, with NVML or what stands in for it.
+
+        Arguments:
+            environment: of the program.
+        """
         cards = survey(nvml)
-        return cls(cards, first_card(cards, *shown_devices()))
+        return cls(cards, first_card(cards, *shown_devices(environment)))
 
     def take(self, line: bytes) -> None:
         """A line of the sampler."""
@@ -83,6 +88,7 @@ class Recording:
         price: Price | None = None,
         code: int | None = None,
         end: str = "",
+        pid: int | None = None,
         command: str = "",
     ) -> Report:
         """What is known by now. The arguments are those of `Report`."""
@@ -100,6 +106,7 @@ class Recording:
             price=price,
             started=time.time() - (time.monotonic() - self.began),
             end=end,
+            pid=pid,
             processes=max(1, self.decoder.processes),
             command=command,
             date=date.today().isoformat(),

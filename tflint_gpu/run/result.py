@@ -53,7 +53,8 @@ class Report:
         findings: how many predict a slowdown, those that cost nothing among them.
         datasets: of the files that ran.
         unused: why TensorFlow used no GPU; None where it used one, or did not start.
-        end: how it ended, in words, where it was no process.
+        end: how it ended, in words, where it was not started here.
+        pid: the process, where one was watched that ran already.
         price: of an hour of the machine with its GPUs.
         started: when, on the clock of files; None: not known.
         processes: how many were seen: the program, and those that it started.
@@ -70,6 +71,7 @@ class Report:
     datasets: tuple[Dataset, ...] = ()
     unused: NoGpu | None = None
     end: str = ""
+    pid: int | None = None
     processes: int = 1
     command: str = ""
     price: Price | None = None

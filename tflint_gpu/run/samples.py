@@ -107,7 +107,30 @@ class StepDone:
     seconds: float
 
 
-Seen = Sample | Memory | Started | Waited | StepDone
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How long a thread held Python's lock there."""
+
+    seconds: float
+    stack: Stack
+    phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """How much of the time the main thread was in a native function.
+
+    Arguments:
+        place: the user's line around it.
+    """
+
+    share: float
+    library: str
+    function: str
+    place: Place | None
+
+
+Seen = Sample | Memory | Started | Waited | StepDone | Held | Native
 """What a line of the sampler tells."""
 
 

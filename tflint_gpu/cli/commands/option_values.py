@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 
@@ -10,8 +11,10 @@ import click
 from tflint_gpu.targets import memory_size
 
 
-def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
-    """`120s`, `2m`, `1h` or plain seconds."""
+def seconds(_: click.Context, __: click.Parameter, value: str | None) -> float:
+    """`120s`, `2m`, `1h` or plain seconds; not given and without a default: for ever."""
+    if value is None:
+        return math.inf
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value.strip())
     if match is None or float(match[1]) <= 0:
         raise click.BadParameter(f"{value!r} is no time: write it as 120s, 10m or 1h")

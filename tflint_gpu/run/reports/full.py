@@ -90,6 +90,18 @@ def _others(report: Report, view: View) -> Iterator[str]:
         yield from table(
             [(words.seconds(line.spent.seconds), place) for line, place in zip(lines, places, strict=True)]
         )
+    if functions := words.native(report)[:_MOST_LINES]:
+        yield ""
+        yield "Native functions of the main thread before that, with the line of yours that led there:"
+        yield from _table(
+            [
+                (
+                    words.percent(share),
+                    *map(printable, (library, function, words.place(place, view.working_directory))),
+                )
+                for (library, function, place), share in functions
+            ]
+        )
 
 
 def _phases(report: Report, view: View) -> Iterator[str]:

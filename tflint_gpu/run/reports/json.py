@@ -25,6 +25,7 @@ def render(report: Report, view: View) -> str:
         "kind": "run",
         "version": __version__,
         "program": report.program,
+        "process": report.pid,
         "command": report.command,
         "date": report.date,
         "seconds": round(report.seconds, 3),
@@ -69,6 +70,11 @@ def render(report: Report, view: View) -> str:
         ],
         "lines": [_line(report, line) for line in ledger.lines()[:_MOST_LINES]],
         "beside_operations": [_line(report, line) for line in ledger.lines(ledger.feeding)[:_MOST_LINES]],
+        "lock_holders": [_line(report, line) for line in ledger.lines(ledger.holders)[:_MOST_LINES]],
+        "native_functions": [
+            {"library": library, "function": function, **_place(place), "share": round(share, 4)}
+            for (library, function, place), share in words.native(report)[:_MOST_LINES]
+        ],
         "workers": [_line(report, line) for line in ledger.lines(ledger.workers)[:_MOST_LINES]],
         "findings": [
             {

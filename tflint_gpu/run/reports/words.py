@@ -142,6 +142,7 @@ def ending(report: Report) -> str:
 def head(report: Report) -> str:
     """What was run, for how long, on what."""
     what = "ran for" if report.code is not None or report.end else "has been running for"
+    what = what if report.pid is None else "was watched for"
     return f"{report.program}: {ending(report)}, {what} {seconds(report.seconds)}"
 
 
@@ -220,6 +221,11 @@ def remarks(report: Report) -> Iterator[str]:
         yield f"{report.note}."
     if report.unused is not None:
         yield f"TensorFlow used no GPU: {report.unused.sentence.removesuffix('.')}."
+    if report.pid is not None:
+        yield (
+            "It was watched from outside: what TensorFlow uses of the GPU's memory, and how much of a step inside of "
+            "`fit` waits for the next batch, is not known."
+        )
     if not report.ledger.samples:
         yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
     elif (unseen := report.share_of_run(report.seconds - report.seen)) > _UNSEEN:
@@ -269,6 +275,11 @@ def _kilowatt_hours(amount: float) -> str:
     return f"{amount:,.3g} kWh" if amount >= 0.01 else f"{amount * 1000:.3g} Wh"
 
 
+def native(report: Report) -> list[tuple[tuple[str, str, Place | None], float]]:
+    """The main thread's native functions with their shares of its time, the most expensive first."""
+    return sorted(report.ledger.native.items(), key=lambda item: (-item[1], item[0][:2]))
+
+
 def most_expensive(report: Report) -> list[Line]:
     """The lines that are worth reporting, without imports, which no line can help."""
     known = [line for line in lines(report.entries) if line.way[0] != "import"]
@@ -286,6 +297,7 @@ def alongside(report: Report) -> dict[str, list[Line]]:
     tables = {
         feeding: report.ledger.feeding,
         "In the processes that it started, in addition:": report.ledger.workers,
+        "Held Python's lock, so that no other thread ran Python:": report.ledger.holders,
     }
     known = {}
     for title, entries in tables.items():
