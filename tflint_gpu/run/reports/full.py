@@ -93,7 +93,7 @@ def _others(report: Report, view: View) -> Iterator[str]:
     if functions := words.native(report)[:_MOST_LINES]:
         yield ""
         yield "Native functions of the main thread before that, with the line of yours that led there:"
-        yield from _table(
+        yield from table(
             [
                 (
                     words.percent(share),
