@@ -56,7 +56,7 @@ _OF_FIXTURES = "4GiB"  # the card of those who ask in `fixtures/`
 
 _COMMAND = (sys.executable, "-m", "tflint_gpu")
 _EXAMINED = ("verdict", "exit_code", "next_step", "diagnoses")  # of doctor's report
-_WATCHED = ("seconds", "idle", "utilisation")  # of run's
+_WATCHED = ("seconds", "idle", "utilisation", "energy")  # of run's
 _KNOWN = ("1", "1.2", "1.5")  # factors between two programs
 
 Kind = Literal["memory", "doctor", "run", "known", "verify", "evidence"]

@@ -107,6 +107,9 @@ def _run(known: Sequence[Found]) -> Iterator[str]:
             f"`tests/run/planted.py` ran for {seconds:.1f} s; idle by {idle['measured_by']}: {idle['share']:.0%}. "
             "`sync` waits for the card, which works meanwhile."
         )
+        for energy in one.get("energy", ()):
+            idle_part = "" if energy["idle"] is None else f", {energy['idle']:.3g} kWh of it while idle"
+            yield f"{energy['gpu']} took {energy['kilowatt_hours']:.3g} kWh{idle_part}."
         rows = []
         for wait, planted in one["waits"].items():
             charged = one["charged"][wait]

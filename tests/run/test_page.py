@@ -31,6 +31,7 @@ from tflint_gpu.run.reports.excerpts import Excerpt, excerpts
 from tflint_gpu.run.reports.panels import panels
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Memory, Place, Sample, StepDone, Waits
+from tflint_gpu.text.source import SourceFile
 
 PROGRAM = """\
 import tensorflow as tf
@@ -200,14 +201,16 @@ def test_all_shares_add_up(card: bool, steps: bool, project: Path) -> None:
     assert total == round(1000 * seen.share(seen.idle))
     *times, whole = numbers(tables["Phases of the main thread"], of)
     *idle, same = numbers(tables["Phases of the main thread"], f"{what}, {of}")
-    assert sum(times) == whole == 1000 and abs(sum(idle) - total) <= 1 and same == total
+    assert sum(times) == whole == 1000 and sum(idle) == same == total
     assert f"{words.percent(seen.share(seen.idle))} of the {'time' if steps else 'run'}" in text
 
 
 def test_rounded_shares_keep_their_sum() -> None:
-    assert words.shares([1 / 3, 1 / 3, 1 / 3]) == ["33.4%", "33.3%", "33.3%"]
-    assert words.shares([0.0004, 0.0004, 0.0004]) == ["0.1%", "0.0%", "0.0%"]
-    assert words.shares([]) == []
+    assert words.tenths([1 / 3, 1 / 3, 1 / 3], 1000) == [334, 333, 333]
+    assert words.tenths([0.0004, 0.0003, 0.0004], 1) == [1, 0, 0]
+    assert words.tenths([0.0096, 0.5], 510) == [10, 500]
+    assert words.tenths([0.6, 0.401], 1000) == [599, 401]
+    assert words.tenths([], 0) == []
 
 
 def told(project: Path, *rows: tuple[float, tuple[int, str, int, int]], **more: Any) -> list[Excerpt]:
@@ -260,6 +263,18 @@ def test_a_file_that_changed_or_is_gone_is_named(project: Path) -> None:
     assert one.remark == "is not there any more, or cannot be read" and one.pieces == []
     known = ledger(project, (1.0, "", "", ((12, "train"),)))
     assert "<code>train.py</code> is not there any more" in shown(project, Report("train.py", 1.0, 0, known))
+
+
+def test_the_cells_of_a_notebook_have_their_text(project: Path) -> None:
+    known = Ledger(False, 0.0)
+    known.take(Sample(1.0, 1.0, (Place(str(project / "In [3]"), 2, "<module>", 1, 2),), "", ""))
+    known.finish()
+    text = "model = 1\r\nmodel.fit(2)\r\n"
+    view = View(project, sources={"In [3]": SourceFile.decode(text.encode(), Path("In [3].py"), "In [3]")})
+    seen = Report("In [3]", 1.0, 0, known, started=1.0)
+    (cell,) = excerpts(seen, view, words.most_expensive(seen))
+    assert (cell.file, cell.remark) == ("In [3]", "") and [row.number for row in cell.pieces[0]] == [1, 2]
+    assert "<code>model.fit(2)</code>" in renderer("html")(seen, view)
 
 
 def test_a_finding_stands_under_its_line(project: Path) -> None:

@@ -200,10 +200,13 @@ json.dump({"nap": time.monotonic() - began}, open(os.environ["WAITS_TRUTH"], "w"
     assert seen["waits"]["nap"] >= 0.7 and 0.0 < seen["charged"]["nap"] <= seen["seconds"]
     said = bench.do(Piece("doctor", str(program), 600.0))
     assert said["fault"] == "" and said["exit_code"] in (0, 1, 3)
+    energy = {"gpu": "GPU 0", "kilowatt_hours": 0.012, "idle": 0.0042, "idle_watts": 70.0}
+    seen = {**seen, "energy": [energy]}
     known = [{"kind": kind, "what": "naps.py", "date": "2026-01-02", "found": found} for kind, found in
              (("run", seen), ("doctor", said))]  # fmt: skip
     text = page(known, CARD, 2)
     assert f"| nap | {seen['waits']['nap']:.2f} | {seen['charged']['nap']:.2f} |" in text
+    assert "GPU 0 took 0.012 kWh, 0.0042 kWh of it while idle." in text
     assert f"{said['verdict']} Exit code {said['exit_code']}" in text
 
 

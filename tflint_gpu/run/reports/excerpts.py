@@ -59,65 +59,73 @@ def excerpts(report: Report, view: View, expensive: Iterable[Line]) -> list[Exce
     Arguments:
         expensive: the expensive ones.
     """
-    rows: dict[str, set[int]] = {}
+    files: dict[str, _File] = {}
+
+    def file(name: str) -> _File:
+        if name not in files:  # the same object by each of its names
+            short = words.short(name, view.working_directory)
+            files[name] = files.setdefault(short, _File(report, view, short))
+        return files[name]
+
+    for line in lines(report.entries):
+        if line.place is not None:
+            file(line.place.file).charge(line.place.row, line)
     for line in expensive:
         if line.place is not None:
-            rows.setdefault(words.short(line.place.file, view.working_directory), set()).add(line.place.row)
+            file(line.place.file).wanted.add(line.place.row)
     for cost in report.costs:
-        if words.is_worth_reporting(report, cost):
-            location = cost.diagnostic.location
-            rows.setdefault(words.short(view.absolute(cost.diagnostic.filename), view.working_directory), set()).add(
-                location.row
-            )
-    cut = [excerpt for file, wanted in rows.items() for excerpt in _File(report, view, file).excerpts(wanted)]
+        file(view.absolute(cost.diagnostic.filename)).tell(cost, words.is_worth_reporting(report, cost))
+    cut = [excerpt for known in dict.fromkeys(files.values()) for excerpt in known.excerpts()]
     return sorted(cut, key=lambda excerpt: -excerpt.idle)
 
 
 class _File:
-    """A file as it is now, and what its rows cost."""
+    """A file as it is now, and what its rows cost; `wanted` are the rows to show."""
 
     def __init__(self, report: Report, view: View, name: str) -> None:
         self._name = name
-        text = view.text(name)
-        self.remark = _remark(report, view, name, text)
-        self._rows = [Row(number, line) for number, line in enumerate((text or "").splitlines(), 1)]
-        self._functions = list(_functions(text or ""))
-        for line in lines(report.entries):
-            if line.place is not None and self._is_here(line.place.file, view) and (row := self._row(line.place.row)):
-                row.idle += line.spent.idle
-                for (phase, _), spent in line.ways.items():
-                    row.parts[phase] = row.parts.get(phase, 0.0) + spent.idle
-        for cost in report.costs:
-            if self._is_here(view.absolute(cost.diagnostic.filename), view) and (
-                row := self._row(cost.diagnostic.location.row)
-            ):
-                row.findings.append(cost)
+        self._text = text = view.text(name)
+        self._remark = _remark(report, view, name, text)
+        self._rows = [Row(number, line) for number, line in enumerate((text or "").removesuffix("\n").split("\n"), 1)]
+        self.wanted: set[int] = set()
 
-    def _is_here(self, file: str, view: View) -> bool:
-        return words.short(file, view.working_directory) == self._name
+    def charge(self, number: int, line: Line) -> None:
+        """A row costs what a line does."""
+        if row := self._row(number):
+            row.idle += line.spent.idle
+            for (phase, _), spent in line.ways.items():
+                row.parts[phase] = row.parts.get(phase, 0.0) + spent.idle
+
+    def tell(self, cost: Cost, is_worth_showing: bool) -> None:
+        """A finding begins on its row."""
+        if row := self._row(cost.diagnostic.location.row):
+            row.findings.append(cost)
+            if is_worth_showing:
+                self.wanted.add(row.number)
 
     def _row(self, number: int) -> Row | None:
         return self._rows[number - 1] if 0 < number <= len(self._rows) else None
 
-    def excerpts(self, wanted: set[int]) -> Iterator[Excerpt]:
+    def excerpts(self) -> Iterator[Excerpt]:
         """Each function with the rows that are wanted of it."""
-        if not self._rows:
-            yield Excerpt(self._name, "", 0.0, self.remark, [], [])
+        if self.wanted and self._text is None:
+            yield Excerpt(self._name, "", 0.0, self._remark, [], [])
             return
+        functions = list(_functions(self._text or "")) if self.wanted else []
         by_function: dict[tuple[str, int, int], list[int]] = {}
-        for number in sorted(wanted):
+        for number in sorted(self.wanted):
             if self._row(number) is not None:
-                by_function.setdefault(self._around(number), []).append(number)
+                by_function.setdefault(self._around(number, functions), []).append(number)
         for (name, first, last), numbers in by_function.items():
             near = sorted({near for number in numbers for near in _near(number, first, last)})
             whole = self._rows[first - 1 : last] if len(near) < last - first + 1 <= _LONGEST else []
             pieces = [[self._rows[number - 1] for number in piece] for piece in _pieces(near)]
             idle = sum(self._rows[number - 1].idle for number in numbers)
-            yield Excerpt(self._name, name, idle, self.remark, pieces, whole)
+            yield Excerpt(self._name, name, idle, self._remark, pieces, whole)
 
-    def _around(self, number: int) -> tuple[str, int, int]:
+    def _around(self, number: int, functions: Sequence[tuple[str, int, int]]) -> tuple[str, int, int]:
         """The innermost function around a row; the whole file where there is none."""
-        inside = [span for span in self._functions if span[1] <= number <= span[2]]
+        inside = [span for span in functions if span[1] <= number <= span[2]]
         return min(inside, key=lambda span: span[2] - span[1], default=("", 1, len(self._rows)))
 
 

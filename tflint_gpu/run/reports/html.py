@@ -22,7 +22,6 @@ from tflint_gpu.run.reports.panels import drawn, panels
 from tflint_gpu.run.result import Report
 
 _MOST_LINES, _LEAST = 25, 0.0005
-_NOTHING = (("0.0%", "0.0%"), ("0.0%", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +176,10 @@ class _Page:
 
     def __init__(self, report: Report, view: View) -> None:
         self._report, self._here = report, view.working_directory
-        self._dearest = words.most_expensive(report)[:_MOST_LINES]
-        self._excerpts = excerpts(report, view, self._dearest)
+        self._expensive = words.most_expensive(report)[:_MOST_LINES]
+        self._excerpts = excerpts(report, view, self._expensive)
         rows = [row.idle for excerpt in self._excerpts for piece in excerpt.pieces for row in piece]
-        self._most = max([line.spent.idle for line in self._dearest] + rows, default=0.0)
+        self._most = max([line.spent.idle for line in self._expensive] + rows, default=0.0)
         self._links: dict[tuple[str, int], str] = {}
         for excerpt in self._excerpts:
             for row in (row for piece in excerpt.pieces for row in piece):
@@ -192,15 +191,16 @@ class _Page:
 
     def lines(self) -> list[_Line]:
         """The most expensive lines, and all others, so that their sum is the idle time of the headline."""
-        report, rest = self._report, words.other_lines(self._report, self._dearest)
+        report, rest = self._report, words.other_lines(self._report, self._expensive)
         others = "other lines, and imports" if report.training is None and report.knows_use else "other lines"
-        known = [(words.place(line.place, self._here), line.spent.idle, line) for line in self._dearest]
-        rows: list[tuple[str, float, Line | None]] = [*known, *([(others, rest, None)] if rest > 0 else [])]
-        shares = words.shares([report.share(idle) for _, idle, _ in rows])
+        known = [(words.place(line.place, self._here), line.spent.idle, line) for line in self._expensive]
+        rows: list[tuple[str, float, Line | None]] = [*known, (others, rest, None)]
+        shares = words.tenths([report.share(idle) for _, idle, _ in rows], round(1000 * report.share(report.idle)))
         total = _Line(words.share(report.share(report.idle)), words.seconds(report.idle), [], "in all")
-        return [*(self._line(share, *row) for share, row in zip(shares, rows, strict=True)), total]
+        return [*(self._line(share, *row) for share, row in zip(shares, rows, strict=True) if share), total]
 
-    def _line(self, share: str, name: str, idle: float, line: Line | None) -> _Line:
+    def _line(self, tenths: int, name: str, idle: float, line: Line | None) -> _Line:
+        share = words.share(tenths / 1000)
         if line is None:
             return _Line(share, words.seconds(idle), [], name)
         ways: dict[str, float] = {}
@@ -222,17 +222,20 @@ class _Page:
         report = self._report
         known = list(phases(report.entries).items())
         unseen = max(0.0, report.whole - sum(spent.seconds for _, spent in known))
-        times = words.shares([report.share(seconds) for seconds in (*(spent.seconds for _, spent in known), unseen)])
-        idles = words.shares([report.share(spent.idle) for _, spent in known])
-        rows = [self._phase(*phase) for phase in zip(known, times, idles, strict=False)]
-        end = _Phase("not seen", "", times[-1], "", words.seconds(unseen), 100 * report.share(unseen), 0.0)
-        return [row for row in (*rows, end) if (row.share, row.idle) not in _NOTHING]
+        total = round(1000 * report.share(report.idle))
+        idle = words.tenths([report.share(spent.idle) for _, spent in known], total)
+        busy_seconds = [max(0.0, spent.seconds - spent.idle) for _, spent in known]
+        *busy, rest = words.tenths([report.share(seconds) for seconds in (*busy_seconds, unseen)], 1000 - total)
+        rows = [self._phase(*phase) for phase in zip(known, idle, busy, strict=True) if any(phase[1:])]
+        end = _Phase("not seen", "", words.share(rest / 1000), "", words.seconds(unseen), rest / 10, 0.0)
+        return [*rows, end] if rest else rows
 
-    def _phase(self, known: tuple[str, Spent], time: str, idle: str) -> _Phase:
+    def _phase(self, known: tuple[str, Spent], idle: int, busy: int) -> _Phase:
         name, spent = known
-        strong = 100 * min(1.0, spent.idle / spent.seconds) if spent.seconds else 0.0
-        length = 100 * self._report.share(spent.seconds)
-        return _Phase(words.phase(name), words.colour(name), time, idle, words.seconds(spent.seconds), length, strong)
+        time = words.share((idle + busy) / 1000)
+        length, strong = (idle + busy) / 10, 100 * idle / (idle + busy)
+        seconds = words.seconds(spent.seconds)
+        return _Phase(words.phase(name), words.colour(name), time, words.share(idle / 1000), seconds, length, strong)
 
     def finding(self, cost: Cost) -> _Finding:
         """A finding with what it costs."""

@@ -131,7 +131,7 @@ def _steps(report: Report) -> Panel:
         reach = 0 if time is None else int(time / factor / report.ledger.timeline.width)
         for before in range(max(0, number - reach), number):
             times[before] = time if times[before] is None else times[before]
-    return Panel("Time of a training step", [Series("a step", "--step", times)], unit=unit, top=None)
+    return Panel("Time of a training step", [Series("a step", "--ink", times)], unit=unit, top=None)
 
 
 def _phases(report: Report) -> Panel:

@@ -93,14 +93,16 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f}%" if share >= 0.1 else f"{share * 100:.1f}%"
 
 
-def shares(parts: Sequence[float]) -> list[str]:
-    """Shares as texts which add up to their sum as it is shown."""
-    tenths = [math.floor(part * 1000) for part in parts]
-    left = round(sum(parts) * 1000) - sum(tenths)
-    by_rest = sorted(range(len(parts)), key=lambda number: tenths[number] - parts[number] * 1000)
-    for number in by_rest[:left]:
-        tenths[number] += 1
-    return [share(tenth / 1000) for tenth in tenths]
+def tenths(parts: Sequence[float], total: int) -> list[int]:
+    """Shares in tenths of a percent, rounded so that they add up to a total."""
+    rounded = [math.floor(part * 1000) for part in parts]
+    left = total - sum(rounded)
+    by_rest = sorted(range(len(parts)), key=lambda number: rounded[number] - parts[number] * 1000)
+    for number in by_rest[: max(0, left)]:
+        rounded[number] += 1
+    for number in sorted(range(len(parts)), key=lambda number: -parts[number])[: max(0, -left)]:  # samples overlap
+        rounded[number] -= 1
+    return rounded
 
 
 def share(part: float) -> str:
