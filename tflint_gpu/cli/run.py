@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tflint_gpu.cli.commands import FOUND, GroupedCommand, is_coloured, refuse_windows
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.commands.option_values import seconds
 from tflint_gpu.cli.commands.settings_options import (
     config_option,
@@ -24,6 +24,7 @@ from tflint_gpu.cli.commands.settings_options import (
     refuse_isolated_config,
     settings_file,
 )
+from tflint_gpu.cli.runs import compare_reports, try_settings
 from tflint_gpu.cli.verify import RUN_REPORT
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import SettingsResolver
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tflint_gpu.gpu.nvml import Nvml
     from tflint_gpu.gpu.watch import Watch
     from tflint_gpu.price import Price
-    from tflint_gpu.run import Inspection, Outside, Recording, Running
+    from tflint_gpu.run import Inspection, Outside, Program, Recording, Running
     from tflint_gpu.run.samples import Seen
 
 Found = TypeVar("Found")
@@ -51,7 +52,7 @@ _GROUPS = {
     "Program": "is_module python pid",
     "Sampling": "sampler watched_for has_lock is_native",
     "Report": "output_format output report_every price_per_hour",
-    "Several runs": "is_comparison slower_than",
+    "Several runs": "try_settings rounds is_comparison slower_than",
     "Rules and settings": "select ignore extend_select target_tensorflow config isolated",
 }
 
@@ -100,6 +101,19 @@ _GROUPS = {
 @click.option("--report-every", default="10m", callback=seconds, metavar="TIME", help="Write FILE this often, too.")
 @click.option("--price-per-hour", metavar="PRICE", help="What an hour of the machine costs, such as '2.49 EUR'.")
 @click.option(
+    "--try",
+    "try_settings",
+    metavar="SETTINGS",
+    help="Run the program with each of xla, mixed_precision, batch=64,128, workers=4, prefetch, and without.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="With --try, how often each setting is run; an interval takes three or more.",
+)
+@click.option(
     "--compare",
     "is_comparison",
     is_flag=True,
@@ -137,32 +151,8 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
         raise click.UsageError("--seconds and --native are for --pid N: a program that is started runs to its end")
     refuse_isolated_config(given)
     if program is not None and given["is_comparison"]:
-        return _compare((program, *arguments), given)
+        return compare_reports((program, *arguments), given)
     return Run(program or "", arguments, given).run()
-
-
-def _compare(names: tuple[str, ...], given: dict[str, Any]) -> int:
-    """Compare the reports of runs that others have made."""
-    from tflint_gpu.ratios import FEWEST_FOR_INTERVAL
-    from tflint_gpu.run.comparison import NotComparable, compare
-    from tflint_gpu.run.reports import comparisons
-
-    if len(names) < 2:
-        raise click.UsageError("--compare needs two reports or more: tflint-gpu run --compare old.json new.json")
-    render = {"full": comparisons.full, "json": comparisons.as_json}.get(given["output_format"])
-    if render is None:
-        raise click.UsageError(f"--compare writes full or json, not {given['output_format']}")
-    groups = [(name, [Path(file) for file in name.split(",")]) for name in names]
-    try:
-        compared = compare(groups, given["slower_than"])
-    except NotComparable as error:
-        raise click.ClickException(str(error)) from error
-    text = render(compared, names[0], min(len(files) for _, files in groups) >= FEWEST_FOR_INTERVAL)
-    if given["output"] is None:
-        click.echo(text, nl=False)
-    else:
-        replace_file(given["output"], text.encode("utf-8"))
-    return FOUND if any(comparison.is_slower for comparison in compared) else 0
 
 
 @dataclass(slots=True)
@@ -178,7 +168,7 @@ class Run:
     def run(self) -> int:
         """Run the program, report, and end as it did."""
         refuse_windows("run")
-        from tflint_gpu.run import NOTHING, CannotWatch, Outside, Recording, end_as, renderer
+        from tflint_gpu.run import NOTHING, CannotWatch, Outside, Recording, checkable, end_as, renderer
 
         renderer(self.given["output_format"])
         python = shutil.which(self.given["python"])
@@ -196,6 +186,10 @@ class Run:
         resolver = self._resolver()
         price = self._price(resolver, running)
         known = Recording.begin(self.nvml, os.environ if running is None else running.environment)
+        if self.given.get("try_settings") is not None:
+            program = self._program(python, known, is_plain=False)
+            limit = None if known.choice.gpu is None else known.choice.gpu.total_memory
+            return try_settings(program, self.given, self.here, limit, lambda names: self._inspect(resolver, names))
         next_report = known.began + self.given["report_every"]
         told: dict[str, Any] = {"price": price, "running": running}
 
@@ -215,25 +209,36 @@ class Run:
         known.finish(watch)
         if outside is not None:
             known.decoder.processes = outside.processes
-        inspection = _unless_it_fails(lambda: self._inspect(resolver, known), "what `check` finds in what ran")
+        inspection = _unless_it_fails(
+            lambda: self._inspect(resolver, checkable(known.ledger.entries)), "what `check` finds in what ran"
+        )
         unused = _unless_it_fails(lambda: self._unused(python, known), "why TensorFlow used no GPU")
         self._write(known, inspection=inspection or NOTHING, unused=unused, **told)
         return end_as(code)
+
+    def _program(self, python: str, known: Recording, *, is_plain: bool) -> Program:
+        """What to run.
+
+        Arguments:
+            is_plain: whether it is sampled from outside.
+        """
+        from tflint_gpu.run import Program
+
+        asks_memory = known.choice.gpu is not None
+        return Program(python, self.program, self.arguments, self.given["is_module"], asks_memory, is_plain)
 
     def _started(
         self, python: str, known: Recording, watch: Watch, take: Callable[[Seen | None], None], outside: Outside | None
     ) -> int:
         """Run the program; its exit code."""
-        from tflint_gpu.run import Program, run
-
-        asks_memory, is_plain = known.choice.gpu is not None, outside is not None
-        program = Program(python, self.program, self.arguments, self.given["is_module"], asks_memory, is_plain)
+        from tflint_gpu.run import run
 
         def started(pid: int) -> None:
             watch.follow([pid])
             if outside is not None:
                 outside.begin(pid, python, take)
 
+        program = self._program(python, known, is_plain=outside is not None)
         code = run(program, lambda line: take(known.decoder.read(line)), started)
         if outside is not None:
             outside.finish()
@@ -257,14 +262,13 @@ class Run:
             folder = (self.here / self.program).resolve().parent
         return resolver.for_directory(folder).price
 
-    def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection | None:
-        """What `check` finds in the files that ran."""
+    def _inspect(self, resolver: SettingsResolver, names: list[str]) -> Inspection:
+        """What `check` finds in files that ran."""
         from tflint_gpu.checking.engine import Engine
-        from tflint_gpu.run import checkable, inspect
+        from tflint_gpu.run import NOTHING, inspect
 
-        names = checkable(known.ledger.entries)
         if not names:
-            return None
+            return NOTHING
         return inspect(Engine(resolver, self.here, use_cache=True), Discovery(resolver, self.here).find(names))
 
     def _unused(self, python: str, known: Recording) -> MachineReport | None:

@@ -20,7 +20,7 @@ from tflint_gpu.gpu.watch import LOW
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.charges import Doing, Line, Spent, lines, phases
-from tflint_gpu.run.samples import Held, Memory, Native, Place, Sample, Seen, Stack, Started, StepDone, Waited
+from tflint_gpu.run.samples import Held, Memory, Native, Place, Sample, Seen, Stack, Started, StepDone, Told, Waited
 from tflint_gpu.run.steps import Trainings
 from tflint_gpu.run.timeline import Timeline
 
@@ -88,7 +88,7 @@ class Ledger:
             elif isinstance(seen, Native):
                 function = (seen.library, seen.function, seen.place)
                 self.native[function] = seen.share
-            elif seen is None:
+            elif seen is None or isinstance(seen, Told):
                 return
             elif not seen.is_main:
                 _add(self.workers, Doing(seen.stack, seen.phase, seen.waits), seen.span, 0.0)

@@ -130,7 +130,15 @@ class Native:
     place: Place | None
 
 
-Seen = Sample | Memory | Started | Waited | StepDone | Held | Native
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a changed setting tells (`inside/tflint_try.py`)."""
+
+    name: str
+    value: Any
+
+
+Seen = Sample | Memory | Started | Waited | StepDone | Held | Native | Told
 """What a line of the sampler tells."""
 
 
@@ -180,6 +188,8 @@ class Decoder:
             return Waited(self._stacks[process].get(rest[0], ()), rest[1], float(rest[2]))
         elif kind == "B":
             return StepDone(rest[0], self._places[process][rest[1]], float(rest[2]), float(rest[3]))
+        elif kind == "V":
+            return Told(str(rest[0]), rest[1])
         elif kind == "G":
             return Started(int(*rest))
         elif kind == "T":

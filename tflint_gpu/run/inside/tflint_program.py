@@ -80,6 +80,8 @@ def _sampler(interval: float, asks_memory: bool) -> Sampler:
     """The sampler of the file next to this one, wherever Python looks for modules."""
     sys.path.insert(0, os.path.dirname(HERE))
     made: Sampler = importlib.import_module("tflint_sample").Sampler(interval, asks_memory)
+    if "TFLINT_GPU_TRY" in os.environ:
+        importlib.import_module("tflint_try").begin(made.tell)
     del sys.path[0]
     return made
 

@@ -13,7 +13,7 @@ Messages are lines of JSON: ["P", process, number, file, row, function, first ro
 waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card;
 ["G", process, number], the GPUs that TensorFlow started with; ["I", process, stack, phase, share], how much of what is
 executed there waits for input; ["B", process, kind, place, seconds, duration], a training step, with the line that
-calls it (`tflint_steps`).
+calls it (`tflint_steps`); ["V", process, name, value], what a changed setting tells (`tflint_try`).
 """
 
 from __future__ import annotations
@@ -368,6 +368,10 @@ class Sampler:
             self._write(["M", self.process, int(known["current"]), int(known["peak"])])
         except Exception:  # no GPU, or an older TensorFlow
             self.asks_memory = False
+
+    def tell(self, name: str, value: Any) -> None:
+        """Write down what another part of the program's side says."""
+        self._write(["V", os.getpid(), name, value])
 
     def _write(self, message: list[Any]) -> None:
         self.lines.append((json.dumps(message, separators=(",", ":")) + "\n").encode("utf-8", "replace"))

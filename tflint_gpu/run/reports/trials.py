@@ -1,0 +1,83 @@
+"""How trials of settings are shown: a table for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tflint_gpu.reports.display import printable, table
+from tflint_gpu.run.reports import words
+from tflint_gpu.run.trials import Tried
+
+_GIBIBYTE = 1 << 30
+
+
+def full(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
+    """A table with a row for each setting, and what its numbers do not say."""
+    samples = next((tried.samples for tried in tries if tried.samples), None)
+    loss = "loss" if samples is None else f"loss after {samples:,} samples"
+    rows: list[tuple[str, ...]] = [("setting", _unit(tries), "times as fast", "peak memory", loss)]
+    rows += [
+        (
+            str(tried.setting),
+            "" if tried.seconds is None else f"{1 / tried.seconds:.4g}",
+            "" if tried.ratio is None else _interval(tried),
+            "" if tried.memory is None else f"{tried.memory / _GIBIBYTE:.2f} GiB",
+            "" if tried.loss is None else f"{tried.loss:.4g}",
+        )
+        for tried in tries
+    ]
+    return "\n".join([*table(rows), *_remarks(tries, largest, here)]) + "\n"
+
+
+def as_json(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
+    """One object."""
+    document = {
+        "kind": "trials",
+        "largest_batch": largest,
+        "settings": [
+            {
+                "setting": str(tried.setting),
+                "seconds_of_a_sample" if tried.batch else "seconds_of_a_step": tried.seconds,
+                "batch": tried.batch,
+                "times_as_fast": None if tried.ratio is None else _bounds(tried),
+                "peak_memory": tried.memory,
+                "loss": tried.loss,
+                "samples": tried.samples,
+                "failure": tried.failure,
+                "change_at": [{"filename": place.file, "row": place.row} for place in tried.where],
+            }
+            for tried in tries
+        ],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _unit(tries: Sequence[Tried]) -> str:
+    return "samples/s" if any(tried.batch for tried in tries) else "steps/s"
+
+
+def _interval(tried: Tried) -> str:
+    low, ratio, high = _bounds(tried)
+    return f"{ratio:.3g}" if low is None else f"{ratio:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _bounds(tried: Tried) -> tuple[float | None, float, float | None]:
+    ratio = tried.ratio
+    assert ratio is not None
+    return (None, ratio.ratio, None) if ratio.high == math.inf else (ratio.low, ratio.ratio, ratio.high)
+
+
+def _remarks(tries: Sequence[Tried], largest: int | None, here: Path) -> Iterator[str]:
+    if any(tried.ratio is not None and tried.ratio.high == math.inf for tried in tries):
+        yield "Without an interval: it takes three rounds or more (`--rounds 3`)."
+    for tried in tries:
+        if tried.failure:
+            yield printable(f"{tried.setting}: {tried.failure}")
+        elif tried.where:
+            lines = ", ".join(words.place(place, here) for place in tried.where)
+            yield printable(f"{tried.setting}: nothing could be changed from outside; the code to change is at {lines}")
+    if largest is not None:
+        yield f"The largest batch that fits this GPU: about {largest:,}, by a line through the two largest measured."

@@ -1,0 +1,300 @@
+"""What a setting would bring: the program's own steady steps with it, in turns with those of the program as it is.
+
+Each trial is a process of the program, which is interrupted (as by Ctrl-C) when enough steps were steady. In each round
+all settings run once, in an order that is turned around in the next one; a setting's ratio is that of its rounds, with
+verify's interval.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.ratios import Interval, paired_ratio
+from tflint_gpu.run.program import Program, read_samples
+from tflint_gpu.run.samples import Decoder, Memory, Place, StepDone, Told
+from tflint_gpu.run.steps import Training
+
+STEPS, SECONDS = 50, 2.0
+"""A trial ends with this many steady steps, and after so many seconds of them at the least."""
+_PATIENCE = 10.0
+_LEAST = 5  # steady steps
+_SETTINGS = {
+    "xla": r"",
+    "mixed_precision": r"(mixed_\w+)?",
+    "batch": r"[1-9]\d*",
+    "workers": r"[1-9]\d*",
+    "prefetch": r"",
+}
+_OPERATIONS = {"batch": "batch", "workers": "map"}
+
+
+class UnknownSetting(Exception):
+    """A setting that cannot be tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One change; without a name the program as it is."""
+
+    name: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}" if self.value else self.name or "as it is"
+
+
+UNCHANGED = Setting()
+
+
+def settings(text: str) -> list[Setting]:
+    """The settings of `xla,mixed_precision,batch=64,128,workers=4,prefetch`.
+
+    Raises:
+        UnknownSetting: one is not known, or has a wrong value.
+    """
+    known: list[Setting] = []
+    for word in text.split(","):
+        name, equals, value = word.strip().partition("=")
+        if not equals and name.isdigit() and known and known[-1].value:
+            name, value = known[-1].name, name
+        if name not in _SETTINGS or not re.fullmatch(_SETTINGS[name], value):
+            raise UnknownSetting(f"{word!r}: settings are xla, mixed_precision, batch=64,128, workers=4 and prefetch")
+        known.append(Setting(name, value))
+    return list(dict.fromkeys(known))
+
+
+@dataclass(slots=True)
+class Trial:
+    """One process of the program with a setting.
+
+    Attributes:
+        training: its steady steps; None before there is one.
+        changes: how often the setting changed something.
+        batch: the samples of a step; None where they are not known.
+        memory: the most that TensorFlow used of the GPU, else the most that the process held, in bytes.
+        losses: the loss after how many samples.
+        failure: why it has no steady steps.
+    """
+
+    setting: Setting
+    training: Training | None = None
+    changes: int = 0
+    batch: int | None = None
+    memory: int | None = None
+    losses: dict[int, float] = field(default_factory=dict)
+    failure: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """Of a sample; of a step, where its samples are not known."""
+        if self.training is None or self.training.steps < _LEAST:
+            return None
+        return self.training.wall / self.training.steps / (self.batch or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What all trials of a setting say together.
+
+    Arguments:
+        ratio: how many times as fast as the program as it is; None where that is not known.
+        loss: after `samples`, which all settings reached.
+        where: for a setting that nothing took: the lines that would have to change.
+    """
+
+    setting: Setting
+    seconds: float | None
+    ratio: Interval | None
+    batch: int | None
+    memory: int | None
+    loss: float | None
+    samples: int | None
+    failure: str
+    where: tuple[Place, ...] = ()
+
+
+def tried(program: Program, wanted: Sequence[Setting], rounds: int, say: Callable[[str], None]) -> list[list[Trial]]:
+    """Run all settings in turns; the first trial of each round is of the program as it is.
+
+    Arguments:
+        say: gets a line before each trial.
+    """
+    done: list[list[Trial]] = []
+    for number in range(rounds):
+        order = [UNCHANGED, *wanted]
+        trials = []
+        for setting in order if number % 2 == 0 else reversed(order):
+            say(f"round {number + 1} of {rounds}: {setting}")
+            trials.append(run_trial(program, setting))
+        done.append(sorted(trials, key=lambda trial: order.index(trial.setting)))
+    return done
+
+
+def run_trial(program: Program, setting: Setting) -> Trial:
+    """Run the program until enough steps were steady, or to its end."""
+    trial, enough, done = Trial(setting), threading.Event(), threading.Event()
+    decoder, by_place = Decoder(), dict[Place, Training]()
+
+    def take(line: bytes) -> None:
+        seen = decoder.read(line)
+        if isinstance(seen, Told):
+            _take_told(trial, seen)
+        elif isinstance(seen, Memory):
+            trial.memory = seen.most
+        elif isinstance(seen, StepDone) and seen.kind != "epoch":
+            training = by_place.setdefault(seen.place, Training(seen.place, seen.kind))
+            training.add(seen.began, seen.seconds)
+            if training.steps >= STEPS and training.wall >= SECONDS:
+                enough.set()
+
+    reading, writing = os.pipe()
+    environment = {**os.environ, "TFLINT_GPU_TRY": f"{setting.name}={setting.value}"}
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            program.command(writing), pass_fds=(writing,), env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+        )  # fmt: skip
+        os.close(writing)
+        reader = threading.Thread(target=read_samples, args=(reading, take, done), daemon=True)
+        reader.start()
+        threading.Thread(target=_tell_the_end, args=(process, enough), daemon=True).start()
+        try:
+            enough.wait()
+        finally:
+            if trial.memory is None:
+                trial.memory = _most_held(process.pid)
+            _interrupt(process)
+            done.set()
+            reader.join()
+            os.close(reading)
+        trial.training = max(by_place.values(), key=lambda training: training.wall, default=None)
+        if trial.seconds is None:
+            errors.seek(0)
+            said = errors.read().decode("utf-8", "replace").strip().splitlines()
+            steps = 0 if trial.training is None else trial.training.warm_up[0] + trial.training.steps
+            trial.failure = f"ended with exit code {process.returncode} after {steps} steps"
+            trial.failure += f": {said[-1][:200]}" if said and process.returncode else ""
+    return trial
+
+
+def summarised(done: Sequence[Sequence[Trial]], where: Callable[[Setting, Place], tuple[Place, ...]]) -> list[Tried]:
+    """What the rounds say of each setting, the program as it is first.
+
+    Arguments:
+        where: the lines that a setting would have to change, for the line that trains.
+    """
+    samples = _samples_of_all(done)
+    return [_summary([trials[0] for trials in done], column, samples, where) for column in zip(*done, strict=True)]
+
+
+def _summary(
+    base: Sequence[Trial],
+    trials: Sequence[Trial],
+    samples: int | None,
+    where: Callable[[Setting, Place], tuple[Place, ...]],
+) -> Tried:
+    setting, last = trials[0].setting, trials[-1]
+    known = [trial.seconds for trial in trials if trial.seconds is not None]
+    pairs = [
+        (before.seconds, after.seconds)
+        for before, after in zip(base, trials, strict=True)
+        if before.seconds is not None and after.seconds is not None
+        if (before.batch is None) == (after.batch is None)
+    ]
+    is_untouched = bool(setting.name) and not any(trial.changes for trial in trials)
+    places = () if not is_untouched or last.training is None else where(setting, last.training.place)
+    return Tried(
+        setting,
+        min(known, default=None) if len(known) < 3 else sorted(known)[len(known) // 2],
+        paired_ratio(pairs) if pairs and setting.name and not is_untouched else None,
+        last.batch,
+        max((trial.memory for trial in trials if trial.memory is not None), default=None),
+        _loss(last, samples),
+        samples,
+        next((trial.failure for trial in trials if trial.failure), ""),
+        places,
+    )
+
+
+def largest_batch(tries: Sequence[Tried], limit: int) -> int | None:
+    """The samples of a batch that fits, by a line through the two largest that were measured; None without two.
+
+    Arguments:
+        limit: bytes that TensorFlow may use of the GPU.
+    """
+    sizes = sorted(
+        {(tried.batch, tried.memory) for tried in tries if tried.batch and tried.memory and not tried.failure}
+    )[-2:]
+    if len(sizes) < 2 or sizes[0][0] == sizes[1][0] or sizes[1][1] <= sizes[0][1]:
+        return None
+    (small, less), (large, more) = sizes
+    each = (more - less) / (large - small)
+    return int(large + (limit - more) / each)
+
+
+def lines_to_change(setting: Setting, trains: Place, operations: Sequence[tuple[str, Place]]) -> tuple[Place, ...]:
+    """Where the code would have to be changed: at the operations of its datasets, else at the line that trains.
+
+    Arguments:
+        operations: of the datasets of the files that ran, by name.
+    """
+    name = _OPERATIONS.get(setting.name)
+    places = tuple(place for operation, place in operations if name is None or operation == name)
+    return places if places and setting.name in ("batch", "workers") else (trains,)
+
+
+def _take_told(trial: Trial, told: Told) -> None:
+    if told.name == "changed":
+        trial.changes += 1
+    elif told.name == "batch":
+        trial.batch = int(told.value)
+    elif told.name == "loss":
+        samples, loss = told.value
+        trial.losses[int(samples)] = float(loss)
+
+
+def _samples_of_all(done: Sequence[Sequence[Trial]]) -> int | None:
+    """The most samples after which the loss of each setting is known."""
+    reached = [max(trial.losses) for trials in done for trial in trials if trial.losses]
+    return min(reached, default=None)
+
+
+def _loss(trial: Trial, samples: int | None) -> float | None:
+    if samples is None or not trial.losses:
+        return None
+    return trial.losses[min(trial.losses, key=lambda count: abs(count - samples))]
+
+
+def _most_held(pid: int) -> int | None:
+    """The most memory that a process held; None on other systems than Linux."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    match = re.search(r"VmHWM:\s*(\d+) kB", text)
+    return None if match is None else int(match[1]) * 1024
+
+
+def _tell_the_end(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
+    process.wait()
+    ended.set()
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    """End a program as Ctrl-C does; one that does not end is killed."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        if process.poll() is None:
+            process.send_signal(number)
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                continue
