@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
@@ -26,6 +27,7 @@ from tflint_gpu.price import Price
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import Cost, costs
 from tflint_gpu.run.ledger import Ledger
+from tflint_gpu.run.outside.running import Running
 from tflint_gpu.run.reports import html, renderer, words
 from tflint_gpu.run.reports.excerpts import Excerpt, excerpts
 from tflint_gpu.run.reports.panels import panels
@@ -275,6 +277,22 @@ def test_the_cells_of_a_notebook_have_their_text(project: Path) -> None:
     (cell,) = excerpts(seen, view, words.most_expensive(seen))
     assert (cell.file, cell.remark) == ("In [3]", "") and [row.number for row in cell.pieces[0]] == [1, 2]
     assert "<code>model.fit(2)</code>" in renderer("html")(seen, view)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
+def test_a_process_that_runs_already_began_before_it_was_watched() -> None:
+    before = time.time()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        since = Running.of(process.pid).since
+        assert since is not None and before - 0.1 <= since <= time.time() + 0.1
+    assert Running(1).since is None
+
+
+def test_native_functions_are_shown(project: Path) -> None:
+    seen = training(project)
+    seen.ledger.native["lib<m>.so", "sin", place(project, *TRAIN)] = 0.25
+    (_, row) = Page(shown(project, seen)).tables["Native functions of the main thread, with the line that led there"]
+    assert list(row.values()) == ["25.0%", "lib<m>.so", "sin", "train.py:17 in train"]
 
 
 def test_a_finding_stands_under_its_line(project: Path) -> None:

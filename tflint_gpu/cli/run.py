@@ -291,9 +291,10 @@ class Run:
         view = View(self.here, colour=file is None and is_coloured(sys.stderr))
         words = ["-m", self.program] if self.given["is_module"] else [self.program]
         program = shlex.join([*words, *self.arguments]) if running is None else running.title
-        pid = None if running is None else running.pid
+        if running is not None:
+            extra |= {"pid": running.pid, "started": running.since}
         command = shlex.join(["tflint-gpu", "run", *sys.argv[2:]])
-        report = known.report(program, view, command=command, pid=pid, **extra)
+        report = known.report(program, view, command=command, **extra)
         text = renderer(self.given["output_format"])(report, view)
         if file is None:
             click.echo(f"\n{text}", nl=False, err=True)

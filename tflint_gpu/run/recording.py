@@ -37,6 +37,7 @@ class Recording:
     cards: Survey
     choice: Choice
     began: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.time)
     ended: float | None = None
     ledger: Ledger = field(init=False)
     decoder: Decoder = field(default_factory=Decoder)
@@ -89,6 +90,7 @@ class Recording:
         code: int | None = None,
         end: str = "",
         pid: int | None = None,
+        started: float | None = None,
         command: str = "",
     ) -> Report:
         """What is known by now. The arguments are those of `Report`."""
@@ -104,7 +106,7 @@ class Recording:
             datasets=inspection.datasets,
             unused=unused,
             price=price,
-            started=time.time() - (time.monotonic() - self.began),
+            started=self.started if pid is None else started,
             end=end,
             pid=pid,
             processes=max(1, self.decoder.processes),

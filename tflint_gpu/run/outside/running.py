@@ -68,6 +68,13 @@ class Running:
         return cls(pid, (python, *words[1:]), Path.cwd(), dict(os.environ), _began(pid))
 
     @property
+    def since(self) -> float | None:
+        """When it began, on the clock of files; None where the system does not tell."""
+        if not self.began:
+            return None
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + int(self.began) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def title(self) -> str:
         """Its number and its command."""
         words = [Path(self.words[0]).name, *self.words[1:]] if self.words else []

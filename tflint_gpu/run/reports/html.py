@@ -123,6 +123,7 @@ def render(report: Report, view: View) -> str:
         figures=_figures(report),
         trainings=list(_trainings(report, view.working_directory)),
         slow=_slow(report, view.working_directory),
+        native=_native(report, view.working_directory),
         alongside=_alongside(report, view.working_directory),
     )
 
@@ -278,6 +279,13 @@ class _Page:
             )
             for row in rows
         ]
+
+
+def _native(report: Report, here: Path) -> list[tuple[str, ...]]:
+    return [
+        (words.share(share), library, function, words.place(place, here))
+        for (library, function, place), share in words.native(report)[:_MOST_LINES]
+    ]
 
 
 def _alongside(report: Report, here: Path) -> dict[str, list[tuple[str, str]]]:
