@@ -33,7 +33,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Blocker, Chain, Model, Operation
+    from tflint_gpu.model import Blocker, Chain, File, Model, Operation
 
 
 class DiscardedDataset(Rule):
@@ -42,6 +42,7 @@ class DiscardedDataset(Rule):
     Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and the like return a new dataset and leave the
     old one as it was, so a statement that is only such a call has no effect on the data: it goes on unshuffled,
     unbatched or unmapped. Tests are not reported: there a discarded `map` may try whether a function can be traced.
+    Nor is the last expression of a notebook's cell, which the notebook shows.
     The fix assigns the result where the code after it gets elements of the same structure: not a second `batch`, not a
     `repeat` without an end, not a `map` that returns other components than it gets, or tensors of an unknown rank, as
     `tf.py_function` gives them.
@@ -78,7 +79,7 @@ class DiscardedDataset(Rule):
             if not isinstance(call, cst.Call) or method_name(call) not in TRANSFORMATIONS:
                 continue
             chains = model.once(Pipelines).chains(model.file, call)
-            if not all(chain.certain and chain.operations for chain in chains):
+            if not all(chain.certain and chain.operations for chain in chains) or _is_shown(model.file, call):
                 continue
             assert isinstance(call.func, cst.Attribute)
             fix, withheld = offered(_fix(model, call, chains))
@@ -123,6 +124,14 @@ _WORKLOAD = Workload(
     """,
     changes=(("dataset.shuffle(100)", "dataset = dataset.shuffle(100)"),),
 )
+
+
+def _is_shown(file: File, call: cst.Call) -> bool:
+    """Whether a call is the last expression of a notebook's cell, whose value the notebook shows."""
+    is_outermost = file.tree.function(call) is None and not any(
+        isinstance(parent, cst.BaseCompoundStatement) for parent in file.tree.ancestors(call)
+    )
+    return is_outermost and file.source.shows(file.span(call)[1])
 
 
 def _variable(model: Model, call: cst.Call) -> str | None:

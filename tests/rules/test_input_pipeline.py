@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import NEWEST, codes, findings, fixed, found
+from checks import NEWEST, codes, findings, fixed, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -282,6 +282,33 @@ def test_a_result_is_not_assigned_where_the_code_after_it_would_fail(code: str, 
 def test_used_results_are_not_found(code: str, tmp_path: Path) -> None:
     """Protects precision of TFG308: other objects have methods of the same names."""
     assert "TFG308" not in codes(HEAD + code, tmp_path)
+
+
+SHOWN = {
+    "alone": "source.take(3)",
+    "last of several": "n = 8\nsource.batch(n)",
+    "over lines, before a comment": "source.shuffle(\n    64\n).batch(2)  # of pairs\n\n# see above\n",
+}
+NOT_SHOWN = {
+    "before another statement": "source.shuffle(64)\nsource.take(1)",
+    "before a magic": "source.shuffle(64)\n%time train()",
+    "a semicolon": "source.shuffle(64);",
+    "in a loop": "for n in (2, 4):\n    source.batch(n)",
+    "in a function": "def prepare():\n    source.shuffle(64)\nprepare()",
+}
+
+
+@_table(SHOWN)
+def test_what_a_cell_shows_is_not_thrown_away(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG308: a notebook shows the value of a cell's last expression."""
+    found_codes = [code for code, _ in found(notebook(HEAD, code, "print(1)"), tmp_path, "a.ipynb")]
+    assert "TFG308" not in found_codes
+    assert "TFG308" in codes(HEAD + code, tmp_path)
+
+
+@_table(NOT_SHOWN)
+def test_what_a_cell_does_not_show_is_thrown_away(code: str, tmp_path: Path) -> None:
+    assert "TFG308" in {code for code, _ in found(notebook(HEAD, code), tmp_path, "a.ipynb")}
 
 
 def test_pipeline_over_two_files(tmp_path: Path) -> None:

@@ -158,6 +158,10 @@ class SourceFile:
         """The parts of the text that are left out of `code`, because they do not parse."""
         return ()
 
+    def shows(self, end: int) -> bool:
+        """Whether whoever runs the file sees the value of an expression that ends at an offset."""
+        return False
+
     def is_writable(self, start: int, end: int) -> bool:
         """Whether what lies between two offsets is one piece of the file."""
         return 0 <= start <= end <= len(self.text)
