@@ -57,12 +57,14 @@ class DiscardedDataset(Rule):
 
         dataset = tf.data.Dataset.range(100)
         dataset.shuffle(100)
+        print(list(dataset))
 
     Use instead:
         import tensorflow as tf
 
         dataset = tf.data.Dataset.range(100)
         dataset = dataset.shuffle(100)
+        print(list(dataset))
     """
 
     code = "TFG308"

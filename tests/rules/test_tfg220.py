@@ -21,6 +21,7 @@ MADE = (
     "def read():\n    for text in open('texts.txt'):\n        yield [ord(letter) for letter in text]\n"
     "letters = tf.data.Dataset.from_generator(read, output_signature=tf.TensorSpec([None], tf.int32))\n"
 )
+PAIRS = MADE.replace("tf.TensorSpec([None], tf.int32)", "(tf.TensorSpec([None]), tf.TensorSpec([None]))")
 FOUND = {
     "arrays of many lengths": STEP + PAGES + "for page in pages:\n    rate(page)\n",
     "with a new axis": STEP + PAGES + "for turn in range(20):\n    for page in pages:\n        rate(page[None])\n",
@@ -28,6 +29,13 @@ FOUND = {
     "padded to open lengths": STEP
     + MADE
     + "for some in letters.padded_batch(8, padded_shapes=[None]):\n    rate(some)\n",
+    "the other part is padded to one length": STEP
+    + PAIRS
+    + "for some, more in letters.padded_batch(8, padded_shapes=([40], [None])).prefetch(2):\n    rate(more)\n",
+    "parts that a map changes": STEP
+    + PAIRS
+    + "rows = letters.padded_batch(8, padded_shapes=([40], [None])).map(swapped)\n"
+    + "for some, more in rows:\n    rate(some)\n",
     "a window that grows": STEP + "rows = np.load('rows.npy')\nfor end in range(1, 300):\n    rate(rows[:end])\n",
     "by a call": "def rate(pages):\n    return net(pages)\nfast = tf.function(rate)\n"
     + PAGES
@@ -54,6 +62,14 @@ SILENT = {
     "slices of one length": STEP
     + "rows = np.load('rows.npy')\nfor at in range(0, len(rows), 32):\n    rate(rows[at:at + 32])\n",
     "padded to one length": STEP + MADE + "for some in letters.padded_batch(8, padded_shapes=[40]):\n    rate(some)\n",
+    "this part is padded to one length": STEP
+    + PAIRS
+    + "shapes = ([size[0], 40, 3], [None])\n"
+    + "for some, more in letters.padded_batch(8, padded_shapes=shapes).prefetch(2):\n    rate(some)\n",
+    "a part by its name": STEP
+    + PAIRS
+    + "shapes = {'more': [None], 'some': [40]}\n"
+    + "for both in letters.padded_batch(8, padded_shapes=shapes):\n    rate(both['some'])\n",
     "what nothing is known of": STEP + "for some in held_out:\n    rate(some)\n",
     "a parameter": STEP + "def rated(held_out):\n    return [rate(some) for some in held_out]\n",
     "a few": STEP + "for page in [np.zeros((3, 6)), np.zeros((4, 6)), np.zeros((5, 6))]:\n    rate(page)\n",

@@ -11,7 +11,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
 from tflint_gpu.model.library import shape_facts as facts
-from tflint_gpu.model.library.datasets import UNEVEN_BATCHES
+from tflint_gpu.model.library.datasets import SAME_ELEMENTS, UNEVEN_BATCHES
 from tflint_gpu.model.library.files import READING
 from tflint_gpu.model.library.operations import draw_named, operation_named
 from tflint_gpu.model.library.tensor_functions import LENGTHS, OF_VALUES
@@ -190,7 +190,8 @@ class ShapeChanges(Analysis):
     def _found(self, origin: Origin) -> Change:
         node, file, context, path = origin.node, origin.file, origin.context, origin.access_path
         if ELEMENT in path and isinstance(node, cst.Call):
-            change = self._of_elements(replace(origin, access_path=path[: path.index(ELEMENT)]))
+            at = path.index(ELEMENT)
+            change = self._of_elements(replace(origin, access_path=path[:at]), path[at + 1 :])
             if change is not None:
                 return change
         if isinstance(node, cst.Call):
@@ -449,23 +450,26 @@ class ShapeChanges(Analysis):
 
     # What datasets and loaders yield.
 
-    def _of_elements(self, data: Origin) -> Change | None:
-        """What a dataset or a loader yields; None where a value is neither."""
+    def _of_elements(self, data: Origin, part: tuple[Content, ...]) -> Change | None:
+        """A part of what a dataset or a loader yields; None where a value is neither."""
         made_by = data.made_by or ""
         if made_by.startswith(facts.GRAPHS):
             return Change.FIXED if made_by.endswith("SingleLoader") else Change.CHANGES
         if made_by.startswith("tf.ragged."):
             return Change.CHANGES
         chains = self.pipelines.of_origin(data)
-        return _joined(map(self._of_chain, chains)) if any(chain.certain for chain in chains) else None
+        return _joined(self._of_chain(c, part) for c in chains) if any(chain.certain for chain in chains) else None
 
-    def _of_chain(self, chain: Chain) -> Change:
+    def _of_chain(self, chain: Chain, part: tuple[Content, ...] = ()) -> Change:
+        """What a chain yields, or the part whose shape the code says: `padded_shapes=([40], [None])`."""
         change = _joined(map(self._of_chain, chain.inputs)) if chain.inputs else self._of_source(chain.made)
-        for operation in chain.operations:
+        for number, operation in enumerate(chain.operations, 1):
             if operation.name in UNEVEN_BATCHES:
                 widths = argument(operation.call, 1, "padded_shapes") if operation.name == "padded_batch" else None
                 is_filled = argument(operation.call, -1, "pad_to_bucket_boundary") is not None
-                is_fixed = is_filled or self._are_written(operation.file, widths, operation.context)
+                is_last = all(later.name in SAME_ELEMENTS for later in chain.operations[number:])
+                own = part if is_last else ()
+                is_fixed = is_filled or self._are_written(operation.file, widths, operation.context, own)
                 change = Change.FIXED if is_fixed else Change.CHANGES
             elif operation.name == "batch" and operation.batch_size != 1:
                 change = Change.FIXED  # what is batched has one shape, or is ragged, which is traced once
@@ -483,9 +487,13 @@ class ShapeChanges(Analysis):
             return Change.CHANGES if is_ragged else Change.FIXED
         return self._of_generator(made) if made.name == "from_generator" else Change.FIXED
 
-    def _are_written(self, file: File, shapes: Expression | None, context: Context | None) -> bool:
-        """Whether some shapes are numbers wherever they come from."""
+    def _are_written(
+        self, file: File, shapes: Expression | None, context: Context | None, part: tuple[Content, ...] = ()
+    ) -> bool:
+        """Whether some shapes, or those of a part, are numbers wherever they come from."""
         origins = self.inference.of(file, shapes, context) if shapes is not None else ()
+        for content in part:
+            origins = tuple(inner for origin in origins for inner in self.inference.item(origin, content.key))
         return bool(origins) and all(isinstance(o.node, cst.BaseExpression) and _is_written(o.node) for o in origins)
 
     def _of_generator(self, made: Operation) -> Change:
