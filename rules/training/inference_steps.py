@@ -318,11 +318,7 @@ class InferenceSteps(Analysis):
             return True
         if origin.access_path:
             return False
-        made_of = (
-            [call.args[0].value]
-            if call is not None and call.args and operation_named(origin.made_by).is_of_tensor
-            else []
-        )
+        made_of = [call.args[0].value] if call is not None and self._computes(origin, call) else []
         if isinstance(node, cst.BinaryOperation):
             made_of = [node.left, node.right]
         elif isinstance(node, cst.Subscript) and _adds_axes(origin.file, node):
@@ -330,6 +326,15 @@ class InferenceSteps(Analysis):
         parts = [part for expr in made_of for part in displayed(expr)]
         values = (o for part in parts for o in self.inference.of(origin.file, part, origin.context))
         return any(self._is_value(value, asked, depth + 1) for value in values)
+
+    def _computes(self, origin: Origin, call: cst.Call) -> bool:
+        """Whether a call makes a tensor of its first argument: an operation, or a layer on its own."""
+        operation = operation_named(origin.made_by)
+        is_operation = operation.is_of_tensor or operation.joins
+        is_layer = isinstance(call.func, cst.Call) and self.kinds.must_be(
+            origin.file, call.func, "layer", context=origin.context
+        )
+        return bool(call.args) and (is_operation or is_layer)
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""

@@ -42,6 +42,10 @@ FEW = {
         DATA.format(16) + "for part, _ in tf.data.Dataset.zip((data.take(12), data)).prefetch(1):\n    learn(part)\n"
     ),
     "in a list": "outs = [float(net(rows[i : i + 1])[0, 0]) for i in range(12)]\n",
+    "what is made once": "class Trial:\n    def __init__(self):\n        self.width = None\n    def run(self, part):\n"
+    "        if self.width is None:\n            self.width = net(part).shape[1]\n        return self.width\n"
+    "trial = Trial()\nfor part in stored:\n    print(trial.run(part))\n",
+    "a name that a loop sets once": "first = None\nfor part in stored:\n    if first is None:\n        first = net(part)\n",
     "samples": "for i in range(23):\n    shown(tf.random.normal((1, 4)))\n",
 }
 MANY = {
@@ -69,6 +73,16 @@ MANY = {
     "a validation of many epochs": (
         "TFG207",
         DATA.format(8) + "for epoch in range(20):\n    for part in data:\n        shown(part)\n",
+    ),
+    "made in each iteration": (
+        "TFG207",
+        "for part in stored:\n    out = None\n    if out is None:\n        out = net(part)\n    print(out)\n",
+    ),
+    "made after each reset": (
+        "TFG207",
+        "class Trial:\n    def run(self, part):\n        if self.out is None:\n            self.out = net(part)\n"
+        "        return self.out\n    def reset(self):\n        self.out = None\n"
+        "trial = Trial()\nfor part in stored:\n    trial.reset()\n    print(trial.run(part))\n",
     ),
     "a dataset without end": ("TFG207", DATA.format(8) + "for part in data.repeat():\n    shown(part)\n"),
     "samples": ("TFG214", "for i in range(90):\n    shown(tf.random.normal((1, 4)))\n"),

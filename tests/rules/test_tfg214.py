@@ -52,6 +52,20 @@ EAGER = {  # the row of the call, below HEAD
         10,
     ),
     "each of several in every step": (ACTORS, 3),
+    "points of a grid, by a method": (
+        "class Painter(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.net = tf.keras.models.load_model('net.keras')\n    def paint(self, point):\n"
+        "        return tf.sigmoid(self.net(point))\npainter = Painter()\nfor a in np.linspace(-1, 1, 30):\n"
+        "    for b in np.linspace(0, 2, 30):\n        plot(painter.paint(np.array([[a, b]])).numpy())\n",
+        6,
+    ),
+    "a point and a class, joined by layers": (
+        "flatten = tf.keras.layers.Flatten\ndef paint(net, point, kind):\n"
+        "    given = tf.concat([flatten()(point), tf.one_hot(kind, 9)], 1)\n    return net(given)\n"
+        "for kind in range(9):\n    for a in np.linspace(-1, 1, 30):\n"
+        "        plot(paint(model, tf.constant(np.array([[a, 0]])), [kind]).numpy())\n",
+        4,
+    ),
     "each of several in every step, without a function": (
         ACTORS.replace("choose(net, seen[k])", "float(net(seen[k][None])[0])"),
         9,

@@ -24,6 +24,7 @@ from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+from tflint_gpu.model.tensorflow.loops.loop_flow import is_occasional
 from tflint_gpu.model.tensorflow.loops.rows import Rows
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -202,11 +203,13 @@ class ForwardPasses(Analysis):
             return False
         if not self.is_model_call(run) or self._is_of_a_row(run, file, loop):
             return False
-        return not self._is_occasional(run, file, loop) and not self.construction.is_symbolic(run, call.args[0].value)
+        if any(is_occasional(where, node, loop) for where, node in run.places):
+            return False
+        return not self.construction.is_symbolic(run, call.args[0].value)
 
     def _is_of_a_row(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether a function that the loop calls gets a row, and not a batch that happens to have one."""
-        if not run.path or not self.rows.is_single(run.file, run.call.args[0].value):
+        if not run.path or not self.rows.is_single(run.file, run.call.args[0].value, run.context):
             return False
         data = iterable(loop)
         chains = self.data.pipelines.iterated(file, data) if data is not None else ()
@@ -254,16 +257,6 @@ class ForwardPasses(Analysis):
         ):
             return False
         return len(calls) + sum(isinstance(part, cst.BinaryOperation) for part in parts) <= _LITTLE
-
-    def _is_occasional(self, run: Invocation, file: File, loop: LoopNode) -> bool:
-        """Whether the model runs only in some iterations: `if step % 100 == 0`."""
-        for where, node in run.places:
-            for parent in where.tree.ancestors(node):
-                if parent is loop or isinstance(parent, cst.FunctionDef):
-                    break
-                if isinstance(parent, cst.If) and _counts(parent.test):
-                    return True
-        return False
 
     def _refreshes(self, run: Invocation) -> bool:
         """`model(x, training=True)` whose result nobody reads: it refreshes the averages of batch normalisation."""
@@ -343,11 +336,6 @@ class ForwardPasses(Analysis):
             return None
         usage = self.kinds.usage(run.file, func, "model")
         return usage.node if usage is not None and usage.node is not run.call else None
-
-
-def _counts(test: Expression) -> bool:
-    """`step % 100 == 0`."""
-    return any(isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) for node in walk(test))
 
 
 def called_model(call: cst.Call) -> Expression:

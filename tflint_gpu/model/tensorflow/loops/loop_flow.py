@@ -8,8 +8,9 @@ from itertools import chain
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.model.python.execution.callers import CONSTRUCTORS
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import children, names_in, walk
+from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import (
     Expression,
@@ -180,12 +181,14 @@ def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
 
 
 def is_occasional(file: File, node: Node, loop: Node) -> bool:
-    """Whether a test that counts lets a loop, or a function that it calls, get to a place in some iterations only."""
+    """Whether a test that counts, or that asks for what is made once, lets a loop, or a function that it calls, get to
+    a place in some iterations only."""
     child = node
     for parent in file.tree.ancestors(node):
         if parent is loop or isinstance(parent, cst.FunctionDef):
             return False
-        if isinstance(parent, cst.If) and child is parent.body and _counts(file, parent.test):
+        is_under = isinstance(parent, cst.If) and child is parent.body
+        if is_under and (_counts(file, parent.test) or _makes_once(file, parent, loop)):
             return True
         if isinstance(parent, cst.IndentedBlock) and _is_left_before(parent, child):
             return True
@@ -241,6 +244,26 @@ def _counts(file: File, test: Expression) -> bool:
             if isinstance(operator, cst.In) and isinstance(other, cst.Tuple | cst.List | cst.Set):
                 return all(isinstance(element.value, cst.Integer) for element in other.elements)
     return False
+
+
+def _makes_once(file: File, branch: cst.If, loop: Node) -> bool:
+    """`if self.size is None: self.size = ...`, where nothing else sets it but a constructor; a name before the loop."""
+    test = branch.test
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    is_none = isinstance(test.comparisons[0].operator, cst.Is) and spelling(test.comparisons[0].comparator) == "None"
+    tree, sets = file.tree, list[Node]()
+    if is_none and isinstance(test.left, cst.Attribute):
+        same = (a.target for a in tree.attribute_assignments if a.target.attr.value == test.left.attr.value)
+        sets = [target for target in same if not _is_constructor(tree.function(target))]
+    elif is_none and isinstance(test.left, cst.Name) and tree.within(branch, loop):
+        bindings = tree.scope(branch).bindings.get(test.left.value, ())
+        sets = [binding.node for binding in bindings if tree.within(binding.node, loop)]
+    return bool(sets) and all(tree.within(node, branch.body) for node in sets)
+
+
+def _is_constructor(function: Node | None) -> bool:
+    return isinstance(function, cst.FunctionDef) and function.name.value in CONSTRUCTORS
 
 
 def _is_one(file: File, expr: Expression) -> bool:
