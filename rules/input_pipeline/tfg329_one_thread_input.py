@@ -27,8 +27,8 @@ class OneThreadInput(Rule):
     `workers`. That thread reads a file, decodes it, resizes it, and only then takes the next; a GPU waits for each
     batch as soon as its step is shorter. Most of this work is done outside of Python's global lock, so that several
     threads gain. tf.data does it on all cores, in C++. Reported: `flow_from_directory` and `flow_from_dataframe`, and
-    a `Sequence` of the project whose `__getitem__` reads or decodes with OpenCV, PIL, SciPy or TensorFlow. Not
-    reported: files that speak of `workers`, `flow` of arrays in memory, and what only cuts arrays.
+    a `Sequence` of the project whose `__getitem__` reads, decodes or changes with OpenCV, PIL, SciPy or TensorFlow.
+    Not reported: files that speak of `workers`, `flow` of arrays in memory, and what only cuts arrays.
 
     Measured: a `Sequence` that decodes JPEG files against tf.data: 5.4 times; `ImageDataGenerator` with turns and
     flips: 1.3 to 1.8 times, each on two CPU cores. A `PyDataset` that waits 50 ms for each batch took 3.6, 1.35 and
@@ -129,13 +129,13 @@ def _read(model: Model, origin: Origin) -> _Reading | None:
 
 
 def _reading_in(model: Model, cls: Class) -> _Reading | None:
-    """The first call that reads or decodes, in `__getitem__` of a class and in what it calls."""
+    """The first call that reads, decodes or changes images, in `__getitem__` of a class and in what it calls."""
     if "workers" in cls.file.source.text:
         return None
     method = model.inference.definitions.method(cls, "__getitem__")
     for run in model.once(Invocations).of_function(method) if method is not None else ():
         if (run.file.name(run.call.func) or "").startswith(UNLOCKED):
-            return _Reading(run.file, run.call.func, f"`{cls.node.name.value}` reads or decodes")
+            return _Reading(run.file, run.call.func, f"`{cls.node.name.value}` reads, decodes or changes")
     return None
 
 
@@ -147,5 +147,5 @@ def _finding(model: Model, call: cst.Call, data: cst.BaseExpression, reading: _R
         Prediction("slowdown", ("training",), low=1.0, high=6.0, basis=_BASIS),
         help="read with tf.data (`keras.utils.image_dataset_from_directory`, or `map` with `num_parallel_calls`), "
         "or give it `workers`",
-        notes=(Note(reading.file, reading.node, "the images are read here"),),
+        notes=(Note(reading.file, reading.node, "the images are prepared here"),),
     )
