@@ -41,10 +41,10 @@ from tflint_gpu.model import (
     TryOuts,
     argument,
     called_model,
-    changed_in,
     displayed,
     dotted_name,
     innermost,
+    is_changed_in,
     is_occasional,
     iterable,
     method_name,
@@ -156,7 +156,7 @@ class InferenceSteps(Analysis):
         for run in self.repetitions.outwards(way):
             over, targets = iterable(run.loop), names_of(run.loop)
             if over is None or targets.isdisjoint(names_in(*models)):
-                is_changed = run is not way and not changed_in(file, run.loop).isdisjoint(names_in(*models))
+                is_changed = run is not way and any(is_changed_in(file, run.loop, each) for each in models)
                 return way if is_changed else run
             models = [outside(run.loop, place) for place in models]
         return way

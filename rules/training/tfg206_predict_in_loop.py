@@ -18,9 +18,8 @@ from tflint_gpu.model import (
     Rows,
     Training,
     argument,
-    changed_in,
+    is_changed_in,
     loops_around,
-    names_in,
     names_of,
     outside,
     walk,
@@ -175,12 +174,10 @@ def _of_one_model(model: Model, invocation: Invocation) -> Invocation | None:
     for run in model.once(Repetitions).outwards(invocation):
         if any(file.tree.within(node, run.loop) for node in made):
             return None
-        names = names_of(run.loop) | changed_in(file, run.loop)
-        changing = [place for place in models if not names.isdisjoint(names_in(place))]
-        if not changing:
+        if not any(is_changed_in(file, run.loop, place) for place in models):
             return run
         models = [outside(run.loop, place) for place in models]
-        if not names.isdisjoint(names_in(*models)):
+        if any(is_changed_in(file, run.loop, place) for place in models):
             return None
     return None
 

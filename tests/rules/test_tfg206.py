@@ -115,7 +115,31 @@ for place in places:
 for place in views:
     print(model.predict(seen(views, place)[None]))
 """
+KEPT = """class Reader:
+    def __init__(self):
+        self.build()
+    def build(self):
+        raise NotImplementedError
+    def answers(self, texts):
+        self.seen = []
+        for text in texts:
+            self.seen.append(self.net.predict(text[None]))
+            CHANGE
+class Small(Reader):
+    def build(self):
+        self.net = keras.Sequential([keras.layers.Dense(4)])
+"""
+LAST = """from collections import deque
+queue = deque()
+while True:
+    queue.append(model.predict(grab()[None]))
+    if len(queue) > 9:
+        queue.popleft()
+"""
 FOUND = {
+    "an object that fills another of its lists": KEPT.replace("CHANGE", "pass"),
+    "a queue of the last ones": LAST,
+    "drawn rows": "for _ in range(90):\n    print(model.predict(np.random.normal(size=(1, 2))))",
     "inputs that loops put together": "def starts(n):\n    made = [np.zeros((5, 6)) for _ in range(n)]\n"
     "    for k in range(len(made)):\n        made[k] = made[k].reshape((1, 5, 6))\n    return made\nnow = starts(3)\n"
     "for _ in range(50):\n    later = []\n    for k, answer in enumerate(model.predict(now)):\n"
@@ -296,6 +320,8 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "an object that fills its model": KEPT.replace("CHANGE", "self.net.layers.append(text)"),
+    "a queue that others fill": LAST.replace("queue.append", "print").replace("grab()", "queue.popleft()"),
     "whenever four rows have gone by": HELD.format(4),
     "whenever as many rows have gone by as are told": HELD.format("1 if input() else 4"),
     "a dictionary that a loop over a few fills": PLACES.format(

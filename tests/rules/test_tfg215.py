@@ -119,7 +119,28 @@ def by_length(texts, longest=128, count=64):
         yield texts[is_short], longest, count
         texts, longest, count = texts[~is_short], longest * 2, count // 2
 """
+NOISE = """
+def noise(count):
+    return np.random.normal(size=(count, 2))
+def pictures(codes):
+    return generator.predict(codes)
+class Rivals:
+    def __init__(self, draw):
+        self.draw = draw
+    def rows(self, codes):
+        return generator.predict(codes)
+    def learn(self, count, rounds):
+        for _ in range(rounds):
+            critic.train_on_batch(self.rows(self.draw(count)), np.zeros(count))
+"""
 FOUND = {
+    "of drawn noise, at once": "for step in range(900):\n"
+    "    critic.train_on_batch(generator.predict(np.random.normal(size=(24, 2))), np.zeros(24))\n",
+    "of noise that a function draws for another": NOISE.replace("self.rows(self.draw(count))", "kept")
+    + "for step in range(900):\n    critic.train_on_batch(pictures(noise(24)), np.zeros(24))\n",
+    "of what the constructor got to draw with": NOISE,
+    "before a few steps": "for step in range(900):\n    rows = generator.predict(np.random.rand(24, 2))\n"
+    "    for _ in range(4):\n        critic.train_on_batch(rows, np.zeros(24))\n",
     "a generator's pictures, counted by a zip": FLOW
     + "right = 0\nfor k, (rows, kinds) in zip(range(flow.n // 50), flow):\n"
     "    right += np.sum(generator.predict(rows).argmax(1) == kinds)\n",
@@ -180,6 +201,12 @@ FOUND = {
     "for x, y in data:\n    score(x)\n",
 }
 SILENT = {
+    "of the same noise": NOISE.replace("np.random.normal(size=(count, 2))", "np.full((count, 2), 0.5)").replace(
+        "self.rows(self.draw(count))", "kept"
+    )
+    + "for step in range(900):\n    critic.train_on_batch(pictures(noise(24)), np.zeros(24))\n",
+    "before an epoch": "for epoch in range(900):\n    rows = generator.predict(np.random.rand(24, 2))\n"
+    "    for _ in range(400):\n        critic.train_on_batch(rows, np.zeros(24))\n",
     "a few of a generator's pictures": FLOW
     + "for k, (rows, kinds) in zip(range(3), flow):\n    print(generator.predict(rows), kinds)\n",
     "what an object keeps, in a loop of one step": PUPIL.replace("told(rows))", "told(kept))"),

@@ -122,6 +122,21 @@ def test_is_silent(code: str, tmp_path: Path) -> None:
     assert "TFG221" not in codes(HEAD + code, tmp_path)
 
 
+def test_a_method_of_an_object_that_another_file_gets(tmp_path: Path) -> None:
+    """Protects the ways through files that do not import what they are given."""
+    (tmp_path / "steps.py").write_text(
+        "import tensorflow as tf\ndef step(coder, x):\n    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean(coder.encode(x))\n    return tape.gradient(loss, coder.trainable_variables)\n"
+    )
+    (tmp_path / "coders.py").write_text(
+        "import tensorflow as tf\nfrom tensorflow.keras import layers\nclass Coder(tf.keras.Model):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.net = layers.Dense(4)\n"
+        "    def encode(self, x):\n        return self.net(layers.Flatten()(x))\n"
+    )
+    code = HEAD + "import steps\nfrom coders import Coder\ncoder = Coder()\n" + DATA + "    steps.step(coder, x)\n"
+    assert codes(code, tmp_path).count("TFG221") == 1
+
+
 def test_a_layer_that_draws_weights_comes_first(tmp_path: Path) -> None:
     """Protects the claim: wrong results where one layer of a function draws weights, wherever it stands."""
     code = HEAD + "def head(x):\n    return Dense(4)(layers.Flatten()(x))\n" + DATA + "    print(head(x))"

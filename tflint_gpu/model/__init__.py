@@ -134,6 +134,7 @@ if TYPE_CHECKING:
         IterationFlow,
         changed_in,
         counter_of,
+        is_changed_in,
         is_occasional,
         names_of,
         outside,

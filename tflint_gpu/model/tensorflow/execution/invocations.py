@@ -161,9 +161,21 @@ class Invocations(Analysis):
         file, func = invocation.file, invocation.call.func
         if self.inference.handing(file, invocation.call, invocation.context) is not None:
             return True
-        return self.inference.may_be_called(file, func) and self.inference.project.leads_to(
-            file, file.name(func), substrings
+        if not self.inference.may_be_called(file, func):
+            return False
+        return self.inference.project.leads_to(file, file.name(func), substrings) or self._hands_over(
+            invocation, [substring.decode() for substring in substrings]
         )
+
+    def _hands_over(self, invocation: Invocation, words: list[str]) -> bool:
+        """Whether a call gives away an object with methods in a file that has one of some words."""
+        given = (
+            origin
+            for arg in invocation.call.args
+            for origin in self.inference.of(invocation.file, arg.value, invocation.context)
+        )
+        classes = filter(None, map(self.inference.instance_class, given))
+        return any(word in cls.file.source.text for cls in classes for word in words)
 
     def _entered(self, invocation: Invocation, run: Run) -> Entered:
         return Entered(run.callee, self.inference.enter(invocation.file, invocation.call, invocation.context, run))

@@ -11,10 +11,11 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.nondeterminism import TIMERS
-from tflint_gpu.model.library.operations import ARRANGING
+from tflint_gpu.model.library.nondeterminism import DRAWS, TIMERS
+from tflint_gpu.model.library.operations import ARRANGING, operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
+from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, spelling, walk
@@ -50,6 +51,7 @@ class Repetitions(Analysis):
         self.data = model.once(LoopData)
         self.training = model.once(Training)
         self.invocations = model.once(Invocations)
+        self._drawing = Summaries(self.inference, "draws", _draws_itself, self.inference.functions_run)
         self._of_methods: dict[tuple[tuple[str, ...], int], tuple[Invocation, ...]] = {}
 
     def of_methods(self, *methods: str, few: int = FEW_IN_ALL) -> tuple[Invocation, ...]:
@@ -139,14 +141,16 @@ class Repetitions(Analysis):
 
     def runs_step(self, invocation: Invocation) -> bool:
         """Whether an iteration of the loop is one update of weights, or a few, in short loops on the way to the call:
-        one for each of several models, `for _ in range(updates)` with one of them."""
+        one for each of several models, `for _ in range(updates)` with one of them; or in such a loop beside it."""
         short = [
             loop
             for file, node in invocation.places
             for loop in loops_around(file, node)
             if self.data.is_at_most(file, loop, FEW_IN_ALL)
         ]
-        return self.training.runs_step(invocation.root_file, invocation.loop, short)
+        file, loop = invocation.root_file, invocation.loop
+        short += [o for o in file.tree.all_loops if file.tree.within(o, loop) and self.data.is_at_most(file, o, FEW)]
+        return self.training.runs_step(file, loop, short)
 
     def is_occasional(self, invocation: Invocation) -> bool:
         """Whether the call runs in some iterations only: `if step % 100 == 0`, `if i == 0`."""
@@ -190,18 +194,29 @@ class Repetitions(Analysis):
         return False
 
     def varies(self, invocation: Invocation, exprs: list[Expression]) -> bool:
-        """Whether something in the loop changes what expressions in its function mean between iterations, or what a
-        function on the way to the call hands on of an object: `act(self.state)` next to `self.state = ...`."""
+        """Whether something in the loop changes what expressions in its function mean between iterations, or they draw;
+        or what a function on the way hands on of an object: `act(self.state)` next to `self.state = ...`."""
         if invocation.entry is invocation.loop:
             return True  # `map(predict, images)`: another element each time
         changed = changed_in(invocation.root_file, invocation.loop)
         if any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr)):
+            return True
+        calls = (node for expr in exprs for node in walk(expr) if isinstance(node, cst.Call))
+        if any(self._draws(invocation.root_file, call) for call in calls):
             return True
         return any(
             isinstance(call, cst.Call) and _hands_on_what_changes(file, call)
             for file, call in invocation.places
             if call is not invocation.entry
         )
+
+    def _draws(self, file: File, call: cst.Call) -> bool:
+        """Whether a call gives random numbers, by itself or by a function of the project, or is of one that whoever
+        makes the object, or runs the function, hands over: a source of data."""
+        functions = self.inference.functions_run(file, call)
+        if _is_draw(file.name(call.func)) or any(self._drawing.holds(f.file, f.node) for f in functions):
+            return True
+        return self.inference.must_be(file, call.func, lambda o: isinstance(o.node, cst.Param) and not o.access_path)
 
     def stays(self, invocation: Invocation) -> bool:
         """Whether a call in the loop must get the same in all iterations: nothing else there has its row or model."""
@@ -253,6 +268,7 @@ class Repetitions(Analysis):
                 method_name(call) in ("get", "get_nowait", "receive", "read_message", "popleft")
                 and isinstance(call.func, cst.Attribute)
                 and _WAITED_FOR.search(dotted_name(call.func.value) or "") is not None
+                and not _is_filled(file, loop, call.func.value)
             )
             for call in file.calls_below.get(loop, ())
         )
@@ -268,6 +284,20 @@ def _tests(invocation: Invocation, places: list[tuple[File, Node]]) -> Iterator[
             if isinstance(parent, cst.If) and child is not parent.test:
                 yield file, parent, child
             child = parent
+
+
+def _draws_itself(file: File, region: Node) -> bool:
+    return any(_is_draw(file.name(call.func)) for call in file.calls_below.get(region, ()))
+
+
+def _is_filled(file: File, loop: LoopNode, queue: Expression) -> bool:
+    """Whether a loop itself appends to what it takes from: it keeps the last ones."""
+    appends = (call.func for call in file.calls_below.get(loop, ()) if method_name(call) == "append")
+    return any(isinstance(func, cst.Attribute) and func.value.deep_equals(queue) for func in appends)
+
+
+def _is_draw(name: str | None) -> bool:
+    return name in DRAWS or operation_named(name).draws
 
 
 def _is_uploaded(file: File, data: Expression) -> bool:

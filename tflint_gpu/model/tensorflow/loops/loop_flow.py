@@ -18,6 +18,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     LoopNode,
     Node,
     argument,
+    dotted_name,
     iterable,
     loop_target,
     method_name,
@@ -162,6 +163,20 @@ def _unpacks(move: _Move, sources: frozenset[Node], parts: frozenset[int]) -> bo
 
 def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
     """The names that an iteration binds, or whose content it changes."""
+    return frozenset(name.partition(".")[0] for name in _changed_parts(file, loop))
+
+
+def is_changed_in(file: File, loop: LoopNode, expr: Expression) -> bool:
+    """Whether an iteration binds a name of an expression, or changes what that is a part of, or has as a part: not
+    `self.net` by `self.seen.append(x)`."""
+    names, part = names_in(expr), f"{_part(expr)}."
+    changed = _changed_parts(file, loop)
+    return not names.isdisjoint(names_of(loop) | changed) or any(
+        part.startswith(f"{name}.") or f"{name}.".startswith(part) for name in changed
+    )
+
+
+def _changed_parts(file: File, loop: LoopNode) -> frozenset[str]:
     tree = file.tree
     scopes = [tree.scope(loop), *([tree.scopes[loop]] if loop in tree.scopes else [])]
     bound = {
@@ -171,13 +186,20 @@ def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
         for binding in bindings
         if tree.within(binding.node, loop)
     }
-    stored = {root_name(target.value) for target, _ in tree.item_assignments if tree.within(target, loop)}
+    stored = {_part(target.value) for target, _ in tree.item_assignments if tree.within(target, loop)}
     grown = {
-        root_name(call.func.value)
+        _part(call.func.value)
         for call in file.calls_below.get(loop, ())
         if isinstance(call.func, cst.Attribute) and method_name(call) in ("append", "extend", "insert", "pop", "update")
     }
     return frozenset(name for name in bound | stored | grown if name is not None)
+
+
+def _part(expr: Node) -> str | None:
+    """`x.a` of `x.a[0].b`."""
+    while isinstance(expr, cst.Attribute | cst.Subscript) and dotted_name(expr) is None:
+        expr = expr.value
+    return dotted_name(expr)
 
 
 def is_occasional(file: File, node: Node, loop: Node) -> bool:
