@@ -22,7 +22,7 @@ from tflint_gpu.model import (
     method_name,
     ways,
 )
-from tflint_gpu.model.library.datasets import SPLITTING
+from tflint_gpu.model.library.datasets import FLATTENING, SHUFFLERS, SPLITTING
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -47,8 +47,8 @@ class MisplacedCache(Rule):
 
     Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the cache is drawn
     once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order;
-    `image_dataset_from_directory`, `make_csv_dataset` and their like shuffle, too. Reported only where several epochs
-    are seen (`epochs`, a loop around the loop over the batches, a `repeat` after the cache). Not reported: draws with a
+    `image_dataset_from_directory`, `make_csv_dataset`, `list_files` and their like shuffle, too. Reported only where
+    several epochs are seen (`epochs`, a loop around the loop over the batches, a `repeat` after the cache). Not reported: draws with a
     seed of their own or after a global seed (each epoch repeats them without a cache too), draws that an `if` may
     switch off, data made of random numbers, a shuffle that another one follows, one with
     `reshuffle_each_iteration=False`, one that a `take` or `skip` splits, a `repeat` before the cache, and a `take` of a
@@ -188,7 +188,7 @@ def _finding(
     cause: Operation,
     note: Note,
 ) -> Finding:
-    if cause.name == "shuffle" or cause.name in SHUFFLING_LOADERS:
+    if cause.name == "shuffle" or cause.name in SHUFFLERS:
         text = f"`cache` comes after `{cause.name}`: from the second epoch on every epoch has the order of the first"
         help_text = "shuffle after `cache`"
     else:
@@ -241,7 +241,7 @@ def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tu
     if chain.may_be_repeated_by_source:
         return
     for index, operation in enumerate(chain.operations):
-        if operation.name == "repeat":
+        if operation.name == "repeat" and operation.argument(0, "count") != 1:
             return
         if operation.name == "cache":
             yield operation, chain.operations[:index], chain.operations[index + 1 :]
@@ -269,9 +269,9 @@ def _frozen(
                 return None
             return operation, Note(operation.file, operation.place, "shuffled once")
     made = chain.made
-    if made is None or made.name not in SHUFFLING_LOADERS:
-        return None
-    return (made, Note(made.file, made.place, "it shuffles by default")) if chain.is_shuffled_by_source else None
+    if made is None or made.name not in SHUFFLERS or any(operation.name in FLATTENING for operation in before):
+        return None  # files of many samples each: their order is hardly a shuffle
+    return (made, Note(made.file, made.place, "it shuffles")) if chain.is_shuffled_by_source else None
 
 
 def _has_epochs(model: Model, item: Consumption, cache: Operation, after: tuple[Operation, ...]) -> bool:

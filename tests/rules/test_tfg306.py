@@ -81,6 +81,12 @@ FOUND = {
     "shuffle and batch": "model.fit(source.shuffle(99).batch(8).cache().prefetch(1), epochs=9)",
     "cache in a file": "model.fit(source.shuffle(99).cache('/tmp/data').batch(8), epochs=9)",
     "repeated after": "model.fit(source.shuffle(99).cache().repeat().batch(8), steps_per_epoch=9)",
+    "files that are listed": READ
+    + "model.fit(tf.data.Dataset.list_files('d/*').map(lambda path: read(path, 0)).cache().batch(8), epochs=9)",
+    "files that are listed, shuffled, repeated once": READ
+    + "ds = tf.data.Dataset.list_files('d/*', shuffle=True).repeat(1).map(lambda path: read(path, 0))\n"
+    + "model.fit(ds.batch(8).prefetch(2).cache(), epochs=9)",
+    "a random map of what is repeated once": "model.fit(source.repeat(1).map(augment).cache().batch(8), epochs=9)",
     "a loader that shuffles": "ds = tf.keras.utils.text_dataset_from_directory('d')\n"
     "model.fit(ds.map(lambda a, b: (a, b)).cache().prefetch(1), epochs=9)",
     "a loader that is told to shuffle": "ds = tf.keras.preprocessing.image_dataset_from_directory('d', shuffle=True, seed=1)\n"
@@ -153,6 +159,14 @@ SILENT = {
     "layer not training": "flip = tf.keras.layers.RandomFlip()\n"
     "model.fit(source.map(lambda a, b: (flip(a, training=False), b)).cache(), epochs=9)",
     "data of random numbers": "model.fit(tf.data.Dataset.range(9).map(lambda i: tf.random.normal([4])).cache().batch(3), epochs=9)",
+    "files that are listed in their order": READ
+    + "ds = tf.data.Dataset.list_files('d/*', shuffle=False).map(lambda path: read(path, 0))\n"
+    + "model.fit(ds.cache().batch(8), epochs=9)",
+    "files that are listed, and shuffled behind the cache": READ
+    + "ds = tf.data.Dataset.list_files('d/*').map(lambda path: read(path, 0)).cache()\n"
+    + "model.fit(ds.shuffle(99).batch(8), epochs=9)",
+    "files of many records": "ds = tf.data.Dataset.list_files('d/*').interleave(tf.data.TFRecordDataset).map(parse)\n"
+    "model.fit(ds.cache().batch(8), epochs=9)",
     "a loader that does not shuffle": "ds = tf.keras.utils.image_dataset_from_directory('d', shuffle=False)\n"
     "model.fit(ds.cache(), epochs=9)",
     "a loader by a flag": "ds = tf.keras.utils.image_dataset_from_directory('d', shuffle=flag)\nmodel.fit(ds.cache(), epochs=9)",
@@ -238,7 +252,7 @@ def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
     tf = pytest.importorskip("tensorflow")
 
     def is_frozen(dataset: object) -> bool:
-        first, second = ([element.numpy().tolist() for element in dataset] for _ in range(2))  # type: ignore[attr-defined]
+        first, second = ([str(element.numpy()) for element in dataset] for _ in range(2))  # type: ignore[attr-defined]
         return first == second
 
     numbers = tf.data.Dataset.range(50)
@@ -256,6 +270,8 @@ def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("n\n" + "".join(f"{number}\n" for number in range(20)))
     table = tf.data.experimental.make_csv_dataset(str(tmp_path / "t.csv"), 4, num_epochs=1).map(lambda row: row["n"])
     assert (is_frozen(table), is_frozen(table.cache())) == (False, True)
+    names = tf.data.Dataset.list_files(str(tmp_path / "a" / "*"))
+    assert (is_frozen(names), is_frozen(names.repeat(1).cache())) == (False, True)
     unshuffled = tf.keras.utils.text_dataset_from_directory(tmp_path, batch_size=4, labels=None, shuffle=False)
     assert is_frozen(unshuffled)
     assert is_frozen(numbers.map(lambda x: tf.random.uniform((), seed=1)))

@@ -209,8 +209,7 @@ def is_occasional(file: File, node: Node, loop: Node) -> bool:
     for parent in file.tree.ancestors(node):
         if parent is loop or isinstance(parent, cst.FunctionDef):
             return False
-        is_under = isinstance(parent, cst.If) and child is parent.body
-        if is_under and (_counts(file, parent.test) or _makes_once(file, parent, loop)):
+        if isinstance(parent, cst.If) and child is parent.body and _is_for_some(file, parent, loop):
             return True
         if isinstance(parent, cst.IndentedBlock) and _is_left_before(parent, child):
             return True
@@ -266,6 +265,10 @@ def _counts(file: File, test: Expression) -> bool:
             if isinstance(operator, cst.In) and isinstance(other, cst.Tuple | cst.List | cst.Set):
                 return all(isinstance(element.value, cst.Integer) for element in other.elements)
     return False
+
+
+def _is_for_some(file: File, branch: cst.If, loop: Node) -> bool:
+    return _counts(file, branch.test) or _makes_once(file, branch, loop)
 
 
 def _makes_once(file: File, branch: cst.If, loop: Node) -> bool:
