@@ -48,9 +48,9 @@ class MisplacedCache(Rule):
     Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the cache is drawn
     once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order;
     `image_dataset_from_directory`, `make_csv_dataset`, `list_files` and their like shuffle, too. Reported only where
-    several epochs are seen (`epochs`, a loop around the loop over the batches, a `repeat` after the cache). Not reported: draws with a
-    seed of their own or after a global seed (each epoch repeats them without a cache too), draws that an `if` may
-    switch off, data made of random numbers, a shuffle that another one follows, one with
+    several epochs are seen (`epochs`, a loop around the loop over the batches, a `repeat` after the cache). Not
+    reported: draws with a seed of their own or after a global seed (each epoch repeats them without a cache too), draws
+    that an `if` may switch off, data made of random numbers, a shuffle that another one follows, one with
     `reshuffle_each_iteration=False`, one that a `take` or `skip` splits, a `repeat` before the cache, and a `take` of a
     few elements to repeat them (fake data).
 

@@ -99,14 +99,24 @@ class EagerModes(Analysis):
     @cached_property
     def left_on(self) -> list[EagerMode]:
         """The modes that are switched on for certain and never off, in a program that runs what they slow down."""
-        left = list(self._in(self.file, None))
+        left = list(self._in(self.file))
         for file, function in self.repetitions.functions_elsewhere(MARKERS):
             left += self._in(file, function)
+        for file in self._imported():
+            modes = ((mode, self.guards.conditions(file, mode.node)) for mode in self._in(file, None))
+            left += [mode for mode, tests in modes if not any(map(asks_for_main, tests))]
         return [mode for mode in left if not self._is_meant(mode) and not self._is_needed(mode)]
 
-    def _in(self, file: File, function: Node | None) -> Iterator[EagerMode]:
-        """The places in a file, or in one of its functions, whose effect the program shows."""
-        modes = [mode for mode in self._modes(file) if function is None or file.tree.function(mode.node) is function]
+    def _imported(self) -> set[File]:
+        """The other files with a mode that imports reach: their own code runs then."""
+        project = self.inference.project
+        closure = project.closure(self.file.source)
+        found = {file for marker in MARKERS for file in project.having(closure, marker.decode().rstrip("("))}
+        return found - {self.file}
+
+    def _in(self, file: File, *functions: Node | None) -> Iterator[EagerMode]:
+        """The places in a file, or in one of its functions, whose effect the program shows; None: in none of them."""
+        modes = [mode for mode in self._modes(file) if not functions or file.tree.function(mode.node) in functions]
         for mode in modes:
             substrings = {"model": _RUNNING, "functions": _TRACED, "data": _DATA}[mode.what]
             text = self.file.source.text
@@ -212,7 +222,8 @@ class EagerModes(Analysis):
                 continue
             if file.tree.function(call) is not function or order[call] > order[switch]:
                 return True
-        return self.inference.project.reached_mention(file.source, _OTHERWISE)
+        is_by_importer = file is not self.file and _OTHERWISE.search(self.file.source.text.encode()) is not None
+        return is_by_importer or self.inference.project.reached_mention(file.source, _OTHERWISE)
 
     def _needs_values(self, file: File, call: cst.Call) -> bool:
         """Whether the steps of the model's class, or its losses and metrics, read values on the host."""

@@ -228,6 +228,22 @@ def test_off_in_another_file(tmp_path: Path) -> None:
     assert rows("from modes import fast\ntf.config.run_functions_eagerly(True)\nfast()\n" + FIT, tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("switch", "more", "is_found"),
+    [
+        ("tf.config.run_functions_eagerly(True)\n", "", True),
+        ("if __name__ == '__main__':\n    tf.config.run_functions_eagerly(True)\n", "", False),
+        ("def slow():\n    tf.config.run_functions_eagerly(True)\n", "", False),
+        ("tf.config.run_functions_eagerly(True)\n", "tf.config.run_functions_eagerly(False)\n", False),
+    ],
+    ids=["at its top", "where it is the program", "in a function that nothing calls", "switched off again"],
+)
+def test_what_an_imported_file_switches_on(switch: str, more: str, is_found: bool, tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(f"import tensorflow as tf\n{switch}def net():\n    return tf.keras.Input((4,))\n")
+    code = HEAD + "from nets import *\n" + more + FIT
+    assert any("TFG205" in code for code, _ in found(code, tmp_path)) is is_found
+
+
 def test_a_notebook(tmp_path: Path) -> None:
     text = notebook(HEAD, "model.compile('adam', 'mse', run_eagerly=True)", FIT)
     assert ("TFG205", 1) in found(text, tmp_path, name="a.ipynb")
