@@ -111,8 +111,8 @@ class EagerModes(Analysis):
         """The other files with a mode that imports reach: their own code runs then."""
         project = self.inference.project
         closure = project.closure(self.file.source)
-        found = {file for marker in MARKERS for file in project.having(closure, marker.decode().rstrip("("))}
-        return found - {self.file}
+        files = {file for marker in MARKERS for file in project.having(closure, marker.decode().rstrip("("))}
+        return files - {self.file}
 
     def _in(self, file: File, *functions: Node | None) -> Iterator[EagerMode]:
         """The places in a file, or in one of its functions, whose effect the program shows; None: in none of them."""
