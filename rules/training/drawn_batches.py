@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model import Kinds, Repetitions, argument, method_name, walk
+from tflint_gpu.model import Kinds, Repetitions, argument, method_name, operation_named, walk
 from tflint_gpu.model.library.keras_methods import OF_ONE_BATCH
 from tflint_gpu.model.library.nondeterminism import ROW_DRAWS
 from tflint_gpu.model.library.shape_facts import size_of
@@ -30,7 +31,7 @@ def _rows_drawn(model: Model, file: File, call: cst.Call) -> tuple[File, Express
     """How many rows the function that holds a call draws for the data that it gets; None where it draws none."""
     data = argument(call, 0, "x")
     waiting, seen = [_Held(file, data)] if data is not None else [], set[object]()
-    for held in waiting:  # grows meanwhile
+    for held in map(_with_joined, waiting):  # grows meanwhile
         for node in walk(held.value):
             if isinstance(node, cst.Call):
                 size = _size_drawn(held.file, node)
@@ -55,6 +56,13 @@ class _Held:
     value: Expression
     part: int | None = None
     is_gathered: bool = False
+
+
+def _with_joined(held: _Held) -> _Held:
+    """The same, whose elements are put together where a call joins arrays: `np.vstack((x, one))`."""
+    calls = (node for node in walk(held.value) if isinstance(node, cst.Call))
+    joins = any(operation_named(held.file.name(call.func)).joins for call in calls)
+    return replace(held, is_gathered=True) if joins else held
 
 
 def _returned(model: Model, held: _Held, call: cst.Call, seen: set[object]) -> Iterator[_Held]:
@@ -107,7 +115,11 @@ def _fits_one_batch(model: Model, call: Invocation, drawn: tuple[File, Expressio
     named = {arg.keyword.value if arg.keyword is not None else "x" for arg in call.call.args}
     if any(arg.star for arg in call.call.args) or not named <= OF_ONE_BATCH:
         return False
-    return is_one_batch(model, call, drawn, argument(call.call, 2, "batch_size"))
+    data, at_once = argument(call.call, 0, "x"), argument(call.call, 2, "batch_size")
+    text = call.file.code(data) if data is not None else ""
+    if at_once is not None and call.file.code(at_once) in (f"{text}.shape[0]", f"len({text})"):
+        return True
+    return is_one_batch(model, call, drawn, at_once)
 
 
 def is_one_batch(

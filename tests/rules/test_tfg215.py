@@ -134,6 +134,21 @@ class Rivals:
             critic.train_on_batch(self.rows(self.draw(count)), np.zeros(count))
 """
 FOUND = {
+    "a fit of all rows that are put together out of what is drawn": FITTED.replace(
+        """    states, goals = [], []
+    for before, reward, after in random.sample(past, size):
+        states.append(before)
+        goals.append(reward)
+    critic.fit(np.array(states), np.array(goals), batch_size=size, verbose=0)
+""",
+        """    drawn = random.sample(past, size)
+    states, goals = drawn[0]
+    for before, reward in drawn[1:]:
+        states = np.vstack((states, before))
+        goals = np.vstack((goals, reward))
+    critic.fit(states, goals, batch_size=states.shape[0], verbose=0)
+""",
+    ),
     "of drawn noise, at once": "for step in range(900):\n"
     "    critic.train_on_batch(generator.predict(np.random.normal(size=(24, 2))), np.zeros(24))\n",
     "of noise that a function draws for another": NOISE.replace("self.rows(self.draw(count))", "kept")
