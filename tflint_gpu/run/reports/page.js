@@ -89,7 +89,7 @@
     const {left} = u.cursor, at = document.getElementById("at");
     if (left < 0) return void (at.textContent = "\u00a0");
     const moment = u.posToVal(left, "x"), bin = Math.max(0, seconds.findLastIndex(start => start <= moment));
-    const parts = panels.filter(panel => !panel.low).flatMap(panel => panel.series
+    const parts = panels.flatMap(panel => panel.series
       .filter(one => one.values[bin]).map(one => `${one.name} ${said(panel.unit, one.values[bin])}`));
     at.textContent = `${time(moment)}: ${parts.join(", ")}`;
   }

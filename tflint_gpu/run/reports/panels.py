@@ -131,7 +131,7 @@ def _steps(report: Report) -> Panel:
         reach = 0 if time is None else int(time / factor / report.ledger.timeline.width)
         for before in range(max(0, number - reach), number):
             times[before] = time if times[before] is None else times[before]
-    return Panel("Time of a training step", [Series("a step", "--ink", times)], unit=unit, top=None)
+    return Panel("Time of a training step", [Series("a step", "--ink", times, is_line=True)], unit=unit, top=None)
 
 
 def _phases(report: Report) -> Panel:
@@ -146,7 +146,7 @@ def _lines(report: Report, here: Path, link: Callable[[str, int], str]) -> Itera
     for line in words.most_expensive(report)[:_MOST_LINES]:
         if (place := line.place) is not None:
             values = _values(report, _at(place))
-            series = Series("idle there", words.colour(line.way[0]), values)
+            series = Series(words.place(place, here), words.colour(line.way[0]), values)
             yield Panel(words.place(place, here), [series], is_low=True, link=link(place.file, place.row))
 
 
