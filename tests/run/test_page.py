@@ -207,6 +207,21 @@ def test_all_shares_add_up(card: bool, steps: bool, project: Path) -> None:
     assert f"{words.percent(seen.share(seen.idle))} of the {'time' if steps else 'run'}" in text
 
 
+def test_the_code_has_the_shares_of_the_table(project: Path) -> None:
+    """Protects from two numbers for one line where rounding moves a tenth."""
+    rows = [(1.0, (row, *TRAIN[1:])) for row in (11, 17, 22)]
+    known, now = Ledger(False, 0.0), 0.0
+    for seconds, where in rows:
+        now += seconds
+        known.take(Sample(now, seconds, (place(project, *where),), "callbacks", ""))
+    known.finish()
+    text = shown(project, Report("train.py", now, 0, known))
+    (_, *lines, _) = Page(text).tables["Where: lines of the program"]
+    in_table = [line["idle, of the run"] for line in lines]
+    assert in_table == re.findall(r'<span class="share">([\d.]+%)', text[: text.rindex("</article>")])[-3:]
+    assert sorted(in_table) == ["33.3%", "33.3%", "33.4%"] and "100.0% of the run" in text
+
+
 def test_rounded_shares_keep_their_sum() -> None:
     assert words.tenths([1 / 3, 1 / 3, 1 / 3], 1000) == [334, 333, 333]
     assert words.tenths([0.0004, 0.0003, 0.0004], 1) == [1, 0, 0]

@@ -5,6 +5,7 @@ All shares are of the same whole, and those of a table add up to the headline's.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tflint_gpu.run.reports.excerpts import Excerpt, Row, excerpts
 from tflint_gpu.run.reports.panels import drawn, panels
 from tflint_gpu.run.result import Report
 
-_MOST_LINES, _LEAST = 25, 0.0005
+_MOST_LINES = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,12 @@ class _Page:
         for excerpt in self._excerpts:
             for row in (row for piece in excerpt.pieces for row in piece):
                 self._links.setdefault((excerpt.file, row.number), f"code-{len(self._links)}")
+        idle = [line.spent.idle for line in self._expensive] + [words.other_lines(report, self._expensive)]
+        self._tenths = words.tenths(list(map(report.share, idle)), round(1000 * report.share(report.idle)))
+        self._of_rows: Counter[tuple[str, int]] = Counter()
+        for line, tenths in zip(self._expensive, self._tenths, strict=False):
+            if line.place is not None:
+                self._of_rows[words.short(line.place.file, self._here), line.place.row] += tenths
 
     def link(self, file: str, row: int) -> str:
         """The name of a row's place; empty where the page does not show it."""
@@ -196,9 +203,8 @@ class _Page:
         others = "other lines, and imports" if report.training is None and report.knows_use else "other lines"
         known = [(words.place(line.place, self._here), line.spent.idle, line) for line in self._expensive]
         rows: list[tuple[str, float, Line | None]] = [*known, (others, rest, None)]
-        shares = words.tenths([report.share(idle) for _, idle, _ in rows], round(1000 * report.share(report.idle)))
         total = _Line(words.share(report.share(report.idle)), words.seconds(report.idle), [], "in all")
-        return [*(self._line(share, *row) for share, row in zip(shares, rows, strict=True) if share), total]
+        return [*(self._line(share, *row) for share, row in zip(self._tenths, rows, strict=True) if share), total]
 
     def _line(self, tenths: int, name: str, idle: float, line: Line | None) -> _Line:
         share = words.share(tenths / 1000)
@@ -261,7 +267,7 @@ class _Page:
         return [
             _Code(
                 excerpt,
-                words.share(share) if (share := self._report.share(excerpt.idle)) >= _LEAST else "",
+                _share(sum(self._tenths_of(excerpt, row) for piece in excerpt.pieces for row in piece)),
                 [self._code(excerpt, piece) for piece in excerpt.pieces],
                 self._code(excerpt, excerpt.whole),
             )
@@ -273,12 +279,20 @@ class _Page:
             _CodeRow(
                 row,
                 self._links.get((excerpt.file, row.number), ""),
-                words.share(share) if (share := self._report.share(row.idle)) >= _LEAST else "",
+                _share(self._tenths_of(excerpt, row)),
                 self._bar(row.parts),
                 [self.finding(cost) for cost in row.findings],
             )
             for row in rows
         ]
+
+    def _tenths_of(self, excerpt: Excerpt, row: Row) -> int:
+        """As the table of lines has it, where it has the row."""
+        return self._of_rows[excerpt.file, row.number] or round(1000 * self._report.share(row.idle))
+
+
+def _share(tenths: int) -> str:
+    return words.share(tenths / 1000) if tenths else ""
 
 
 def _native(report: Report, here: Path) -> list[tuple[str, ...]]:

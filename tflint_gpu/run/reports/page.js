@@ -14,7 +14,10 @@
     return end < 3600 ? rest : `${hours}:${rest}`;
   };
   const steps = [.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
-  const said = (unit, value) => (unit === "%" ? `${(100 * value).toFixed(0)}%` : `${+value.toPrecision(3)} ${unit}`);
+  const said = (unit, value) => { // short: an axis has room for six signs
+    if (unit === "%") return `${(100 * value).toFixed(0)}%`;
+    return unit === "ms" && value >= 1000 ? said("s", value / 1000) : `${+value.toPrecision(3)} ${unit}`;
+  };
   const charts = [];
 
   function stacked(panel) { // what is filled, from the sum of all down to the first alone, so that each covers the next
