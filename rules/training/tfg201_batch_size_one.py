@@ -60,14 +60,20 @@ _PREDICTION = Prediction(
 class BatchSizeOne(Rule):
     """Training runs with batches of a single sample.
 
-    Why: every training step has a fixed cost (the Python call, launching each operation, updating
-    the weights) that does not depend on how many samples it handles. With a batch of one, each
-    sample pays it alone, and a GPU computes on a single row at a time. A larger batch also changes
-    how the model learns, so the learning rate may have to change too: the rule is about speed only.
-    Where a call hands the size to a function of the project, or to its `Sequence`, that call is
-    reported. A size that no call gives or that comes from the command line is not, nor is
-    prediction, evaluation, a stateful RNN, or a `take` of a few samples or of a number that the
-    code does not compute from how many there are.
+    Why: every training step has a fixed cost (the Python call, launching each operation, updating the weights) that
+    does not depend on how many samples it handles. With a batch of one, each sample pays it alone, and a GPU computes a
+    single row at a time. A larger batch also changes how the model learns, so the learning rate may have to change too:
+    the rule is about speed only.
+
+    Reported:
+    - a batch size of one for training; where a call hands the size to a function of the project, or to its `Sequence`,
+      that call
+
+    Not reported:
+    - a size that no call gives, or that comes from the command line
+    - prediction and evaluation
+    - a stateful RNN
+    - a `take` of a few samples, or of a number that the code does not compute from how many samples there are
 
     Measured: {evidence}
 

@@ -53,12 +53,18 @@ class EagerTrainStep(Rule):
 
     Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass and the weight
     update one by one, in every step. For small and medium models that costs more than the operations, and a GPU waits
-    for Python between them. A step that TensorFlow traces once runs as one graph. So does a step that changes an image
-    by its gradient again and again, as an attack does, and one whose gradients add up until an optimizer gets the sum.
-    Not reported: a gradient taken once, outside a loop or for each of several images, a step that a caller may trace, a
-    step that is passed to other code, and one that the program certainly runs fewer than 24 times, all epochs and
-    batches together: there the trace takes longer than it saves (with Adam as long as 7 to 26 eager steps, measured
-    with small networks and TensorFlow 2.21).
+    for Python between them. A step that TensorFlow traces once runs as one graph.
+
+    Reported:
+    - an eager step with `tf.GradientTape` or `optimizer.minimize` in a loop
+    - a step that changes an image by its gradient again and again, as an attack does
+    - a step whose gradients add up until an optimizer gets the sum
+
+    Not reported:
+    - a gradient taken once, outside a loop or for each of several images
+    - a step that a caller may trace, or that is passed to other code
+    - a step that the program certainly runs fewer than 24 times, all epochs and batches together. There the trace takes
+      longer than it saves: with Adam as long as 7 to 26 eager steps, measured with small networks and TensorFlow 2.21
 
     Measured: {evidence} The larger the operations, the smaller the factor.
 

@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 class TfFunctionInLoop(Rule):
     """A loop makes a new `tf.function` in every iteration, so every iteration traces it.
 
-    Why: the graphs that `tf.function` traces belong to the object that it returns. Made once, it traces once for each
-    kind of arguments; made in a loop, or in a function that a loop calls, it traces in every iteration and throws the
-    graph away. Not reported: objects that are kept (returned, stored, passed on), those that close over a model, an
-    optimizer or a dataset of the same iteration (one for each fold or run), loops that freeze and thaw layers again and
-    again (a trace keeps the variables that it saw; where they thaw once, under a test, one more object does), loops
-    over devices, loops of few iterations, and code that is itself traced.
+    Why: the graphs that `tf.function` traces belong to the object that it returns. An object that is made once traces
+    once for each kind of arguments. An object that is made in a loop, or in a function that a loop calls, traces in
+    every iteration, and the graph is thrown away.
+
+    Reported:
+    - a `tf.function` that each iteration of a loop makes again
+    - the same in a loop that thaws layers once, under a test: there one more object is enough
+
+    Not reported:
+    - objects that are kept: returned, stored, or passed on
+    - objects that close over a model, an optimizer or a dataset of the same iteration, one for each fold or run
+    - loops that freeze and thaw layers again and again: a trace keeps the variables that it saw
+    - loops over devices, and loops of few iterations
+    - code that is itself traced
 
     Measured: {evidence}
 

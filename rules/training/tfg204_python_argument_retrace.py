@@ -36,13 +36,20 @@ class PythonArgumentRetrace(Rule):
     """A loop passes a `tf.function` a Python number that changes with each iteration, so it is traced again.
 
     Why: a Python int or float becomes part of the graph that `tf.function` traces, as if it were written there. Each
-    new value needs a graph of its own, and tracing takes much longer than a call; `reduce_retracing` does not change
-    that. A tensor is an input of the graph: one trace serves all its values. It takes NumPy's numbers, and elements of
-    tensors and of datasets (`Dataset.enumerate`), as tensors already. TensorFlow does not convert a tensor as it does a
-    number: it needs the dtype with which the function computes. Not reported: numbers that have few values, calls from
-    traced code or with an `input_signature`, calls in some iterations only, a `tf.function` or a model that is new in
-    each iteration anyway, and numbers that the function needs in Python, to pick a layer or to count with `range`, with
-    what changes beside them.
+    new value needs its own graph, and tracing takes much longer than a call. `reduce_retracing` does not change that. A
+    tensor is an input of the graph: one trace serves all its values. NumPy's numbers, and elements of tensors and of
+    datasets (`Dataset.enumerate`), are tensors to `tf.function` already. TensorFlow does not convert a tensor as it
+    does a number: the tensor needs the dtype with which the function computes.
+
+    Reported:
+    - a Python number that changes with each iteration, as an argument of a `tf.function`
+
+    Not reported:
+    - numbers that have few values
+    - calls from traced code, or with an `input_signature`
+    - calls in some iterations only
+    - a `tf.function` or a model that is new in each iteration anyway
+    - numbers that the function needs in Python, to pick a layer or to count with `range`, and what changes beside them
 
     Measured: {evidence}
 

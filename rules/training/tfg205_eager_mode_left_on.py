@@ -32,12 +32,18 @@ if TYPE_CHECKING:
 class EagerModeLeftOn(Rule):
     """A switch for debugging makes TensorFlow run eagerly what it would trace.
 
-    Why: `run_eagerly=True` and `tf.config.run_functions_eagerly(True)` start every operation of every
-    step from Python, and `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset.
-    They are for debugging; between small operations a GPU waits. Not reported are
-    switches that a flag, a test or a function for debugging decides about, those that are switched off
-    again, and those of programs whose steps, losses or metrics read tensors by `.numpy()`, NumPy or another framework,
-    which no traced code can.
+    Why: `run_eagerly=True` and `tf.config.run_functions_eagerly(True)` start every operation of every step from Python.
+    `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset. These switches are for
+    debugging: between small operations a GPU waits.
+
+    Reported:
+    - a switch that is on for good
+
+    Not reported:
+    - switches that a flag, a test or a function for debugging decides about
+    - switches that are turned off again
+    - programs whose steps, losses or metrics read tensors by `.numpy()`, NumPy or another framework: traced code cannot
+      do that
 
     Measured: {evidence}
 

@@ -60,12 +60,21 @@ class PredictInLoop(Rule):
     """`predict` runs in a loop, each time on a single row.
 
     Why: a call of `predict` builds a data pipeline, sets up callbacks and starts an epoch before the model runs once.
-    That cost does not depend on the number of rows, so on single rows it is nearly all of the time, and a GPU sees one
+    That cost does not depend on the number of rows. For single rows it is nearly all of the time, and a GPU sees one
     row at a time. One `predict` for all rows pays it once. Where a row depends on the answer before it (an agent that
     acts, text written token by token, frames of a camera), a function under `@tf.function` that calls the model has no
-    such cost. Not reported: loops of at most ten iterations, larger batches, a sample that a training loop shows after
-    an epoch, loops that wait for requests, the `predict` of other classes, and arrays of shape (-1, ...), unless they
-    visibly have one row, or only the first number of the answer is read.
+    such cost.
+
+    Reported:
+    - a `predict` of a single row in a loop
+
+    Not reported:
+    - loops of at most ten iterations
+    - larger batches
+    - a sample that a training loop shows after an epoch
+    - loops that wait for requests
+    - the `predict` of other classes
+    - arrays of shape (-1, ...), unless they visibly have one row, or only the first number of the answer is read
 
     Measured: {evidence}
 

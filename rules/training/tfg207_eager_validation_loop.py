@@ -44,14 +44,22 @@ class EagerValidationLoop(Rule):
     """A Python loop over data runs the model forward eagerly, batch by batch.
 
     Why: `model(x)` outside `tf.function` starts each operation from Python, so between small operations a GPU waits.
-    `model.evaluate` and `model.predict` run the same forward pass as one traced graph, and so does a `@tf.function`
-    around it. This is one reason why a GPU looks idle during validation. Nothing has to tell what the data are: a model
-    that is called with a loop's own element runs eagerly in each iteration, and so does a generator that makes pictures
-    of noise before each `train_on_batch`. Not reported: loops over a few batches or over one batch of each source,
-    loops that build a model, forward passes that the program certainly runs fewer than 24 times (a trace takes as long
-    as 2 to 26 of them) or that are a few operations of a `tf.Module` (a call of a traced function takes as long as some
-    four of them), loops in a training step (TFG202 reports the step), models out of the folder of a SavedModel, whose
-    calls are traced, and a main block that tries out an untrained model.
+    `model.evaluate` and `model.predict` run the same forward pass as one traced graph, and so does a function under
+    `@tf.function` that calls the model. This is one reason why a GPU looks idle during validation.
+
+    Reported:
+    - a model that a loop calls eagerly with its own element, whatever the data are
+    - a generator that makes pictures of noise before each `train_on_batch`
+
+    Not reported:
+    - loops over a few batches, or over one batch of each source
+    - loops that build a model
+    - forward passes that the program certainly runs fewer than 24 times: a trace takes as long as 2 to 26 of them
+    - forward passes that are a few operations of a `tf.Module`: a call of a traced function takes as long as about four
+      of them
+    - loops in a training step: TFG202 reports the step
+    - models out of the folder of a SavedModel, whose calls are traced
+    - a main block that tries out an untrained model
 
     Measured: {evidence}
 

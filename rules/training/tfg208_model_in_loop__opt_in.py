@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 class ModelInLoop(Rule):
     """A loop builds and fits a model in every iteration, and the host's memory grows with each.
 
-    Why: once `fit` has run, TensorFlow keeps some of the host's memory for a model, also when Python has dropped the
+    Why: once `fit` has run, TensorFlow keeps some of the host's memory for a model, even after Python has dropped the
     model and collected its garbage. `keras.backend.clear_session`, the usual advice, gives back a part of it. Only a
     process that ends gives back all: use one process for each model. Whether a GPU's memory grows too was not measured.
-    Not reported: models that are kept (an ensemble), loops of at most five iterations or over the layers of a network,
-    and models that are built once and fitted again.
+
+    Reported:
+    - a loop that builds and fits a model in every iteration
+
+    Not reported:
+    - models that are kept, such as an ensemble
+    - loops of at most five iterations, or over the layers of a network
+    - models that are built once and fitted again
 
     Measured: {evidence}
 

@@ -20,12 +20,19 @@ class PythonGlobalInTfFunction(Rule):
     """Traced code reads a Python number that the program changes later: of the module, or of an object.
 
     Why: a Python value that a traced function reads becomes a constant of the graph. When the program gives the name or
-    the attribute another value, the graph keeps the old one, and TensorFlow does not trace again, since no argument has
-    changed: a learning rate that is lowered, a weight that a callback anneals (`self.model.beta = ...`) or a phase that
-    is counted has no effect. Reported: globals that change between two calls of the function, which is in the same
-    loop, between two statements that call it, or in a function that counts or that a loop calls; attributes that a
-    method of theirs reads, or a function that it makes, and that a callback sets between epochs or batches, or the loop
-    that trains or calls what is traced. Constants, and settings that are given once before the first call, are fine.
+    the attribute another value, the graph keeps the old one. TensorFlow does not trace again, since no argument has
+    changed. A learning rate that is lowered, a weight that a callback anneals (`self.model.beta = ...`) or a phase that
+    is counted then has no effect.
+
+    Reported:
+    - a global that changes between two calls of the traced function: in the loop that calls it, between two statements
+      that call it, or in a function that counts or that a loop calls
+    - an attribute that a traced method of its object reads, or a function that the method makes, if a callback sets it
+      between epochs or batches, or the loop that trains or calls the traced code sets it
+
+    Not reported:
+    - constants
+    - settings that are given once, before the first call
 
     Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list; a
     `train_step` and a `call` with the attribute that was there when `fit` traced them. A test repeats it with the

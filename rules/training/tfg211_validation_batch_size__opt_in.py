@@ -34,9 +34,15 @@ class ValidationBatchSize(Rule):
 
     Why: `fit` uses `batch_size` for validation arrays too, unless `validation_batch_size` says otherwise. The size of a
     training batch decides how the model learns, and its gradients need memory. Neither holds for validation: its
-    results do not depend on the size, and larger batches keep a GPU busier. Reported where the size is written in the
-    code, above one and below 128, and the validation data is always arrays, or the part of the training arrays that
-    `validation_split` sets aside.
+    results do not depend on the size, and larger batches keep a GPU busier.
+
+    Reported:
+    - a batch size above one and below 128 that is written in the code, if the validation data is always arrays, or the
+      part of the training arrays that `validation_split` sets aside
+
+    Not reported:
+    - a size that is not written in the code
+    - validation data that may be something other than arrays
 
     Measured: {evidence}
 

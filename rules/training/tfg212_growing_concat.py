@@ -16,13 +16,22 @@ if TYPE_CHECKING:
 class GrowingConcat(Rule):
     """A Python loop makes a tensor longer, or writes a row of it, by a copy in every iteration.
 
-    Why: a tensor cannot grow: `tf.concat` makes a new one and copies all its inputs. Joining the new rows to all rows
-    so far therefore copies the whole collection in every iteration, and the work grows with the square of the number of
+    Why: a tensor cannot grow: `tf.concat` makes a new one and copies all its inputs. A loop that joins new rows to all
+    rows so far copies the whole collection in every iteration, and the work grows with the square of the number of
     iterations. A Python list takes each part as it is, and one `tf.concat` after the loop copies everything once. In
-    the same way `x = tf.tensor_scatter_nd_update(x, [[i]], [row])` copies the whole tensor for one row, where one
-    update with all indices and rows writes them at once. Not reported: loops of few iterations, loops over a model's
-    parts, tensors that the loop reads meanwhile (the text so far, from which the next token is made), windows that are
-    cut again, NumPy arrays to which no tensor is added, and code that TensorFlow traces.
+    the same way `x = tf.tensor_scatter_nd_update(x, [[i]], [row])` copies the whole tensor for one row. One update with
+    all indices and rows writes them at once.
+
+    Reported:
+    - a tensor to which a Python loop joins rows in every iteration
+    - a tensor of which a Python loop writes a row in every iteration
+
+    Not reported:
+    - loops of few iterations, and loops over a model's parts
+    - tensors that the loop reads meanwhile, such as the text so far, from which the next token is made
+    - windows that are cut again
+    - NumPy arrays to which no tensor is added
+    - code that TensorFlow traces
 
     Measured: {evidence}
 

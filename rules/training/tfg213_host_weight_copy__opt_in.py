@@ -29,14 +29,21 @@ if TYPE_CHECKING:
 class HostWeightCopy(Rule):
     """A training loop copies a model's weights through NumPy in every step.
 
-    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes each the value of a variable again.
-    On a GPU every weight goes to the host's memory and back, and Python waits for it; `assign` copies from variable to
-    variable where they are, and under `@tf.function` all of them at once. This applies to a target network, a moving
-    average, and weights that are saved and restored around an update. Not reported: copies once per epoch, per episode
-    or every n steps, copies from layer to layer, and loops without an update of weights.
+    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes each array the value of a variable
+    again. On a GPU every weight goes to the host's memory and back, and Python waits for it. `assign` copies from
+    variable to variable where they are, and under `@tf.function` all of them at once. How much of a step the copies
+    take was not measured, so this rule is opt-in.
 
-    Measured: {evidence} These are the copies alone; how much of a step they are was not measured, so this rule runs
-    only where it is selected by its code.
+    Reported:
+    - `get_weights` and `set_weights` in every training step: for a target network, a moving average, or weights that
+      are saved and restored around an update
+
+    Not reported:
+    - copies once per epoch, per episode or every n steps
+    - copies from layer to layer
+    - loops without an update of weights
+
+    Measured: {evidence} These are the copies alone.
 
     Fix: unsafe: both models must have the same variables in the same order, which `set_weights` checks and a `zip` does
     not. There is none where the lists of weights are used for more, or something may run between `get_weights` and

@@ -38,17 +38,30 @@ _PREDICTION = Prediction(
 class EagerInferenceLoop(Rule):
     """A loop calls a model eagerly, for single frames, images, tokens or steps.
 
-    Why: `model(x)` outside of `tf.function` starts each operation of the model from Python: a hundred layers are some
-    hundred calls for each frame. The same call in a function under `@tf.function` starts one graph, so also a large
-    model answers sooner, and a GPU does not wait for Python between small operations. Where the input grows with each
-    iteration, as a text does, or images have sizes of their own, each new shape is traced unless the function has
-    `reduce_retracing=True`. Not reported: loops over datasets (TFG207 reports those), loops of a few iterations (fewer
-    than 24 in all, where the code says so: a trace takes as long as 2 to 26 forward passes), of a few operations of a
-    `tf.Module` (a call of a traced function takes as long as some four of them) or in a training step, a
-    main block that tries out an untrained model, samples after each epoch or every so many steps, loops over the models
-    of an ensemble that no other loop repeats, models made in the same iteration, loops over several environments (an
-    agent's steps in one are reported), comparisons with TFLite, code that builds a model of models, loops that wait for
-    requests, and models that were exported (`tf.saved_model.load`, `load_model` of a folder), whose calls are traced.
+    Why: `model(x)` outside `tf.function` starts each operation of the model from Python: a hundred layers are some
+    hundred calls for each frame. The same call in a function under `@tf.function` starts one graph. A large model
+    answers sooner too, and a GPU does not wait for Python between small operations. Where the input grows with each
+    iteration, as a text does, or images differ in size, each new shape is traced unless the function has
+    `reduce_retracing=True`.
+
+    Reported:
+    - a model that a loop calls eagerly for single frames, images, tokens or steps
+    - an agent's steps in one environment
+
+    Not reported:
+    - loops over datasets, which TFG207 reports
+    - loops of a few iterations: fewer than 24 in all, where the code says so (a trace takes as long as 2 to 26 forward
+      passes)
+    - a few operations of a `tf.Module`: a call of a traced function takes as long as about four of them
+    - loops in a training step
+    - a main block that tries out an untrained model
+    - samples after each epoch or every so many steps
+    - loops over the models of an ensemble that no other loop repeats, and models that are made in the same iteration
+    - loops over several environments
+    - comparisons with TFLite
+    - code that builds a model out of models
+    - loops that wait for requests
+    - exported models (`tf.saved_model.load`, `load_model` of a folder), whose calls are traced
 
     Measured: {evidence} 60 images of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.

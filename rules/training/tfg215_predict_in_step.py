@@ -56,13 +56,25 @@ class PredictInStep(Rule):
 
     Why: each call of `predict` makes a dataset of its argument, an iterator, callbacks and a progress bar, and runs an
     epoch of one step. `predict_on_batch` runs the same traced function on the array as it is, and so does a call of the
-    model under `@tf.function`. So does `fit` where a step draws one batch for it, such as an agent from its memory;
-    `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out of an array, one
-    `predict` or `evaluate` of the whole does it all. Not reported: single rows (TFG201, TFG206), calls under a
-    condition that changes (but for steps that a loop takes every few iterations), data that all iterations share, loops
-    of epochs, more rows than `batch_size` for `fit`, rows that a loop yields with a `batch_size` for them, slices whose
-    work takes longer than the call (where the code shows the network: by its multiply-adds; else slices of more than
-    four batches), and the methods of other classes.
+    model under `@tf.function`. `fit` sets up an epoch in the same way where a step draws one batch for it, such as an
+    agent from its memory; `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out
+    of an array, one `predict` or `evaluate` of the whole replaces all calls.
+
+    Reported:
+    - a `predict` or `evaluate` of one batch in each training step, or in a loop over the batches of a dataset or an
+      array
+    - a `fit` of one batch that the step draws
+
+    Not reported:
+    - single rows, which TFG201 and TFG206 report
+    - calls under a condition that changes, except for steps that a loop takes every few iterations
+    - data that all iterations share
+    - loops of epochs
+    - a `fit` of more rows than its `batch_size`
+    - rows that a loop yields together with a `batch_size` for them
+    - slices whose work takes longer than the call: where the code shows the network, its multiply-adds decide,
+      otherwise slices of more than four batches are left out
+    - methods of these names of other classes
 
     Measured: {evidence}
 

@@ -32,9 +32,16 @@ class MetricsByItem(Rule):
     """A loop updates a Keras metric eagerly with one row after the other.
 
     Why: each `update_state` starts some tens of operations from Python, whatever the number of rows. All rows in one
-    call cost about as much as one of them, and the metric counts each row in both cases. Not reported: batches, updates
-    in traced code or under a condition, loops of a few iterations, and loops that also run the model for each row, of
-    which TFG206, TFG207 and TFG214 speak.
+    call cost about as much as one of them, and the metric counts each row in both cases.
+
+    Reported:
+    - an `update_state` of a Keras metric that an eager loop calls with one row after the other
+
+    Not reported:
+    - batches
+    - updates in traced code or under a condition
+    - loops of a few iterations
+    - loops that also run the model for each row, which TFG206, TFG207 and TFG214 report
 
     Measured: {evidence}
 

@@ -19,18 +19,28 @@ if TYPE_CHECKING:
 class TrainableTooLate(Rule):
     """`trainable` is set where it has no effect, or so that a model is never trained.
 
-    Why: Keras reads which weights are trained once: Keras 2 in `compile`, Keras 3 in the first training step after
-    `compile`, which it traces; a custom `tf.function` step when it is traced. What is frozen later is trained as
-    before, and what is thawed later is not trained. Nothing raises, and `trainable_weights` shows the new state. In
-    Keras 3 the order of GANs that were written for Keras 2 is wrong, too: `discriminator.compile`,
-    `discriminator.trainable = False`, `gan.compile` freezes the discriminator before its own first step, so that
-    its steps train nothing. Keras 3 only warns that the model has no trainable weights. A callback comes too late,
-    too: what it sets after an epoch, or at the beginning of a later one, does not count before the next `compile`,
-    and `self.model.compile` takes the step away that `fit` runs: the next batch raises `TypeError: 'NoneType'
-    object is not callable`. Reported where the program itself shows the order: what reads the weights comes first
-    on every way, no `compile` follows before the next step, and nothing else is trained. Not reported: models that
-    run eagerly, values that are not known, parts that may have been so before, and callbacks that make the step
-    again or stop the training.
+    Why: Keras reads once which weights are trained. Keras 2 does so in `compile`, Keras 3 in the first training step
+    after `compile`, which it traces, and a custom `tf.function` step when it is traced. What is frozen later is trained
+    as before, and what is thawed later is not trained. Nothing raises, and `trainable_weights` shows the new state.
+
+    With Keras 3 the order of GANs that were written for Keras 2 is wrong, too: `discriminator.compile`,
+    `discriminator.trainable = False`, `gan.compile` freezes the discriminator before its own first step, so that its
+    steps train nothing. Keras 3 only warns that the model has no trainable weights.
+
+    A callback comes too late, too. What it sets after an epoch, or at the beginning of a later one, does not count
+    before the next `compile`. `self.model.compile` takes the step away that `fit` runs, and the next batch raises
+    `TypeError: 'NoneType' object is not callable`.
+
+    Reported:
+    - a setting of `trainable` that comes too late, by a callback too, or after which a model is never trained, where
+      the program itself shows the order: what reads the weights comes first on every path, no `compile` follows before
+      the next step, and nothing else is trained
+
+    Not reported:
+    - models that run eagerly
+    - values that are not known
+    - parts that may have had the same state before
+    - callbacks that make the step again or stop the training
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), by the weights before and after a step. After
     one `fit`, a layer that was thawed did not change in the next one, and one that was frozen did; likewise in a

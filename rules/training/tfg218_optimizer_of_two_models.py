@@ -14,16 +14,23 @@ if TYPE_CHECKING:
 class OptimizerOfTwoModels(Rule):
     """One optimizer object is to train a second model.
 
-    Why: an optimizer keeps variables for each weight, and is built for the weights of the first model that it
-    trains. Given those of another model it raises: Keras 3 `ValueError: Unknown variable: ... This optimizer can
-    only be called for the variables it was originally built with`, Keras 2 since TensorFlow 2.11 `KeyError: The
-    optimizer cannot recognize variable ...`. That comes after the first model is trained: in the second fold of a
-    cross-validation, or in the second trial of a search; or in the first step of a GAN or of an actor and its
-    critic. Reported: an optimizer that is made outside of the loop that makes, compiles and trains a model, one
-    that models are compiled with which calls of the same function make, and one that a custom step calls with
-    `apply_gradients` for one model and then for another one. Not reported: optimizers by name (`"adam"`),
-    `keras.optimizers.legacy`, optimizers that are built for all weights (`optimizer.build`), programs that freeze
-    weights, and models that may share their layers.
+    Why: an optimizer keeps variables for each weight, and is built for the weights of the first model that it trains.
+    Given the weights of another model it raises: Keras 3 `ValueError: Unknown variable: ... This optimizer can only be
+    called for the variables it was originally built with`, Keras 2 since TensorFlow 2.11 `KeyError: The optimizer
+    cannot recognize variable ...`. The error comes after the first model is trained: in the second fold of a
+    cross-validation, in the second trial of a search, or in the first step of a GAN or of an actor and its critic.
+
+    Reported:
+    - an optimizer that is made outside the loop that makes, compiles and trains a model
+    - an optimizer with which several models are compiled that calls of the same function make
+    - an optimizer that a custom step calls with `apply_gradients` for one model and then for another one
+
+    Not reported:
+    - optimizers by name (`"adam"`)
+    - `keras.optimizers.legacy`
+    - optimizers that are built for all weights (`optimizer.build`)
+    - programs that freeze weights
+    - models that may share their layers
 
     Measured: with TensorFlow 2.21 and 2.15, Adam and SGD, the second `fit` raised, in a loop and one after the
     other, and so did the second `apply_gradients` of an eager and of a traced step. A test repeats it with the

@@ -20,13 +20,19 @@ class StepOfTwoOptimizers(Rule):
     """One `tf.function` gets a second optimizer, whose variables it would have to create.
 
     Why: an optimizer creates a variable for each weight when it updates them for the first time. A `tf.function` may
-    create variables in its first call only, so the first optimizer works, and the next one raises: `ValueError:
-    tf.function only supports singleton tf.Variables created on the first call`. So it is where one `train_step(model,
-    optimizer, x, y)` serves all folds of a cross-validation, all trials of a search, or both networks of a GAN.
-    Reported: an optimizer of Keras's own that is handed to a `tf.function` that updates with it, where
-    an iteration of a loop makes it, or where the same `tf.function` had another one before. Not reported: optimizers
-    that were built before (`optimizer.build`, `fit`), Keras 3's plain `SGD`, which has no such variables, and programs
-    that also update outside of a `tf.function`.
+    create variables in its first call only. The first optimizer works, and the next one raises: `ValueError:
+    tf.function only supports singleton tf.Variables created on the first call`. This happens where one
+    `train_step(model, optimizer, x, y)` serves all folds of a cross-validation, all trials of a search, or both
+    networks of a GAN.
+
+    Reported:
+    - one of Keras's optimizers that is passed to a `tf.function` that updates with it, if an iteration of a loop makes
+      the optimizer, or if the same `tf.function` had another one before
+
+    Not reported:
+    - optimizers that were built before (`optimizer.build`, `fit`)
+    - Keras 3's plain `SGD`, which has no such variables
+    - programs that also update outside of a `tf.function`
 
     Measured: with TensorFlow 2.21 and 2.15 the second optimizer raised, in a loop and one after the other; a new
     `tf.function` for each, and optimizers built before, ran. A test repeats it with the installed TensorFlow.

@@ -16,13 +16,22 @@ if TYPE_CHECKING:
 class LayerInEagerCall(Rule):
     """An eager loop makes a Keras layer in every iteration, as if it were an operation.
 
-    Why: `Dense(10)(x)` makes a layer, draws its weights, calls it once and drops it. So the weights are others in every
-    call, and nothing trains them. Layers that draw none (`BatchNormalization`, `Flatten`, `Dropout`) make Python build
-    an object before each operation, and what a normalization learns is lost. Reported where the layer certainly gets
-    numbers: a batch of the loop, an array, or what a tape records. Not reported: traced code, which raises (TFG106),
-    code that builds a model, weights that are given (`weights=`, an initializer that draws nothing), layers whose
-    arguments change from one iteration to the next, classes of the project, preprocessing, loops of few iterations, and
-    loops whose time is taken.
+    Why: `Dense(10)(x)` makes a layer, draws its weights, calls it once and drops it. The weights are different in every
+    call, and nothing trains them. For layers that draw no weights (`BatchNormalization`, `Flatten`, `Dropout`) Python
+    builds an object before each operation, and what a normalization learns is lost.
+
+    Reported:
+    - a layer that an eager loop makes in every iteration, and that certainly gets numbers: a batch of the loop, an
+      array, or a value that a tape records
+
+    Not reported:
+    - traced code, which raises (TFG106)
+    - code that builds a model
+    - weights that are given: `weights=`, or an initializer that draws nothing
+    - layers whose arguments change from one iteration to the next
+    - classes of the project
+    - preprocessing
+    - loops of few iterations, and loops whose time is taken
 
     Measured: two calls of `Dense(3)(x)` with one input gave different outputs with TensorFlow 2.21 and 2.15. On two
     CPU cores, a new layer in each call took this many times as long as one that is kept (2.21, 2.15): `Dense(10)` 10

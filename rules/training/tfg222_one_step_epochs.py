@@ -14,13 +14,19 @@ if TYPE_CHECKING:
 class OneStepEpochs(Rule):
     """Each epoch of `fit` is one training step, and there are many epochs.
 
-    Why: an epoch has a fixed cost next to its steps: an iterator over the data, the callbacks, metrics that are started
-    again, and with validation a whole `evaluate`. A step of a small network takes a millisecond, an epoch of one
-    such step twenty to thirty, in which a GPU waits. It is so where the batch has all rows (`batch_size=len(x)`), or
-    with `steps_per_epoch=1`. The same steps in few epochs cost the steps alone: a dataset that is repeated
-    (`tf.data.Dataset.from_tensors((x, y)).repeat(100)`) has a hundred of them in an epoch. Reported where the code says
-    that an epoch has one step, of at least 64 rows, and that there are 50 epochs or more. Not reported: the default
-    size of batches, and numbers that are not known. A large model whose step takes seconds loses little.
+    Why: an epoch has a fixed cost beside its steps: an iterator over the data, the callbacks, metrics that start again,
+    and with validation a whole `evaluate`. A step of a small network takes a millisecond, and an epoch of one such step
+    twenty to thirty, in which a GPU waits. The same steps in few epochs cost the steps alone: a dataset that is
+    repeated (`tf.data.Dataset.from_tensors((x, y)).repeat(100)`) has a hundred of them in an epoch. A large model whose
+    step takes seconds loses little.
+
+    Reported:
+    - a `fit` where the code says that an epoch has one step, of at least 64 rows, and that there are 50 epochs or more:
+      the batch has all rows (`batch_size=len(x)`), or `steps_per_epoch=1`
+
+    Not reported:
+    - the default batch size
+    - numbers that are not known
 
     Measured: with TensorFlow 2.21 on two CPU cores, a dense network and 4,000 rows: 200 epochs of one step took 30
     times as long as 2 epochs of a hundred (12 times by CPU time); with validation in each epoch 60 epochs took 2.1
