@@ -32,11 +32,18 @@ class MissingPrefetch(Rule):
     """Training consumes a pipeline without a prefetch, and TensorFlow adds none by itself.
 
     Why: a prefetch at the end lets the pipeline work on the next batch while the device computes. Since TensorFlow 2.11
-    tf.data injects it after a last synchronous operation, so a missing `prefetch` alone costs nothing and is not
-    reported. It costs where options switch that off (`apply_default_optimizations = False`, or `inject_prefetch =
-    False` after a batched generator), and before 2.11 after a last `map` that runs sequentially: without
-    `num_parallel_calls`, and up to 2.4 or with a function that draws random numbers, looks up a table or calls Python.
-    A parallel map keeps elements ready by itself and is not reported.
+    tf.data adds one after a last synchronous operation, so a missing `prefetch` alone costs nothing. It costs where
+    options switch that off, and before TensorFlow 2.11.
+
+    Reported:
+    - a pipeline whose options switch it off: `apply_default_optimizations = False`, or `inject_prefetch = False` after
+      a batched generator
+    - before TensorFlow 2.11, a last `map` that runs sequentially: it has no `num_parallel_calls`, and TensorFlow is 2.4
+      or older, or its function draws random numbers, looks up a table or calls Python
+
+    Not reported:
+    - a missing `prefetch` that TensorFlow adds by itself
+    - a parallel map, which keeps elements ready by itself
 
     Measured: {evidence}
 

@@ -29,12 +29,17 @@ _INJECTED_SINCE = (2, 11)
 class MisplacedPrefetch(Rule):
     """`prefetch` is followed by work that it does not cover.
 
-    Why: a prefetch works ahead of its consumer on what comes before it. Batching, mapping or shuffling after the last
-    prefetch runs in step with the training loop, and the buffer holds single elements where it should hold finished
-    batches. Since TensorFlow 2.11 tf.data adds a last prefetch by itself under the default options, so there the
-    finding is advice and predicts no slowdown; the misplaced buffer is superfluous. Bookkeeping after a prefetch
-    (`repeat`, `take`, `skip`, `enumerate`, `with_options`) is cheap and is not reported. The advice "prefetch belongs
-    before batch" was measured to be wrong.
+    Why: a prefetch works ahead of its consumer on the operations before it. Batching, mapping or shuffling after the
+    last prefetch runs in step with the training loop, and the buffer holds single elements where it should hold
+    finished batches. The advice "prefetch belongs before batch" was measured to be wrong.
+
+    Reported:
+    - `batch`, `map`, `shuffle` or other work after the last `prefetch`
+    - since TensorFlow 2.11 as advice that predicts no slowdown: there tf.data adds a last prefetch by itself under the
+      default options, and the misplaced buffer is superfluous
+
+    Not reported:
+    - cheap operations after a prefetch: `repeat`, `take`, `skip`, `enumerate`, `with_options`
 
     Measured: {evidence}
 

@@ -41,15 +41,22 @@ class SequentialMap(Rule):
     """A `map` with work for several cores runs on one, and TensorFlow does not change that by itself.
 
     Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow (2.6 to
-    2.21 were tried) run a map in parallel by themselves where the function has no state; older ones (1.15 and 2.4 were
-    tried) run none. The newer ones leave a function alone that draws random numbers (`tf.image.random_*`,
-    `tf.random.*`, Keras's `Random*` layers), looks up a table, prints or calls Python: the usual augmentation of
-    images. Not reported with them: functions without state (`tf.random.stateless_*` and assertions have none),
-    functions that only move a few numbers, for which threads cost more than they bring, Python functions that hold
-    Python's global lock (threads would wait; another rule reports their loops), `np.load` (two threads took 1.3 to 1.9
-    times as long as one), random branches that a flag switches
-    off, maps before a `cache`, which run in the first epoch only, `flat_map`, and `interleave`, which gained nothing on
-    local files.
+    2.21 were tried) run a map in parallel by themselves where the function has no state. Older ones (1.15 and 2.4 were
+    tried) run none in parallel.
+
+    Reported:
+    - with newer versions, functions that draw random numbers (`tf.image.random_*`, `tf.random.*`, Keras's `Random*`
+      layers), look up a table, print or call Python: the usual augmentation of images
+    - with older versions, functions without state too
+
+    Not reported:
+    - with newer versions, functions without state (`tf.random.stateless_*` and assertions have none)
+    - functions that only move a few numbers, for which threads cost more than they save
+    - Python functions that hold Python's global lock: threads would wait, and TFG305 reports their loops
+    - `np.load`: two threads took 1.3 to 1.9 times as long as one
+    - random branches that a flag switches off
+    - maps before a `cache`, which run in the first epoch only
+    - `flat_map`, and `interleave`, which gained nothing on local files
 
     Measured: {evidence}
 

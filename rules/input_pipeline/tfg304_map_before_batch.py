@@ -46,13 +46,19 @@ class MapBeforeBatch(Rule):
 
     Why: each call of a mapped function costs some microseconds, whatever it computes. A cast, a division or a new order
     of the components works on a batch as it does on one element, so after `batch` the function runs once for each
-    batch. For small elements (rows, small images) these calls are most of a pipeline's time; for large images they are
-    not. A function is reported only if every operation in it is known to work on a batch, it uses all components of the
-    element, and nothing but `shuffle`, `take`, `skip` and `repeat` is between it and `batch`. Functions that decode,
-    parse single records, resize, reshape, draw random numbers or index are never reported; `tf.io.parse_example` of
-    features of fixed shape takes a batch. Another path through the program may need the map before `batch`, as for a
-    random flip of images; then it may stay there. With a `cache` between, the order is right as it is. After a map that
-    decodes or reads files, in what a `zip` joins, too, it makes no difference.
+    batch. For small elements (rows, small images) these calls are most of a pipeline's time. For large images they are
+    not. Another path through the program may need the map before `batch`, for example for a random flip of images; then
+    the map may stay there.
+
+    Reported:
+    - a function in which every operation is known to work on a batch, and which uses all components of the element,
+      with nothing but `shuffle`, `take`, `skip` and `repeat` between it and `batch`; `tf.io.parse_example` of features
+      of fixed shape is one of these operations
+
+    Not reported:
+    - functions that decode, parse single records, resize, reshape, draw random numbers or index
+    - maps with a `cache` between them and `batch`: there the order is right
+    - maps after one that decodes or reads files, also in a dataset that a `zip` joins: there it makes no difference
 
     Measured: {evidence}
 

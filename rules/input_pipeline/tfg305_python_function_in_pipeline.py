@@ -20,14 +20,21 @@ class PythonFunctionInPipeline(Rule):
     """A pipeline calls Python for every element, and a Python loop there keeps all other threads waiting.
 
     Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread run
-    at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing, and the
-    training loop waits for the same lock. Reported: a pipeline that is read or batched maps a function that has a loop
-    and calls only Python's own functions or NumPy's, or reads a generator that runs such a loop between two elements.
-    Not reported: NumPy without a loop (0.6 to 2.1 times of what
-    TensorFlow's operations took when it was tried), what reads files (threads do not help `np.load`),
-    uses OpenCV, PIL or another library, loops of a few iterations, maps that a `cache` always follows, and tests. Where
-    threads would help and there are none, another rule reports it. A map with such a loop is reported once, here, since
-    threads alone would not fix it.
+    at a time. A loop over the numbers of an element holds the lock. `num_parallel_calls` then gains next to nothing,
+    and the training loop waits for the same lock. A map with such a loop is reported once, here, since threads alone
+    would not fix it.
+
+    Reported:
+    - a map, in a pipeline that is read or batched, of a function that has a loop and calls only functions of Python or
+      NumPy
+    - a generator that runs such a loop between two elements
+
+    Not reported:
+    - NumPy without a loop, which took 0.6 to 2.1 times as long as TensorFlow's operations when it was tried
+    - functions that read files (threads do not help `np.load`)
+    - functions that use OpenCV, PIL or another library: where threads would help and there are none, TFG303 reports it
+    - loops of a few iterations
+    - maps that a `cache` always follows
 
     Measured: {evidence}
 

@@ -46,17 +46,26 @@ class MisplacedCache(Rule):
     """`cache` comes after a random map or the last shuffle of training data, or before a `take` that ends too early.
 
     Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the cache is drawn
-    once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order;
-    `image_dataset_from_directory`, `make_csv_dataset`, `list_files` and their like shuffle, too. Reported only where
-    several epochs are seen (`epochs`, a loop around the loop over the batches, a `repeat` after the cache). Not
-    reported: draws with a seed of their own or after a global seed (each epoch repeats them without a cache too), draws
-    that an `if` may switch off, data made of random numbers, a shuffle that another one follows, one with
-    `reshuffle_each_iteration=False`, one that a `take` or `skip` splits, a `repeat` before the cache, and a `take` of a
-    few elements to repeat them (fake data).
+    once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order.
+    `image_dataset_from_directory`, `make_csv_dataset`, `list_files` and similar functions shuffle, too.
 
-    A cache is complete once its whole dataset has been read. Where `take(n)` after it ends each pass before, TensorFlow
-    drops what was cached, with a warning, and each epoch does the work before the cache again. Reported where no other
-    reader is seen that may complete it, for more than ten elements, unless a shuffle comes before the `take`.
+    A cache is complete once its whole dataset has been read. Where a `take(n)` after it ends each pass before that,
+    TensorFlow drops what was cached, with a warning, and each epoch does the work before the cache again.
+
+    Reported:
+    - a random draw or a shuffle before the cache, if several epochs are seen: `epochs`, a loop around the loop over the
+      batches, a `repeat` after the cache
+    - a cache before a `take` of more than ten elements, if no other reader is seen that may complete the cache
+
+    Not reported:
+    - draws with a seed of their own or after a global seed: each epoch repeats them without a cache, too
+    - draws that an `if` may switch off
+    - data made of random numbers
+    - a shuffle that another one follows, one with `reshuffle_each_iteration=False`, and one that a `take` or `skip`
+      splits
+    - a `repeat` before the cache
+    - a `take` of a few elements to repeat them (fake data)
+    - a `take` with a shuffle between it and the cache
 
     Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random Keras layer,
     or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,

@@ -35,14 +35,23 @@ _ARITHMETIC = (cst.Name, cst.Attribute, cst.Dot, cst.Integer, cst.BinaryOperatio
 class ShuffleAfterBatch(Rule):
     """Training data is shuffled only after it was batched.
 
-    Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and mixes
-    nothing: samples that follow each other in the data share a batch in every epoch. The buffer counts
-    batches too, so `shuffle(1000)` may hold 1000 of them. A loader such as `timeseries_dataset_from_array`
-    makes batches, too, so does `bucket_by_sequence_length`, of samples of like length that follow each other, and a
-    `zip` may join parts that are shuffled in batches. Data that is shuffled before
-    it is batched, or whose source may be in random order (a generator, files listed without `shuffle=False`,
-    an interleave, a loader that shuffles by itself), is not reported, nor are batches of one, batches that
-    are taken apart or batched again later (sequences, windows), and data that is not trained on.
+    Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and mixes nothing:
+    samples that follow each other in the data share a batch in every epoch. The buffer counts batches too, so
+    `shuffle(1000)` may hold 1000 of them.
+
+    Reported:
+    - a shuffle of training data after `batch`, and none before
+    - the same after a loader that makes batches, such as `timeseries_dataset_from_array`
+    - the same after `bucket_by_sequence_length`, which makes batches of samples of like length that follow each other
+    - a `zip` of parts that are shuffled in batches
+
+    Not reported:
+    - data that is shuffled before it is batched
+    - sources that may be in random order: a generator, files listed without `shuffle=False`, an interleave, a loader
+      that shuffles by itself
+    - batches of one
+    - batches that are taken apart or batched again later (sequences, windows)
+    - data that is not trained on
 
     Measured: with TensorFlow 2.21 and 2.15, `Dataset.range(12).batch(4).shuffle(3)` gives 0 to 3, 4 to 7
     and 8 to 11 in one batch each, in any order of the batches; a test shows it with the installed TensorFlow.

@@ -39,13 +39,19 @@ if TYPE_CHECKING:
 class DiscardedDataset(Rule):
     """A dataset operation is called and its result is thrown away.
 
-    Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and the like return a new dataset and leave the
-    old one as it was, so a statement that is only such a call has no effect on the data: it goes on unshuffled,
-    unbatched or unmapped. Tests are not reported: there a discarded `map` may try whether a function can be traced.
-    Nor is the last expression of a notebook's cell, which the notebook shows.
+    Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and similar operations return a new dataset and
+    leave the old one as it was. A statement that is only such a call has no effect on the data: it stays unshuffled,
+    unbatched or unmapped. In a test, a discarded `map` may check whether a function can be traced.
+
     The fix assigns the result where the code after it gets elements of the same structure: not a second `batch`, not a
     `repeat` without an end, not a `map` that returns other components than it gets, or tensors of an unknown rank, as
     `tf.py_function` gives them.
+
+    Reported:
+    - a statement that is only a call of a dataset operation
+
+    Not reported:
+    - the last expression of a notebook's cell, which the notebook shows
 
     Measured: follows from tf.data's interface, every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py); a test shows it with the installed TensorFlow.

@@ -18,12 +18,20 @@ class PythonLoopPreprocessing(Rule):
 
     Why: each iteration starts its operations from Python, on one core, and in a training loop the next step waits for
     all of them. NumPy and TensorFlow do the same to a whole batch in one call, or tf.data does it in `map` in parallel
-    with the training. Reported: only loops that run in the training loop, in a generator that feeds it or in a Keras
-    `Sequence`, whose results form one array, and whose calls are all known to work with one more axis; an `if` may
-    decide where a result is stored, as a mask does. Not reported: a single pass before training, loops in which an
-    iteration needs the result of another one, loops that read files, loops that filter elements, loops that call
-    unknown functions, loops that only take a number out of each row (`np.max(row)`), and loops whose calls get an array
-    that no iteration changes: the overlaps of 20 boxes with 8,732 anchors took 49 ms box by box and 46 ms in one call.
+    with the training.
+
+    Reported:
+    - a loop in the training loop, in a generator that feeds it or in a Keras `Sequence`, whose results form one array,
+      and whose calls are all known to work with one more axis; an `if` may decide where a result is stored, as a mask
+      does
+
+    Not reported:
+    - a single pass before training
+    - loops in which an iteration needs the result of another one
+    - loops that read files, filter elements or call unknown functions
+    - loops that only take a number out of each row (`np.max(row)`)
+    - loops whose calls get an array that no iteration changes: the overlaps of 20 boxes with 8,732 anchors took 49 ms
+      box by box and 46 ms in one call
 
     Measured: {evidence} The larger an element is, the less the loop costs:
     for images of 224 x 224 NumPy itself takes nearly all of the time.

@@ -18,12 +18,18 @@ class GeneratorOfRows(Rule):
     """`from_generator` reads a generator that only passes on rows of arrays or file names in memory.
 
     Why: for every element tf.data calls into Python, waits for its global lock, converts the values and checks their
-    types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. Reported where the generator is a
-    loop over `zip`, `enumerate` or an index and yields each row as it is, and each array is always one of NumPy's or of
-    `keras.datasets`, or a list of texts, as names of files are; also where the generator makes them before its loop,
-    the same in each epoch. Not reported: rows that are changed or drawn, batches, arrays that are mapped from a file
-    (`np.memmap`, `mmap_mode`) or have rows of several lengths, lists of anything but texts,
-    data of a few rows, programs for TensorFlow 1, tests. `from_tensor_slices` keeps a copy of the arrays.
+    types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. It keeps a copy of the arrays.
+
+    Reported:
+    - a generator that is a loop over `zip`, `enumerate` or an index and yields each row as it is, if each array is
+      always one of NumPy or of `keras.datasets`, or a list of texts such as file names; the generator may also make
+      them before its loop, the same in each epoch
+
+    Not reported:
+    - rows that are changed or drawn, and batches
+    - arrays that are mapped from a file (`np.memmap`, `mmap_mode`), or that have rows of several lengths
+    - lists of anything but texts
+    - data of a few rows
 
     Measured: {evidence}
 

@@ -18,12 +18,18 @@ class EmbeddedArrayInGraph(Rule):
     """Traced code uses a large NumPy array, so that its values are copied into the graph as a constant.
 
     Why: TensorFlow writes an array that traced code uses into the graph itself, as text of its protocol buffers. The
-    graph is then copied, hashed and optimised with the values in it, again for every trace, so that a single trace
-    takes seconds and many times the array's memory; above 2 GB it cannot be written at all, and tracing raises
+    graph is then copied, hashed and optimised with the values in it, again for every trace. A single trace takes
+    seconds and many times the array's memory. Above 2 GB the array cannot be written at all, and tracing raises
     ValueError. A tensor or a variable that was made before is captured instead: the graph refers to it, and nothing is
-    copied. The same holds for functions that are given to a dataset's `map`. Reported from 10 MiB on, where the source
-    fixes the array's shape. Not reported: arrays that are passed as arguments, arrays of which only the shape is used,
-    code in `tf.init_scope`, `tf.py_function` and `tf.numpy_function`, tests.
+    copied. The same holds for functions that are given to a dataset's `map`.
+
+    Reported:
+    - an array from 10 MiB on in traced code, where the source fixes the array's shape
+
+    Not reported:
+    - arrays that are passed as arguments
+    - arrays of which only the shape is used
+    - code in `tf.init_scope`, `tf.py_function` and `tf.numpy_function`
 
     Measured: {evidence}
 

@@ -27,12 +27,17 @@ _IGNORED_SINCE = (2, 2)
 class BatchSizeIgnored(Rule):
     """`fit`, `evaluate` or `predict` gets a tf.data dataset and a `batch_size`.
 
-    Why: a dataset brings its own batches, and Keras takes each of its elements as one. It accepts `batch_size` together
-    with a dataset and ignores it without a warning, so the program trains with another size than it says. With
-    validation arrays the argument is not ignored: they are cut into batches of this size, so such a `fit` is not
-    reported, nor is a model class with a `fit` of its own, data that may also be arrays or a generator, and a
-    `batch_size` that may be None. Where the argument says the same as the dataset's own `.batch`, the finding is
-    advice.
+    Why: a dataset brings its own batches, and Keras takes each of its elements as one batch. It accepts `batch_size`
+    together with a dataset and ignores it without a warning, so the program trains with another size than it says.
+
+    Reported:
+    - a `batch_size` for a dataset; where it says the same as the dataset's own `.batch`, the finding is advice
+
+    Not reported:
+    - a `fit` that also gets validation arrays: they are cut into batches of this size
+    - a model class with a custom `fit`
+    - data that may also be arrays or a generator
+    - a `batch_size` that may be None
 
     Measured: 70 samples in batches of 10, then `batch_size=7`: `fit`, `evaluate` and `predict` make 7
     steps, not 10, with TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2), a distributed dataset too, and

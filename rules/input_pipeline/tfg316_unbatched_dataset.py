@@ -27,12 +27,19 @@ class UnbatchedDataset(Rule):
     """A tf.data dataset that was never batched is given to `fit`.
 
     Why: Keras takes each element of a dataset as one batch. Without `batch` an element is one sample, and Keras takes
-    its first axis for the batch: mostly that raises a `ValueError` about the input's rank. Where the rank fits, the
-    model silently trains on wrong batches, with one step for each sample. Only datasets whose elements are always
-    single samples are reported: rows of an array or table that is known, a TensorFlow Datasets split, a loader of Keras
-    with `batch_size=None`, records and files whose mapped functions add no axis, and a zip of those. Not reported:
-    `from_tensors`, generators, arrays of unknown origin (they may hold batches), unknown functions and operations,
-    model classes with a `fit` or `train_step` of their own, and a `fit` whose `batch_size` TFG315 reports.
+    its first axis for the batch. In most cases that raises a `ValueError` about the input's rank. Where the rank fits,
+    the model silently trains on wrong batches, with one step for each sample.
+
+    Reported:
+    - datasets whose elements are always single samples: rows of an array or table that is known, a TensorFlow Datasets
+      split, a loader of Keras with `batch_size=None`, records and files whose mapped functions add no axis, and a zip
+      of those
+
+    Not reported:
+    - `from_tensors`, generators, and arrays of unknown origin: they may hold batches
+    - unknown functions and operations
+    - model classes with a custom `fit` or `train_step`
+    - a `fit` whose `batch_size` TFG315 reports
 
     Measured: 70 rows of 4 numbers raise `ValueError` (`expected min_ndim=2, found ndim=1. Full shape received:
     (4,)`); 70 samples of shape (20, 4) make 70 steps, each with one sample as its batch. The same with

@@ -26,8 +26,13 @@ class NoopShuffle(Rule):
     """A tf.data dataset is shuffled with a buffer of one.
 
     Why: `shuffle(n)` draws each next element from a buffer of n. From a buffer of one it can only draw the element that
-    it has just read, so the order stays as it was. A size that is one on some paths only, or that is not known, is not
-    reported.
+    it has just read, so the order does not change.
+
+    Reported:
+    - a `shuffle` with a buffer of one
+
+    Not reported:
+    - a size that is one on some paths only, or that is not known
 
     Measured: `list(Dataset.range(9).shuffle(1))` is 0 to 8 in order, with TensorFlow 2.21 and 2.15; a test
     shows it with the installed TensorFlow.

@@ -30,12 +30,20 @@ _AUTOTUNE_SINCE = (2, 4)
 class BatchScaledBuffer(Rule):
     """A `prefetch` after `batch` is sized in samples.
 
-    Why: after `batch` the elements of a dataset are batches, so `prefetch(n)` keeps up to n whole batches
-    in host memory as soon as the pipeline is faster than the training. One or two keep a device busy;
-    `tf.data.AUTOTUNE` takes as many as help. Reported is a number from 32 on, and the batch size, or a
-    multiple of it, where it is not known to be smaller; `image_dataset_from_directory` and its like make batches,
-    too. Not reported: a `prefetch` before `batch`, batches of one, short datasets, and batches that are taken apart
-    or regrouped in between.
+    Why: after `batch` the elements of a dataset are batches, so `prefetch(n)` keeps up to n whole batches in host
+    memory as soon as the pipeline is faster than the training. One or two keep a device busy. `tf.data.AUTOTUNE` takes
+    as many as help.
+
+    Reported:
+    - a number from 32 on
+    - the batch size, or a multiple of it, where it is not known to be smaller than 32
+    - the same after `image_dataset_from_directory` and similar functions, which make batches, too
+
+    Not reported:
+    - a `prefetch` before `batch`
+    - batches of one
+    - short datasets
+    - batches that are taken apart or regrouped in between
 
     Measured: {evidence}
 

@@ -32,12 +32,21 @@ _CONTAINERS = ("Sequential", "Model", "Functional")
 class TornPairs(Rule):
     """Inputs and targets are two datasets that are shuffled apart from each other before they are zipped.
 
-    Why: each `shuffle` draws an order of its own, so that `zip` pairs an input with the target of another sample. One
-    that only shuffles one of them does the same, and so do two branches of one shuffled dataset: each branch shuffles
-    again. The model learns nothing from such pairs, and nothing raises. `list_files` and Keras's loaders shuffle
-    by themselves. Two shuffles with the same `seed` and buffer stay together, and so do the branches of one with
-    `reshuffle_each_iteration=False`; they are not reported. Nor are pairs that a map changes after the zip,
-    models with a `train_step` of their own, which may want unpaired data, generators, and targets that are all alike.
+    Why: each `shuffle` draws its own order, so `zip` pairs an input with the target of another sample. The model learns
+    nothing from these pairs, and nothing raises. `list_files` and Keras's loaders shuffle by themselves.
+
+    Reported:
+    - inputs and targets that two `shuffle` calls reorder before they are zipped
+    - a `shuffle` of only one of them
+    - two branches of one shuffled dataset: each branch shuffles again
+
+    Not reported:
+    - two shuffles with the same `seed` and buffer, which stay together
+    - two branches of one shuffle with `reshuffle_each_iteration=False`, which stay together
+    - pairs that a map changes after the zip
+    - models with a custom `train_step`, which may want unpaired data
+    - generators
+    - targets that are all alike
 
     Measured: of 60 pairs none to two are together after `zip((a.shuffle(60), b.shuffle(60)))`, 20 where the buffers
     hold two; with the same seed in both all 60. Two branches of one shuffled dataset: none to two. Two `list_files` of

@@ -43,11 +43,18 @@ class ShuffleOfDecoded(Rule):
     Why: the buffer of `shuffle` holds whole elements. After a `map` that decodes and resizes images they are many times
     larger than the file names or records before it: 1,000 float32 images of 1,024 x 1,024 take 12 GB. Rows of a table
     that a map spreads to one-hot vectors grow in the same way. The buffer is filled again at the beginning of every
-    epoch, and the first batch waits for it. A shuffle before the map gives the same order. Reported where the size of
-    the elements and of the buffer follow from the code and come to 4 GB or more (with one channel, where only the files
-    say how many there are); a dataset with fewer elements than the buffer takes less. Where a `padded_batch` fills rows
-    up to a written length, they may be shorter: then from ten times as much on. Not reported: a shuffle after a `cache`
-    in memory, whose elements it shares, short datasets, and batches (TFG307).
+    epoch, and the first batch waits for it. A shuffle before the map gives the same order.
+
+    Reported:
+    - a buffer of 4 GB or more, where the size of the elements and of the buffer follow from the code; where only the
+      files say how many channels there are, one channel is counted
+    - where a `padded_batch` fills rows up to a written length, a buffer of ten times as much or more, since rows may be
+      shorter
+
+    Not reported:
+    - a dataset with few elements: one with fewer elements than the buffer takes less
+    - a shuffle after a `cache` in memory, whose elements it shares
+    - batches, which TFG307 reports
 
     Measured: {evidence}
 

@@ -19,11 +19,17 @@ _BASIS = "10 batches, 9 steps an epoch: 9, 1, 9, 1 ... steps with Keras 3; Keras
 class UnevenSteps(Rule):
     """`fit` gets a dataset with an end, and `steps_per_epoch` that do not divide its batches.
 
-    Why: with `steps_per_epoch` an epoch goes on where the last one stopped in the dataset. The epoch that comes to the
-    end has only the steps that are left: often one, with the loss of one batch, and validation, callbacks and the
-    schedule of the learning rate take it for an epoch. Keras 2 ends the training there, with a warning. Without the
-    argument each epoch reads the dataset once. `len(x) // batch_size` gives such a number wherever the last batch
-    is not full. Reported where the code fixes the number of batches, of steps and, where it is written, of epochs.
+    Why: with `steps_per_epoch` an epoch continues where the last one stopped in the dataset. The epoch that reaches the
+    end has only the steps that are left: often one, with the loss of one batch. Validation, callbacks and the schedule
+    of the learning rate count it as an epoch. Keras 2 ends the training there, with a warning. Without the argument
+    each epoch reads the dataset once. `len(x) // batch_size` gives a wrong number wherever the last batch is not full.
+
+    Reported:
+    - a `fit` where the code fixes the number of batches, of steps and, where it is written, of epochs
+
+    Not reported:
+    - numbers that the code does not fix
+    - steps that divide the batches
 
     Measured: ten batches and `steps_per_epoch=9` give epochs of 9, 1, 9, 1 ... steps, 4: of 4, 4, 2, 4 ..., 3: of
     3, 3, 3, 1, ..., with Keras 3.15; Keras 2.15 ends the training in the second, third and fourth epoch. A test

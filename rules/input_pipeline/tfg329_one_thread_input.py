@@ -23,12 +23,20 @@ _OF_FILES = FLOWS - {"flow"}
 class OneThreadInput(Rule):
     """`fit` gets images that one thread of Python reads, decodes and changes, one after the other.
 
-    Why: `ImageDataGenerator` and a `Sequence` (in Keras 3: `PyDataset`) run in one thread unless they are told
-    `workers`. That thread reads a file, decodes it, resizes it, and only then takes the next; a GPU waits for each
-    batch as soon as its step is shorter. Most of this work is done outside of Python's global lock, so that several
-    threads gain. tf.data does it on all cores, in C++. Reported: `flow_from_directory` and `flow_from_dataframe`, and
-    a `Sequence` of the project whose `__getitem__` reads, decodes or changes with OpenCV, PIL, SciPy or TensorFlow.
-    Not reported: files that speak of `workers`, `flow` of arrays in memory, and what only cuts arrays.
+    Why: `ImageDataGenerator` and a `Sequence` (in Keras 3: `PyDataset`) run in one thread unless `workers` says
+    otherwise. That thread reads a file, decodes it, resizes it, and only then takes the next. A GPU waits for each
+    batch as soon as its step is shorter. Most of this work is done outside Python's global lock, so several threads
+    gain. tf.data does it on all cores, in C++.
+
+    Reported:
+    - `flow_from_directory` and `flow_from_dataframe`
+    - a `Sequence` of the project whose `__getitem__` reads, decodes or changes images with OpenCV, PIL, SciPy or
+      TensorFlow
+
+    Not reported:
+    - files that mention `workers`
+    - `flow` of arrays in memory
+    - a `__getitem__` that only cuts arrays
 
     Measured: a `Sequence` that decodes JPEG files against tf.data: 5.4 times; `ImageDataGenerator` with turns and
     flips: 1.3 to 1.8 times, each on two CPU cores. A `PyDataset` that waits 50 ms for each batch took 3.6, 1.35 and

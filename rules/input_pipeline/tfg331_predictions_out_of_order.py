@@ -35,13 +35,18 @@ _BASIS = "of 1,000 rows none to two stood beside their own label, TensorFlow 2.1
 class PredictionsOutOfOrder(Rule):
     """Predictions of a shuffled dataset are compared with labels that another pass over it collects.
 
-    Why: `shuffle` draws a new order for each pass, and Keras's loaders from folders shuffle unless they are told
-    `shuffle=False`. `predict` is one pass, the loop that collects the labels another: row by row they do not belong
-    together, a good model looks like one that guesses, and nothing raises. So it is with `classes` of a generator that
-    `flow_from_directory` makes: they are in the order of the files, and the predictions are not. Reported is where a
-    metric of scikit-learn or `confusion_matrix` gets both, or where `==` compares them and the result is counted. Not
-    reported: an order that is kept (`reshuffle_each_iteration=False`, a `cache` behind the shuffle), and predictions
-    and labels of one loop.
+    Why: `shuffle` draws a new order for each pass, and Keras's loaders from folders shuffle unless they get
+    `shuffle=False`. `predict` is one pass, and the loop that collects the labels is another. Row by row they do not
+    belong together: a good model looks like one that guesses, and nothing raises. The same holds for `classes` of a
+    generator that `flow_from_directory` makes: they are in the order of the files, and the predictions are not.
+
+    Reported:
+    - a metric of scikit-learn, or `confusion_matrix`, that gets both
+    - an `==` that compares both, if the result is counted
+
+    Not reported:
+    - an order that is kept: `reshuffle_each_iteration=False`, or a `cache` after the shuffle
+    - predictions and labels of one loop
 
     Measured: of 1,000 rows none to two stood beside their own label, with TensorFlow 2.15 and 2.21. A test shows it
     with the installed TensorFlow.

@@ -19,13 +19,19 @@ _FEW = 10
 class SkipAfterWork(Rule):
     """`skip` stands behind a `map` that reads or decodes: the elements that it leaves out are made first.
 
-    Why: `skip` takes elements out of the dataset before it and drops them. Behind a `map` each of them has been read,
+    Why: `skip` takes elements out of the dataset before it and drops them. After a `map` each of them has been read,
     decoded or computed, in every epoch, before the first one that is used. A `map` gives one element for each, so
-    `skip` before it leaves the same ones. Behind `batch` its count is of batches: before the map it is that number
-    times the batch size. Reported where the map reads files, decodes or resizes images, works on sound or calls Python,
-    also for one of the datasets that a `zip` joins, and the count is ten or more (elements or batches), or that of a
-    `take` in the same file. Not reported: a `cache`, a `shuffle`, a `filter` or a `repeat` between the two, and maps of
-    arithmetic.
+    `skip` before it leaves the same ones. After `batch` the count of `skip` is a number of batches: before the map it
+    is that number times the batch size.
+
+    Reported:
+    - a `skip` after a map that reads files, decodes or resizes images, works on sound or calls Python, if the count is
+      ten or more (elements or batches), or the same as that of a `take` in the same file
+    - the same for one of the datasets that a `zip` joins
+
+    Not reported:
+    - a `cache`, a `shuffle`, a `filter` or a `repeat` between the two
+    - maps of arithmetic
 
     Measured: with TensorFlow 2.21 and 2.15, the function of a `map` before `skip(320)` of 400 elements ran 400 times,
     behind it 80 times; so it was with `batch(8).skip(40)`, in parallel, with a `prefetch` between, and with 2.21 in a

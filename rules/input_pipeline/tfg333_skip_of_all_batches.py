@@ -22,13 +22,19 @@ _BASIS = "640 rows in 20 batches, `skip(128)`: no step at all; TensorFlow 2.21 r
 class SkipOfAllBatches(Rule):
     """`skip` leaves nothing of a dataset: its count is one of samples, and its elements are batches.
 
-    Why: behind `batch(32)` each element is a batch. `skip(int(0.2 * len(x)))` then drops six times as many batches as
-    there are, and `take` of the same count takes all of them. With Keras 3 `fit` warns that the data ran out,
-    trains nothing in any epoch and returns; as validation data the part gives no `val_loss`. Keras 2 raises ValueError.
-    Behind `repeat` the rows begin again, so both parts have all rows: validation measures what was trained on.
-    Reported are counts that are a share of the rows that go into the batches, and counts of at least as many as there
-    are where the code says how many. Not reported: counts that are divided by the size of the batches, batches of one,
-    and rows whose number has nothing to do with the count.
+    Why: after `batch(32)` each element is a batch. `skip(int(0.2 * len(x)))` then drops six times as many batches as
+    there are, and `take` of the same count takes all of them. With Keras 3 `fit` warns that the data ran out, trains
+    nothing in any epoch and returns. As validation data the part gives no `val_loss`. Keras 2 raises ValueError. After
+    `repeat` the rows begin again, so both parts have all rows: validation measures what was trained on.
+
+    Reported:
+    - a count that is a share of the rows that go into the batches
+    - a count of at least as many batches as there are, where the code says how many
+
+    Not reported:
+    - counts that are divided by the batch size
+    - batches of one
+    - rows whose number has nothing to do with the count
 
     Measured: of 640 rows in 20 batches `skip(128)` leaves none; `fit` makes no step and raises nothing with TensorFlow
     2.21, and raises ValueError with 2.15. Behind `repeat` all 640 rows are in both parts. A test shows it.
