@@ -21,13 +21,15 @@ import pytest
 from tests.fake_nvml import FakeNvml
 from tests.run.test_charges import options
 from tflint_gpu.cli.run import Run
-from tflint_gpu.run import Outside
+from tflint_gpu.reports import View
+from tflint_gpu.run import Outside, Place, Recording, renderer
 from tflint_gpu.run.inside.tflint_frames import FOLDERS
 from tflint_gpu.run.outside import pyspy
 from tflint_gpu.run.outside.functions import Functions
 from tflint_gpu.run.outside.pyspy import CannotWatch
 from tflint_gpu.run.outside.running import Running
 from tflint_gpu.run.outside.stacks import Stacks
+from tflint_gpu.run.samples import Held, Native
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -202,6 +204,17 @@ def test_native_functions_are_told_with_their_library(tmp_path: Path, monkeypatc
     functions = report["native_functions"]
     inside = sum(one["share"] for one in functions if "libz" in one["library"] or "zlib" in one["library"])
     assert inside > 0.5 and functions[0]["row"] == 9, functions
+
+
+def test_the_report_for_the_terminal_has_native_functions_and_who_held_the_lock(tmp_path: Path) -> None:
+    known, line = Recording.begin(FakeNvml(free=())), Place("/user/main.py", 7, "train", 1, 9)
+    known.ledger.take(Native(0.25, "libtensorflow_cc.so.2", "IteratorGetNextOp::DoCompute", line))
+    known.ledger.take(Held(9.0, (line,), ""))
+    view = View(tmp_path)
+    text = renderer("full")(known.report("process 7", view, pid=7, end="goes on"), view)
+    rows = [" ".join(row.split()) for row in text.splitlines()]
+    assert "25% libtensorflow_cc.so.2 IteratorGetNextOp::DoCompute /user/main.py:7 in train" in rows, text
+    assert "9.0 s /user/main.py:7 in train" in rows and "process 7: goes on, was watched for 0.0 s" in rows
 
 
 @LINUX

@@ -13,8 +13,8 @@ from tflint_gpu.run.outside.pyspy import CannotWatch, Record, look, why_not
 from tflint_gpu.run.outside.stacks import Stacks
 from tflint_gpu.run.samples import Held, Sample
 
-WINDOW = 2  # seconds, after which the report may know of them
-RATE = 40
+WINDOW = 3  # seconds, after which the report may know of them
+RATE = 25
 _EVERY = 0.1
 _MOST_FAILURES = 5
 
