@@ -186,6 +186,12 @@ RETURN = {
         "    def f(self):\n        return a() if self.c else b()\nt = T(True)\nt.c = False\nreveal(t.f())",
         "a() | b()",
     ),
+    "applied to an object": ("def f(x):\n    reveal(x)\na().batch(3).apply(f)", "a().batch(3)"),
+    "applied to the rows of a table": (
+        "import pandas as pd\ndef f(x):\n    reveal(x)\npd.read_csv(path)['text'].apply(f)",
+        "x?",
+    ),
+    "applied in a pool": ("def f(x):\n    reveal(x)\na().apply(f, (b(),))", "x?"),
     "lambda": ("f = lambda x: x\nreveal(f(a()))", "a()"),
     "nested return": ("def f():\n    return a(), (b(), c())\nreveal(f()[1][0])", "b()"),
     "decorator that keeps it": ("import functools\n@functools.lru_cache\ndef f():\n    return a()\nreveal(f())", "a()"),

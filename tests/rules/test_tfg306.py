@@ -81,6 +81,10 @@ FOUND = {
     "shuffle and batch": "model.fit(source.shuffle(99).batch(8).cache().prefetch(1), epochs=9)",
     "cache in a file": "model.fit(source.shuffle(99).cache('/tmp/data').batch(8), epochs=9)",
     "repeated after": "model.fit(source.shuffle(99).cache().repeat().batch(8), steps_per_epoch=9)",
+    "a function that is applied": "def ready(rows):\n    return rows.map(augment).cache().batch(8)\n"
+    "model.fit(source.apply(ready), epochs=9)",
+    "before a function that is applied": "def ready(rows):\n    return rows.cache().batch(8)\n"
+    "model.fit(source.map(augment).apply(ready), epochs=9)",
     "files that are listed": READ
     + "model.fit(tf.data.Dataset.list_files('d/*').map(lambda path: read(path, 0)).cache().batch(8), epochs=9)",
     "files that are listed, shuffled, repeated once": READ
@@ -159,6 +163,8 @@ SILENT = {
     "layer not training": "flip = tf.keras.layers.RandomFlip()\n"
     "model.fit(source.map(lambda a, b: (flip(a, training=False), b)).cache(), epochs=9)",
     "data of random numbers": "model.fit(tf.data.Dataset.range(9).map(lambda i: tf.random.normal([4])).cache().batch(3), epochs=9)",
+    "a function that is applied, and shuffles": "def ready(rows):\n    return rows.shuffle(99).batch(8)\n"
+    "model.fit(source.shuffle(99).cache().apply(ready), epochs=9)",
     "files that are listed in their order": READ
     + "ds = tf.data.Dataset.list_files('d/*', shuffle=False).map(lambda path: read(path, 0))\n"
     + "model.fit(ds.cache().batch(8), epochs=9)",

@@ -29,6 +29,9 @@ FOUND = {
     "the first of both": "train, valid = tf.keras.utils.image_dataset_from_directory('d', validation_split=0.2, subset='both',"
     " seed=1)\ntrain = train.map(f).prefetch(64)",
     "zipped batches": "print(tf.data.Dataset.zip((source.batch(8), source.batch(8))).prefetch(99))",
+    "applied": "def load(rows, size=40):\n    return rows.shuffle(9).batch(size).prefetch(size)\nprint(source.apply(load))",
+    "applied, by its keyword, in several statements": "def load(rows):\n    rows = rows.batch(64)\n"
+    "    return rows.prefetch(100)\nready = source.map(f).apply(transformation_func=load)",
     "several statements": "def load(args):\n    ds = source.batch(args.size)\n    ds = ds.prefetch(args.size)\n    return ds",
 }
 SILENT = {
@@ -55,6 +58,9 @@ SILENT = {
     "number of GPUs": "def load(size, gpus):\n    return source.batch(size).prefetch(gpus)",
     "short": "print(source.batch(64).take(2).prefetch(100))",
     "windows": "print(source.window(5).flat_map(lambda w: w.batch(5)).prefetch(100))",
+    "applied to what nobody knows": "def load(rows):\n    return rows.batch(64).prefetch(100)\nprint(given.apply(load))",
+    "applied in a pool": "from multiprocessing import Pool\ndef load(rows):\n    return rows.batch(64).prefetch(100)\n"
+    "print(Pool(3).apply(load, (given,)))",
     "unknown object": "from elsewhere import loader\nprint(loader.batch(64).prefetch(100))",
     "another library": "def run(queue):\n    queue.prefetch(100)",
     "small on one way": "n = 100 if big else 2\nprint(source.batch(64).prefetch(n))",

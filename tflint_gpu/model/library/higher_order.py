@@ -21,7 +21,8 @@ class Handing:
         functions: which arguments they are, alone or in lists: the position and the keyword of each.
         passes: what they get: each "element" of the arguments behind them (`map`), an element "unpacked" (`starmap`) or
             one of the "first" argument (`sorted(xs, key=f)`), the "following" arguments as they are (`submit(f, x)`),
-            those in a tuple ("args"), "tensors" whatever they are, or something "unknown".
+            those in a tuple ("args"), the object whose method runs them ("receiver"), "tensors" whatever they are, or
+            something "unknown".
         args: the position and the keyword of the tuple.
         repeats: whether it runs them again and again.
         mode: whether they run as their caller does ("same": traced where it is traced), or whatever traces that, on the
@@ -29,7 +30,7 @@ class Handing:
     """
 
     functions: tuple[tuple[int, str], ...]
-    passes: Literal["element", "unpacked", "first", "following", "args", "tensors", "unknown"]
+    passes: Literal["element", "unpacked", "first", "following", "args", "receiver", "tensors", "unknown"]
     args: tuple[int, str] = (1, "args")
     repeats: bool = False
     mode: Literal["same", "host", "traced"] = "same"
@@ -79,6 +80,7 @@ _METHODS: tuple[tuple[str, frozenset[str], Handing], ...] = (
     ("starmap starmap_async", _POOLS, Handing(((0, "func"),), "unpacked", repeats=True, mode="host")),
     ("apply_async", _POOLS, Handing(((0, "func"),), "args", mode="host")),
     ("run experimental_run_v2", frozenset(), Handing(((0, "fn"),), "args")),
+    ("apply", frozenset(), Handing(((0, "transformation_func"),), "receiver")),
 )
 
 PROCESSES = spelled("multiprocessing.{,process.,context.}Process")

@@ -10,7 +10,7 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.higher_order import Handing
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, displayed
 from tflint_gpu.model.python.value_flow.calls import UNPACKED, Bound, Callee, arguments, given_before, items
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.python.value_flow.resolver import Resolver
@@ -77,9 +77,21 @@ def handing_of(resolver: Resolver, file: File, call: cst.Call, context: Context 
     makers, handing = library.running_methods[func.attr.value]
     if makers:
         has_it = any(origin.made_by in makers for origin in resolver.of(file, func.value, context))
+    elif handing.passes == "receiver":  # of a dataset: a pool's gets arguments, too, and a table's runs for each row
+        made = (o.made_by or "" for part in _owners(func.value) for o in resolver.of(file, part, context))
+        has_it = len(call.args) == 1 and not any(name.startswith("pandas.") for name in made)
     else:
         has_it = not resolver.callees(file, call, context)
     return handing if has_it else None
+
+
+def _owners(expr: Expression) -> Iterator[Expression]:
+    """`data.map(f)["x"]`, `data.map(f)` and `data`."""
+    yield expr
+    if isinstance(expr, cst.Call) and isinstance(expr.func, cst.Attribute):
+        yield from _owners(expr.func.value)
+    elif isinstance(expr, cst.Subscript | cst.Attribute):
+        yield from _owners(expr.value)
 
 
 def passed_to(resolver: Resolver, file: File, call: cst.Call, function: Function) -> dict[Node, Bound] | None:
@@ -102,7 +114,9 @@ def given_by(resolver: Resolver, file: File, call: cst.Call, caller: Context | N
 def _passed(file: File, call: cst.Call, context: Context | None, handing: Handing, position: int) -> Iterator[Bound]:
     """What a library passes to a function that it is given."""
     passes = handing.passes
-    if passes == "first" and call.args and not call.args[0].star:
+    if passes == "receiver" and isinstance(call.func, cst.Attribute):
+        yield Bound(file, call.func.value, context)
+    elif passes == "first" and call.args and not call.args[0].star:
         yield Bound(file, call.args[0].value, context, is_element=True)
     elif passes == "args":
         given = argument(call, *handing.args)

@@ -145,7 +145,7 @@ class Pipelines(Analysis):
         if any(head is _OTHER for head in heads):
             heads = [*(head for head in heads if head is not _OTHER), *self._forwarded(file, call, context, depth)]
         if method == "apply" and call.args:
-            applied = self._applied(file, call, heads, context)
+            applied = self._applied(file, call, heads, context, depth)
             if applied is not None:
                 return applied
         keywords = [a.keyword.value for a in call.args if a.keyword is not None]
@@ -161,8 +161,20 @@ class Pipelines(Analysis):
             is_handed_on = origin.access_path[-1:] == (asked,) and not self._is_own(holder)
             yield from self._of_origin(holder, depth + 1) if is_handed_on else [_OTHER]
 
-    def _applied(self, file: File, call: cst.Call, heads: list[Chain], context: Context | None) -> list[Chain] | None:
-        """`ds.apply(tf.data.experimental.map_and_batch(...))`: the operation that is applied, also by a name."""
+    def _applied(
+        self, file: File, call: cst.Call, heads: list[Chain], context: Context | None, depth: int
+    ) -> list[Chain] | None:
+        """`ds.apply(tf.data.experimental.map_and_batch(...))`: the operation that is applied, also by a name; what a
+        function of the project makes of the dataset."""
+        runs = list(self.inference.runs(file, call, context)) if all(head.certain for head in heads) else []
+        if runs:
+            entered = ((run.function, self.inference.enter(file, call, context, run)) for run in runs)
+            return [
+                chain
+                for function, inner in entered
+                for value in function.file.returned(function.node)
+                for chain in self.chains(function.file, value, inner, depth + 1)
+            ]
         origins = self.inference.of(file, call.args[0].value, context)
         made, name = origins[0], origins[0].made_by or ""
         if len(origins) > 1 or made.call is None or not name.startswith(("tf.data.", "tf.compat.v1.data.")):
