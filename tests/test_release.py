@@ -244,7 +244,7 @@ def test_the_image_has_all_that_a_check_needs(tmp_path: Path) -> None:
         [sys.executable, "-m", "tflint_gpu", "check"],
         cwd=code, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, "") and "TFG402" in done.stdout and "TFG202" in done.stdout
+    assert (done.returncode, done.stderr) == (1, "") and "TFG403" in done.stdout and "TFG202" in done.stdout
 
 
 @pytest.mark.campaign
@@ -259,7 +259,7 @@ def test_the_image_is_built_and_checks_a_mounted_folder(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "train.py", tmp_path)
     command = ["docker", "run", "--rm", "-v", f"{tmp_path}:/code:ro", built.stdout.strip()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert (done.returncode, done.stderr) == (1, "") and "TFG402" in done.stdout
+    assert (done.returncode, done.stderr) == (1, "") and "TFG403" in done.stdout
 
 
 def pythons_allowed() -> list[str]:

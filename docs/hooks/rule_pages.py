@@ -17,7 +17,7 @@ from tflint_gpu.text.toml import loads
 
 DIAGNOSES = "machine"
 """The theme of what `doctor` finds, which is in no code."""
-_HEADING = re.compile(r"(Why|Names|Measured): ")
+_HEADING = re.compile(r"(Why|Reported|Not reported|Names|Measured):\s")
 _TITLES = {"Measured": "Evidence"}
 _VERSION = re.compile(r"\b(TensorFlow|Keras) (\d+(?:\.\d+)*)")
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -71,7 +71,7 @@ def _of_diagnosis(diagnosis: Diagnosis) -> RulePage:
 def _of_rule(entry: RuleEntry, rule: Rule) -> RulePage:
     traits: list[str] = [rule.severity]
     traits += [f"{rule.fixable} fix"] if rule.fixable else []
-    traits += ["by choice"] if rule.opt_in else []
+    traits += ["opt-in"] if rule.opt_in else []
     traits += ["with `gpu-memory`"] if rule.needs_gpu_memory else []
     why, evidence = _prose(rule)
     sections = [*why, *_examples(rule), _fix(rule), *evidence, _versions(rule)]
@@ -81,7 +81,7 @@ def _of_rule(entry: RuleEntry, rule: Rule) -> RulePage:
 
 
 def _prose(rule: Rule) -> tuple[list[str], list[str]]:
-    """The documentation between its first line and the examples under its headings: why, and what was measured."""
+    """The documentation below its first line, under its headings: up to `Measured:`, and from there on."""
     command = f"python tests/benchmarks/evidence.py {rule.code}"
     text = rule.documentation(f"see the table. Repeat with `{command}`.").partition("\nExample:\n")[0]
     why: list[str] = []
@@ -132,18 +132,10 @@ def _examples(rule: Rule) -> Iterator[str]:
 
 
 def _versions(rule: Rule) -> str:
-    sentences = [
-        "A finding is about the TensorFlow that the project pins, else about the newest; `target-tensorflow` sets it."
+    paragraphs = [
+        "## Versions\n\nA finding is about the TensorFlow that the project pins, or else about the newest; "
+        "`target-tensorflow` sets it."
     ]
-    if rule.needs_gpu_memory:
-        sentences.append("It reports only where `gpu-memory` says how much memory the card has.")
-    if rule.skips_graphs:
-        sentences.append("Programs for TensorFlow 1 are not checked.")
-    if rule.skips_other_backends:
-        sentences.append("Programs that choose another backend for Keras than TensorFlow are not checked.")
-    if rule.skips_tests:
-        sentences.append("Test files are not checked.")
-    paragraphs = [f"## Versions\n\n{' '.join(sentences)}"]
     if changes := rule.name_changes():
         rows = [
             _row(f"`{change.old}`", change.new and f"`{change.new}`", change.since, change.deprecated, change.removed)

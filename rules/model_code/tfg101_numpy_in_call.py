@@ -45,13 +45,19 @@ if TYPE_CHECKING:
 class NumpyInCall(Rule):
     """A NumPy function gets a symbolic tensor in code that TensorFlow traces.
 
-    Why: Keras traces `call`, `train_step` and their kin in `fit` and in the functional API, and
-    `tf.function` traces what it wraps. While tracing, a tensor has no values, so NumPy cannot
-    convert it: `NotImplementedError: Cannot convert a symbolic tf.Tensor to a numpy array`. Where
-    the same code does run, called eagerly or with `run_eagerly=True`, it computes on the host and
-    ends the gradient there: the layers before it are silently not trained. NumPy on what is known
-    while tracing (`x.shape`, `self.units`, constants) is fine and is not reported, nor is code
-    inside `tf.numpy_function` and `tf.py_function`. Another rule reports functions given to a dataset.
+    Why: Keras traces `call`, `train_step` and similar methods in `fit` and in the functional API, and `tf.function`
+    traces what it wraps. While TensorFlow traces, a tensor has no values, so NumPy cannot convert it:
+    `NotImplementedError: Cannot convert a symbolic tf.Tensor to a numpy array`. The same code runs if it is called
+    eagerly or with `run_eagerly=True`. Then it computes on the host, and the gradient ends there: the layers before it
+    are silently not trained.
+
+    Reported:
+    - a NumPy function that gets a symbolic tensor, in code that Keras or `tf.function` traces
+
+    Not reported:
+    - NumPy on values that are known while tracing: `x.shape`, `self.units`, constants
+    - code inside `tf.numpy_function` and `tf.py_function`
+    - functions given to a dataset, which TFG309 reports
 
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.

@@ -27,11 +27,19 @@ class FrozenRandomness(Rule):
     """A random number or the time is taken in Python, in code that TensorFlow traces.
 
     Why: Python runs once, while TensorFlow traces the function, and its result becomes a constant of the graph. Noise,
-    augmentation or a random decision for teacher forcing is then the same in every later step; `time.time()` is the
-    moment of tracing. Keras traces `call`, `train_step` and their kin in `fit`, `predict` and the functional API. Not
-    reported: seeds of TensorFlow's own random operations, draws after a seed that the same function sets (a table that
-    is meant to be constant), values made once under `if self.x is None:`, code inside `tf.py_function`, files that turn
-    on `run_eagerly`. Another rule reports functions given to a dataset's `map`.
+    augmentation or a random decision for teacher forcing is then the same in every later step. `time.time()` is the
+    moment of tracing. Keras traces `call`, `train_step` and similar methods in `fit`, `predict` and the functional API.
+
+    Reported:
+    - a random number from Python or NumPy, or the time, in code that Keras or `tf.function` traces
+
+    Not reported:
+    - seeds of TensorFlow's own random operations
+    - draws after a seed that the same function sets: the table is meant to be constant
+    - values made once under `if self.x is None:`
+    - code inside `tf.py_function`
+    - files that turn on `run_eagerly`
+    - functions given to a dataset's `map`, which TFG309 reports
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), `np.random.normal()` and `random.random()` in
     `call` gave one value over four batches of `predict` and a second `predict`, `tf.random.normal` four different

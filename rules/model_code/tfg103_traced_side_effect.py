@@ -20,18 +20,28 @@ if TYPE_CHECKING:
 class TracedSideEffect(Rule):
     """Traced code prints, opens a file, or changes a list, a dict or a name that outlives the call.
 
-    Why: Python runs while TensorFlow traces, and not again: `print` prints once for each trace, `history.append(loss)`
-    adds one symbolic tensor that cannot be used outside, a counter counts to one. Writing to an argument of the
-    `tf.function` itself raises: `ValueError: ... should not modify its Python input arguments`. In what Keras traces
-    (`call`, `train_step` and their kin) only `print` and `open` are reported, and tensors that the `update_state` of a
-    metric puts into attributes or lists for its `result`: Keras 3 asks for the result once more after each epoch, where
-    they raise. In both, a number of Python that an object counts with, `self.steps += 1`, stays at one: a model that
-    applies the sum of its gradients where `self.steps % 4 == 0` is never trained, and nothing raises. A print of a
-    shape may be meant to be seen once, so it is advice. Not reported: prints whose text mentions tracing, or next to a
-    `tf.print`; lists that are made in the traced code; counters that nothing in their file reads; code under a test for
-    eager execution or debugging, under `is None`, `except AttributeError` or a flag that the code itself sets, and what
-    it calls from there; what stands before a `raise`, or behind a `.numpy()` that raises first. Another rule reports
-    functions given to a dataset's `map`.
+    Why: Python runs while TensorFlow traces, and not again. `print` prints once for each trace. `history.append(loss)`
+    adds one symbolic tensor that cannot be used outside. A counter counts to one: a model that applies the sum of its
+    gradients where `self.steps % 4 == 0` is never trained, and nothing raises.
+
+    Reported:
+    - under `tf.function`: `print`, `open`, and changes of a list, a dict or a name that outlives the call
+    - under `tf.function`: writing to an argument of the function itself, which raises `ValueError: ... should not
+      modify its Python input arguments`
+    - in code that Keras traces (`call`, `train_step` and similar methods): `print` and `open`
+    - in a metric's `update_state`: a tensor that it puts into an attribute or a list for `result`. Keras 3 calls
+      `result` once more after each epoch, and there the tensor raises
+    - in both kinds of code: a Python number that an object counts with, such as `self.steps += 1`
+    - as advice: a print of a shape, which may be meant to be seen once
+
+    Not reported:
+    - prints whose text mentions tracing, or next to a `tf.print`
+    - lists that are made in the traced code
+    - counters that nothing in their file reads
+    - code under a test for eager execution or debugging, under `is None`, `except AttributeError` or a flag that the
+      code itself sets, and the functions that it calls from there
+    - code before a `raise`, or after a `.numpy()` that raises first
+    - functions given to a dataset's `map`, which TFG309 reports
 
     Measured: with TensorFlow 2.21 and 2.15, three calls of a `tf.function` printed once, appended one symbolic tensor
     and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a

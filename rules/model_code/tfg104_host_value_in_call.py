@@ -21,14 +21,25 @@ if TYPE_CHECKING:
 class HostValueInCall(Rule):
     """Python asks a tensor for its value in code that TensorFlow traces.
 
-    Why: while TensorFlow traces, a tensor has no value. `.numpy()` and `.item()` raise `AttributeError`. In the methods
-    of Keras 3's layers and models, and in its losses and metrics, `float(t)`, `int(t)` and `range(t)` raise
-    `TypeError`, and `if t:`, `while t:`, `bool(t)` and `for i in t:` raise `OperatorNotAllowedInGraphError`; Keras 2
-    and `tf.function` convert these with AutoGraph, and there they are not reported. Reported is only code that must be
-    traced: under `tf.function`, in classes of which the same file makes and fits a model, or a `tf.function` calls one,
-    and in the losses and metrics with which it compiles a model that it fits. Not reported: shapes and dtypes, lists of
-    tensors, programs that may switch on `run_eagerly` or `run_functions_eagerly` for more than debugging, code under
-    conditions that are not known, and code that `tf.py_function` runs.
+    Why: while TensorFlow traces, a tensor has no value. `.numpy()` and `.item()` raise `AttributeError`. Keras 2 and
+    `tf.function` convert `if t:`, `float(t)` and the like with AutoGraph. Keras 3 does not: there `float(t)`, `int(t)`
+    and `range(t)` raise `TypeError`, and `if t:`, `while t:`, `bool(t)` and `for i in t:` raise
+    `OperatorNotAllowedInGraphError`.
+
+    Reported:
+    - `.numpy()` and `.item()` of a tensor, in code that must be traced
+    - `float(t)`, `int(t)`, `range(t)`, `if t:`, `while t:`, `bool(t)` and `for i in t:` in the methods of Keras 3's
+      layers and models, and in its losses and metrics
+
+    Not reported:
+    - code that need not be traced. Code must be traced under `tf.function`, in a class of which the same file makes and
+      fits a model or a `tf.function` calls one, and in the losses and metrics with which the file compiles a model that
+      it fits
+    - what AutoGraph converts in Keras 2 and under `tf.function`
+    - shapes and dtypes, and lists of tensors
+    - programs that may switch on `run_eagerly` or `run_functions_eagerly` for more than debugging
+    - code under conditions that are not known
+    - code that `tf.py_function` runs
 
     Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.

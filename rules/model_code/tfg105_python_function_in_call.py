@@ -17,12 +17,20 @@ class PythonFunctionInCall(Rule):
 
     Why: both run a Python function on the host, whatever device the model is on. `tf.numpy_function` has no gradient:
     the layers before it are silently not trained. The gradient of a `tf.py_function` around NumPy fails in the backward
-    pass; around TensorFlow's operations, or around code that only notes values, it is right, but each call goes back
-    to Python. XLA compiles neither of them, and Keras 3 turns XLA on by itself where it finds a GPU
-    (`jit_compile="auto"`, read in its source). Reported are calls with tensors and floating-point results in `call`, in
-    losses and under a `GradientTape`. Not reported: metrics, `test_step` and `predict_step`, data pipelines, integer
-    results, what is under `tf.stop_gradient` or `tf.custom_gradient`, code for inference only, a model's own input.
-    Under `jit_compile=True` another rule reports them.
+    pass. Around TensorFlow's operations, or around code that only records values, the gradient is right, but each call
+    goes back to Python. XLA compiles neither of them, and Keras 3 turns XLA on by itself where it finds a GPU
+    (`jit_compile="auto"`, read in its source).
+
+    Reported:
+    - calls with tensors and floating-point results in `call`, in losses and under a `GradientTape`
+
+    Not reported:
+    - metrics, `test_step` and `predict_step`, and data pipelines
+    - integer results
+    - calls under `tf.stop_gradient` or `tf.custom_gradient`
+    - code for inference only
+    - calls on a model's own input
+    - code under `jit_compile=True`, which TFG605 reports
 
     Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
 

@@ -17,14 +17,23 @@ if TYPE_CHECKING:
 class VariableInCall(Rule):
     """Traced code creates a variable, a layer with weights or an optimizer in every call.
 
-    Why: `tf.function` traces a function a second time when the first has created variables, and raises if it creates
-    some again: `ValueError: tf.function only supports singleton tf.Variables created on the first call`. Keras traces
-    `call`, `train_step` and their kin in `fit` and `predict`. Where such code does run, called eagerly, every call
-    starts with new values, so nothing is learned. Metrics and optimizers hold variables too, and
-    with Keras 3 so do layers that draw random numbers, as `Dropout`. Layers without weights (`Flatten`, `Softmax`,
-    `Add`) and loss objects may be made anywhere. Not reported: what is created under a test, as `if self.v is None:`
-    (`if self.training:` does not count: in that mode every call runs it), below a decorator that is not known,
-    or in `tf.init_scope`; tests, and functions that are called to show that they raise.
+    Why: `tf.function` traces a function a second time if the first trace created variables. It raises if the second
+    trace creates some again: `ValueError: tf.function only supports singleton tf.Variables created on the first call`.
+    Keras traces `call`, `train_step` and similar methods in `fit` and `predict`. Where such code does run, called
+    eagerly, every call starts with new values, so nothing is learned.
+
+    Reported:
+    - a new `tf.Variable` or a new layer with weights, in traced code
+    - a new metric or optimizer: they hold variables too
+    - with Keras 3, a new layer that draws random numbers, such as `Dropout`: it holds variables too
+
+    Not reported:
+    - layers without weights (`Flatten`, `Softmax`, `Add`) and loss objects, which may be made anywhere
+    - what is created under a test such as `if self.v is None:` (`if self.training:` does not count: in that mode every
+      call runs it)
+    - functions with a decorator that is not known
+    - code in `tf.init_scope`
+    - functions that are called to show that they raise
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), all of `tf.Variable`, Keras's layers with
     weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a

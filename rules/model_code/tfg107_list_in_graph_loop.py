@@ -15,12 +15,19 @@ if TYPE_CHECKING:
 class ListInGraphLoop(Rule):
     """A loop of the graph appends tensors to a Python list that is used after the loop.
 
-    Why: under `tf.function` a loop over `tf.range`, a dataset or with a tensor's condition is one loop of the graph.
-    Its body is traced once, so the list gets one tensor, which belongs to the graph of the loop's body and cannot be
-    used outside: `InaccessibleTensorError`. The same holds for functions that `tf.map_fn` and `tf.while_loop` call. A
-    `tf.TensorArray` carries results out of such a loop. Not reported: loops over Python's `range`, lists,
-    layers and gradients, which are unrolled, tensors that were there before the loop, lists that are only
-    counted or not used again, and eager code.
+    Why: under `tf.function` a loop over `tf.range` or a dataset, or with a tensor as its condition, is one loop of the
+    graph. Its body is traced once, so the list gets one tensor. This tensor belongs to the graph of the loop's body and
+    cannot be used outside: `InaccessibleTensorError`. A `tf.TensorArray` carries results out of such a loop.
+
+    Reported:
+    - a Python list to which a loop of the graph appends tensors, and which is used after the loop
+    - the same in functions that `tf.map_fn` and `tf.while_loop` call
+
+    Not reported:
+    - loops over Python's `range`, lists, layers and gradients, which are unrolled
+    - tensors that existed before the loop
+    - lists that are only counted, or not used again
+    - eager code
 
     Measured: raises with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
 

@@ -19,10 +19,17 @@ class RecursiveTfFunction(Rule):
     """A function under `tf.function` calls itself, at once or through others.
 
     Why: each call inside a `tf.function` is traced before anything runs. Where a tensor decides when the recursion
-    ends, both branches are traced, so tracing calls the function without end and fails with a `RecursionError`. Where
-    Python numbers decide, it ends, but each level is traced as a function of its own. Only decorated functions are
-    reported, and methods only where they call themselves on the same object. The recursion over Python numbers may be
-    meant, so this rule runs only where it is selected by its code.
+    ends, both branches are traced. Tracing then calls the function without end and fails with a `RecursionError`. Where
+    Python numbers decide, tracing ends, but each level is traced as a separate function. A recursion over Python
+    numbers may be intended, so this rule is opt-in.
+
+    Reported:
+    - a decorated function that calls itself, directly or through others
+    - a decorated method that calls itself on the same object
+
+    Not reported:
+    - functions without a decorator
+    - methods that call themselves on another object
 
     Measured: with TensorFlow 2.21 and 2.15, a factorial of a tensor failed while tracing with `RecursionError` in the
     message; a recursion over a Python number from 20 was traced 21 times. A test repeats it with the installed

@@ -29,14 +29,22 @@ class NeedlessMapFn(Rule):
     """`tf.map_fn` calls a function for every row that works on all rows at once.
 
     Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations for each
-    row; called eagerly it is a loop of Python. Arithmetic, comparisons, casts and reductions work on the whole tensor:
-    a reduction with an axis, a conditional expression or `tf.cond` as `tf.where`, and `tf.gather` or an `Embedding`
-    takes all indices at once. Under `tf.function`, `tf.vectorized_map` makes such a function of the tensor's rows a
-    function of the whole tensor, without another change; called eagerly it traces again in every call. A function is
-    reported only if every operation in it is known to be one of these. Not reported: ragged rows, masks and indices of
-    itself that a row gives, random draws, functions with side effects, `parallel_iterations` and `swap_memory` (which
-    save memory), at most five rows, and what runs once in `__init__` or `build`. With few and large rows the loop costs
-    little.
+    row. Called eagerly, it is a Python loop. Many operations need no loop, because they work on the whole tensor:
+    arithmetic, comparisons, casts, and reductions with an axis. `tf.where` does it for a conditional expression or
+    `tf.cond`. `tf.gather` and an `Embedding` take all indices at once. `tf.vectorized_map` makes a function of the
+    whole tensor from such a function of a row, without another change, under `tf.function`; called eagerly it traces
+    again in every call. With few and large rows the loop costs little.
+
+    Reported:
+    - a `tf.map_fn` whose function is known to consist of such operations only
+
+    Not reported:
+    - ragged rows
+    - rows that mask or index themselves (`x[x > 0]`)
+    - random draws, and functions with side effects
+    - calls with `parallel_iterations` or `swap_memory`, which save memory
+    - at most five rows
+    - code that runs once, in `__init__` or `build`
 
     Measured: {evidence}
 

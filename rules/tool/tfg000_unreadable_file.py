@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 class UnreadableFile(Rule):
     """A file could not be checked: it does not parse, or cannot be decoded.
 
-    Why: nothing is known about such a file, so the report says so once, at the place where reading
-    failed, and goes on with the other files. Coding cookies and byte order marks are honoured. A file
-    that is nested so deeply that the parser could fail on it (Python itself refuses more than 200 nested
-    brackets) is reported and not parsed. A file without a word of TensorFlow is opened only where it
-    runs something and imports a file that has one, itself or through files without functions.
+    Why: tflint-gpu knows nothing about a file that it cannot read. It reports the file once, at the location where
+    reading failed, and continues with the other files.
 
-    Of two kinds of files the report is about a part, and the others are checked: a notebook's cells that do
-    not parse, and the IPython lines (`!nvidia-smi`, `%matplotlib inline`) of a Python file, which was
-    exported or pasted from a notebook. Python cannot run such a file.
+    Reported:
+    - a file that does not parse or cannot be decoded; coding cookies and byte order marks are honoured
+    - a file that is nested so deeply that the parser could fail on it; it is not parsed (Python itself refuses more
+      than 200 nested brackets)
+    - a notebook's cells that do not parse; the other cells are checked
+    - the IPython lines (`!nvidia-smi`, `%matplotlib inline`) of a Python file that was exported or pasted from a
+      notebook: Python cannot run such a file; the rest of it is checked
+
+    Not reported:
+    - a file that does not mention TensorFlow: it is opened only if it runs something and imports a file that does,
+      itself or through files without functions
 
     Measured: libcst 1.9.0's native parser ends its process on 3,000 nested parentheses and on a sum of
     20,000 terms; tests run such files.

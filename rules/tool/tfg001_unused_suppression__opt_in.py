@@ -15,16 +15,23 @@ if TYPE_CHECKING:
 class UnusedSuppression(Rule):
     """A comment such as `# noqa: TFG101` suppresses nothing.
 
-    Why: such a comment was right once. Now it points readers to a mistake that is not there, and hides the next one on
-    its line. The rule and its fix work as ruff's RUF100: codes of other tools stay in the comment, a bare `# noqa` may
-    be meant for another tool and is never reported, a comment that lists TFG001 is left alone, and comments for a whole
-    file (`# tflint-gpu: noqa: TFG101`) count too. A code that belongs to no rule, or is in a comment twice, is
-    reported.
+    Why: such a comment was right once. Now it points readers to a mistake that does not exist, and it hides the next
+    mistake on its line. The rule and its fix work like ruff's RUF100: codes of other tools stay in the comment. Some
+    findings in a file appear only when a file that imports it is checked, so the importing files are checked too. The
+    language server reports unused suppressions when a file is opened or saved.
 
-    Comments for a rule that does not run on the file are not reported: select this rule together with the others
-    (`--extend-select TFG001`), not alone. Some findings in a file appear only when a file that imports it is checked,
-    so these files are checked too; while one of them does not parse, nothing is reported. The language server reports
-    it when a file is opened or saved. In flake8, which has its own suppression, this rule reports nothing.
+    Reported:
+    - a code that suppresses no finding, in a comment for a line or for a whole file (`# tflint-gpu: noqa: TFG101`)
+    - a code that belongs to no rule
+    - a code that is in a comment twice
+
+    Not reported:
+    - a bare `# noqa`, which may be meant for another tool
+    - a comment that lists TFG001
+    - a comment for a rule that does not run on the file: select this rule together with the others (`--extend-select
+      TFG001`), not alone
+    - any comment in a file while a file that imports it does not parse
+    - anything in flake8, which has its own suppression
 
     Measured: the fix changes comments only; the tests compare the syntax trees before and after, which are equal.
 

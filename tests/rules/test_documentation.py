@@ -44,13 +44,17 @@ def test_fixing_the_example_gives_the_replacement(rule: Rule, tmp_path: Path) ->
     assert fixed(rule.example("Example"), tmp_path, rule.code) == rule.example("Use instead")
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", _ALL, ids=lambda rule: rule.code)
 def test_documentation_has_its_sections(rule: Rule) -> None:
-    """Protects the form of the catalogue: a summary, why, and what it rests on."""
+    """Protects the form of the catalogue: a summary, why, what is reported and what is not, and what it rests on."""
     text = rule.documentation()
     assert rule.summary().endswith(".")
-    assert "\nWhy: " in text
-    assert "\nMeasured" in text
+    assert "\n\nWhy: " in text
+    if "\n\nReported:" in text:
+        assert "\n\nReported:\n- " in text
+        assert "\n\nNot reported:\n- " in text
+    assert "\n\nMeasured" in text
+    assert ("\n\nOpt-in: " in text) == rule.opt_in
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
@@ -86,3 +90,42 @@ def test_the_example_has_the_fix_that_the_catalogue_promises(rule: Rule, tmp_pat
     ]
     kinds = {finding.fix.applicability for finding in found if finding.fix is not None}
     assert bool(kinds) == bool(rule.fixable)
+
+
+def test_what_a_rules_attributes_leave_out_is_in_its_list() -> None:
+    """Protects the list from saying less than the rule leaves out."""
+
+    class Sized(Rule):
+        """A number is large.
+
+        Why: it is.
+
+        Not reported:
+        - small ones
+
+        Measured: never.
+        """
+
+        code = "ACM102"
+        least_tensorflow = (2, 11)
+        skips_tests = skips_graphs = skips_other_backends = needs_gpu_memory = opt_in = True
+
+    assert (
+        Sized.documentation()
+        == """\
+A number is large.
+
+Opt-in: runs only where `select` or `extend-select` names `ACM102` in full.
+
+Why: it is.
+
+Not reported:
+- small ones
+- test files
+- programs for TensorFlow 1
+- projects whose target version is before TensorFlow 2.11
+- programs that choose a Keras backend other than TensorFlow
+- projects without the setting `gpu-memory`, which says how much memory the GPU has
+
+Measured: never."""
+    )

@@ -74,7 +74,8 @@ def test_the_readme_is_a_door() -> None:
     assert any("](docs/finding.svg)" in line for line in lines[:12])
     headings = [line for line in lines if line.startswith("#")]
     assert headings[:3] == ["# tflint-gpu", "## Try it", "## My GPU is idle"]
-    assert text.index("tflint-gpu check examples/train.py") < text.index(".venv/bin/pytest -n auto") < 3500
+    assert "--fix" in "".join(lines[:20]) and text.index("tflint-gpu check examples/train.py") < 3000
+    assert headings[-1] == "## Contribute" and text.index(".venv/bin/pytest -n auto") > text.index(headings[-1])
     assert headings[4:7] == ["### In your editor", "### Before each commit", "### In each pull request"]
 
 
@@ -133,7 +134,7 @@ def test_a_snippet_is_taken(page: Path, kind: str, text: str, tmp_path: Path, tf
             assert "2.15" in done.stdout and "TFG401" in done.stdout
     elif kind == "ini":
         needs_installation()
-        (tmp_path / ".flake8").write_text(text.replace("TFG401", "TFG402"))
+        (tmp_path / ".flake8").write_text(text.replace("TFG401", "TFG403"))
         command = [sys.executable, "-m", "flake8", "--select=TFG", "train.py"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert re.findall(r"TFG\d+", done.stdout) == ["TFG202"] and done.stderr == ""

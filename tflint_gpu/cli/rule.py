@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,14 +10,11 @@ import click
 
 from tflint_gpu.cli.commands import GroupedCommand, is_coloured, tell
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
-from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.plugins import WrongPlugin, wrong_names
 from tflint_gpu.reports.display import SEVERITY_STYLES, styled
-from tflint_gpu.reports.documentation import as_markdown
+from tflint_gpu.reports.documentation import HEADING, as_markdown
 from tflint_gpu.rule import RuleEntry, entries, load
 from tflint_gpu.settings.options import SettingsError, hint_for_rule
-
-_SECTION = regex(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
 
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -130,7 +126,7 @@ def _as_text(entry: dict[str, Any]) -> str:
     if entry["needs_gpu_memory"]:
         traits.append("runs only where `gpu-memory` is set")
     shown = styled(title, "bold", is_coloured())
-    explanation = _SECTION.sub(lambda lead: styled(lead[0], "bold", is_coloured()), entry["explanation"])
+    explanation = HEADING.sub(lambda lead: styled(lead[0], "bold", is_coloured()), entry["explanation"])
     return f"{shown}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{explanation}"
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from tflint_gpu.lazy_patterns import regex
+
+HEADING = regex(r"(?<=\n\n)[A-Z][\w -]*:(?=\s)")
+"""What a paragraph of a docstring begins with: `Why:`, `Not reported:`."""
+
 
 def as_markdown(explanation: str) -> str:
-    """A docstring with its indented code as fenced blocks of Python, without a newline at the end."""
+    """A docstring with bold headings and its indented code as fenced blocks of Python; no newline at the end."""
     lines: list[str] = []
     inside = False
-    for line in [*explanation.splitlines(), ""]:
+    for line in [*HEADING.sub(lambda heading: f"**{heading[0]}**", explanation).splitlines(), ""]:
         if line.startswith("    ") and not inside:
             lines += ["", "```python"]
             inside = True

@@ -98,6 +98,10 @@ class NameChange:
 class Rule:
     """Base class of all rules. A rule is stateless; its docstring is its documentation.
 
+    The docstring has a summary, then paragraphs that begin with a heading: `Why:`, `Reported:`, `Not reported:` (the
+    last two are lists), `Measured:`, `Fix:`, and the blocks `Example:` and `Use instead:`. What the class attributes
+    leave out is added to `Not reported:`.
+
     Class attributes:
         code, name: what users write in settings and suppressions.
         severity: of its findings, unless a finding says otherwise.
@@ -161,14 +165,31 @@ class Rule:
             figures: what to write for what was measured; by default, in words, what was.
         """
         text = inspect.cleandoc(cls.__doc__ or "")
+        left_out = "".join(f"\n- {words}" for words in cls._left_out())
+        paragraphs = [p + left_out if p.startswith("Not reported:") else p for p in text.split("\n\n")]
+        if cls.opt_in:
+            paragraphs.insert(1, f"Opt-in: runs only where `select` or `extend-select` names `{cls.code}` in full.")
         if PLACEHOLDER not in text:
-            return text
+            return "\n\n".join(paragraphs)
         import textwrap  # with seven expressions to compile, for documentation only
 
-        paragraphs = text.split("\n\n")
         words = measured(cls.code) if figures is None else figures
         filled = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
         return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in filled)
+
+    @classmethod
+    def _left_out(cls) -> Iterator[str]:
+        """Which code the class attributes leave out, in the words of the documentation."""
+        if cls.skips_tests:
+            yield "test files"
+        if cls.skips_graphs:
+            yield "programs for TensorFlow 1"
+        if cls.least_tensorflow > (2, 0):
+            yield f"projects whose target version is before TensorFlow {'.'.join(map(str, cls.least_tensorflow))}"
+        if cls.skips_other_backends:
+            yield "programs that choose a Keras backend other than TensorFlow"
+        if cls.needs_gpu_memory:
+            yield "projects without the setting `gpu-memory`, which says how much memory the GPU has"
 
     @classmethod
     def fix_note(cls) -> str:
