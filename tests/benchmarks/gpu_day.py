@@ -59,7 +59,9 @@ _EXAMINED = ("verdict", "exit_code", "next_step", "diagnoses")  # of doctor's re
 _WATCHED = ("seconds", "idle", "utilisation", "energy")  # of run's
 _KNOWN = ("1", "1.2", "1.5")  # factors between two programs
 
-Kind = Literal["memory", "doctor", "run", "known", "verify", "evidence"]
+_SETTINGS = "batch=64,128,256,mixed_precision,xla,prefetch"  # that `run --try` is asked for
+
+Kind = Literal["memory", "doctor", "run", "try", "known", "verify", "evidence"]
 Found = dict[str, Any]
 
 
@@ -93,6 +95,7 @@ def pieces(budget: float, only: str | None = None) -> list[Piece]:
     """
     checks = [Piece("memory", str(size), 60.0) for size in (_GIB, 4 * _GIB, 16 * _GIB)]
     checks += [Piece("doctor", "tests/run/planted.py", 120.0), Piece("run", "tests/run/planted.py", 120.0)]
+    checks.append(Piece("try", "tests/run/batches.py", 420.0))
     checks += [Piece("known", factor, budget + 60.0) for factor in _KNOWN]
     folders = ("fails_on_gpu", "not_used", "idle_in_validation", "validation_only", "no_faster", "no_longer_runs")
     fixtures = [
@@ -172,7 +175,13 @@ class Bench:
             return self.hold(int(piece.what), piece.limit)
         if piece.kind == "known":
             return self.judge(piece.what)
-        ways = {"doctor": self.examine, "run": self.watch, "verify": self.verify, "evidence": self.measure}
+        ways = {
+            "doctor": self.examine,
+            "run": self.watch,
+            "try": self.try_settings,
+            "verify": self.verify,
+            "evidence": self.measure,
+        }
         return ways[piece.kind](piece)
 
     def hold(self, size: int, limit: float) -> Found:
@@ -230,6 +239,22 @@ class Bench:
         ]
         charged = {wait: sum(idle for code, idle in lines if f"# planted: {wait}" in code) for wait in waits}
         return {**found, "waits": waits, "charged": charged}
+
+    def try_settings(self, piece: Piece) -> Found:
+        """`tflint-gpu run --try` on a program, and whether batches of 0.9 and 1.2 times the largest one fit."""
+        found = _kept(*self._tried(piece, _SETTINGS, 1, piece.limit * 0.7), ("settings", "largest_batch"))
+        if found["fault"] or not found["largest_batch"]:
+            return found
+        sizes = [int(found["largest_batch"] * factor) for factor in (0.9, 1.2)]
+        wanted = f"batch={sizes[0]},{sizes[1]}"
+        checked = _kept(*self._tried(piece, wanted, 1, piece.limit * 0.3), ("settings",))
+        fits = {each["batch"] or each["setting"]: not each["failure"] for each in checked.get("settings", ())}
+        return {**found, "fits": fits}
+
+    def _tried(self, piece: Piece, settings: str, rounds: int, limit: float) -> tuple[str, str]:
+        command = [*_COMMAND, "run", "--python", self.python, "--isolated", "--output-format", "json"]
+        command += ["--try", settings, "--rounds", str(rounds), piece.what]
+        return _run(command, limit, {"PYTHONPATH": _with(ROOT)})
 
     def judge(self, factor: str) -> Found:
         """`verify` on two programs of which one takes a known factor of the time of the other."""

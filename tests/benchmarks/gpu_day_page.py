@@ -38,6 +38,7 @@ def page(known: Sequence[Found], gpu: Gpu, count: int) -> str:
         *_memory(known),
         *_doctor(known),
         *_run(known),
+        *_tried(known),
         *_judged(known),
         *_verify(known),
         *_evidence(known),
@@ -115,6 +116,26 @@ def _run(known: Sequence[Found]) -> Iterator[str]:
             charged = one["charged"][wait]
             rows.append([wait, f"{planted:.2f}", f"{charged:.2f}", f"{abs(charged - planted) / seconds:.1%}"])
         yield _table(["wait", "planted, s", "charged to its line, s", "apart, of the run"], rows)
+
+
+def _tried(known: Sequence[Found]) -> Iterator[str]:
+    for found in _without_faults(known, "try"):
+        yield "## What settings bring"
+        yield "`run --try` on `tests/run/batches.py`, one round: no interval."
+        rows = [
+            [
+                each["setting"],
+                f"{1 / each['seconds_of_a_sample']:.4g}" if each.get("seconds_of_a_sample") else each["failure"],
+                "" if each["times_as_fast"] is None else f"{each['times_as_fast'][1]:.3g}",
+                "" if each["peak_memory"] is None else f"{each['peak_memory'] / (1 << 30):.2f} GiB",
+                "" if each["loss"] is None else f"{each['loss']:.4g}",
+            ]
+            for each in found["settings"]
+        ]
+        yield _table(["setting", "samples/s", "times as fast", "peak memory", "loss"], rows)
+        if found["largest_batch"]:
+            fits = ", ".join(f"{size} {'fits' if does else 'does not fit'}" for size, does in found["fits"].items())
+            yield f"The largest batch was said to be {found['largest_batch']:,}; tried: {fits}."
 
 
 def _judged(known: Sequence[Found]) -> Iterator[str]:

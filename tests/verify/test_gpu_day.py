@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 import os
 import shutil
 import subprocess
@@ -208,6 +209,28 @@ json.dump({"nap": time.monotonic() - began}, open(os.environ["WAITS_TRUTH"], "w"
     assert f"| nap | {seen['waits']['nap']:.2f} | {seen['charged']['nap']:.2f} |" in text
     assert "GPU 0 took 0.012 kWh, 0.0042 kWh of it while idle." in text
     assert f"{said['verdict']} Exit code {said['exit_code']}" in text
+
+
+def test_what_settings_bring_and_whether_the_largest_batch_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the line through two sizes from never being checked: batches below and above it are run, too."""
+    asked = []
+
+    def run(command: list[str], limit: float, variables: dict[str, str]) -> tuple[str, str]:
+        asked.append(command[command.index("--try") + 1])
+        batches = [1800, 2400] if asked[1:] else [64, 128]
+        tried = [
+            {"setting": f"batch={size}", "batch": None if size == 2400 else size, "seconds_of_a_sample": 0.001,
+             "times_as_fast": [None, 2.0, None], "peak_memory": 3 << 30, "loss": 0.5, "failure": "OOM" * (size == 2400)}
+            for size in batches
+        ]  # fmt: skip
+        return json.dumps({"settings": tried, "largest_batch": 2000}), ""
+
+    monkeypatch.setattr(gpu_day, "_run", run)
+    found = Bench(CARD, sys.executable, "gpu:0", 9.0, NO_SANDBOX, {}).do(Piece("try", "tests/run/batches.py", 90.0))
+    assert asked[1] == "batch=1800,2400" and found["fits"] == {1800: True, "batch=2400": False}
+    text = page([{"kind": "try", "what": "x", "date": "2026-01-02", "found": found}], CARD, 2)
+    assert "| batch=64 | 1000 | 2 | 3.00 GiB | 0.5 |" in text
+    assert "said to be 2,000; tried: 1800 fits, batch=2400 does not fit." in text
 
 
 def test_a_known_factor_stands_beside_what_verify_says(monkeypatch: pytest.MonkeyPatch) -> None:
