@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tflint_gpu.gpu.nvml import Nvml
     from tflint_gpu.gpu.watch import Watch
     from tflint_gpu.price import Price
-    from tflint_gpu.run import Inspection, Outside, Program, Recording, Running
+    from tflint_gpu.run import Inspection, Outside, Program, Recording, Running, Trace
     from tflint_gpu.run.samples import Seen
 
 Found = TypeVar("Found")
@@ -51,6 +51,7 @@ _OUTSIDE = ("has_lock", "is_native")
 _GROUPS = {
     "Program": "is_module python pid",
     "Sampling": "sampler watched_for has_lock is_native",
+    "Profile": "trace trace_output",
     "Report": "output_format output report_every price_per_hour",
     "Several runs": "try_settings rounds is_comparison slower_than",
     "Rules and settings": "select ignore extend_select target_tensorflow config isolated",
@@ -101,6 +102,19 @@ _GROUPS = {
 @click.option("--report-every", default="10m", callback=seconds, metavar="TIME", help="Write FILE this often, too.")
 @click.option("--price-per-hour", metavar="PRICE", help="What an hour of the machine costs, such as '2.49 EUR'.")
 @click.option(
+    "--trace",
+    type=click.IntRange(min=1),
+    metavar="STEPS",
+    help="Record TensorFlow's own profile of so many steps, when training is under way.",
+)
+@click.option(
+    "--trace-output",
+    default="tflint-gpu-trace",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where the profile goes, for TensorBoard and Perfetto.",
+)
+@click.option(
     "--try",
     "try_settings",
     metavar="SETTINGS",
@@ -145,6 +159,9 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
         raise click.UsageError("name a program (tflint-gpu run train.py), or a process that runs (--pid N)")
     if given["pid"] is not None and given["is_module"]:
         raise click.UsageError("--pid watches what runs already: it takes no program")
+    others = given["pid"] is not None, given["sampler"] == "py-spy", given["try_settings"] is not None
+    if given["trace"] is not None and any(others):
+        raise click.UsageError("--trace is for one run with the sampler inside: no --pid, --try or --sampler py-spy")
     if given["has_lock"] and given["pid"] is None and given["sampler"] != "py-spy":
         raise click.UsageError("--gil needs --pid N or --sampler py-spy")
     if given["pid"] is None and (given["is_native"] or given["watched_for"] != math.inf):
@@ -213,7 +230,8 @@ class Run:
             lambda: self._inspect(resolver, checkable(known.ledger.entries)), "what `check` finds in what ran"
         )
         unused = _unless_it_fails(lambda: self._unused(python, known), "why TensorFlow used no GPU")
-        self._write(known, inspection=inspection or NOTHING, unused=unused, **told)
+        trace = _unless_it_fails(lambda: self._trace(python, known, inspection or NOTHING), "what the trace says")
+        self._write(known, inspection=inspection or NOTHING, unused=unused, trace=trace, **told)
         return end_as(code)
 
     def _program(self, python: str, known: Recording, *, is_plain: bool) -> Program:
@@ -225,7 +243,16 @@ class Run:
         from tflint_gpu.run import Program
 
         asks_memory = known.choice.gpu is not None
-        return Program(python, self.program, self.arguments, self.given["is_module"], asks_memory, is_plain)
+        return Program(
+            python,
+            self.program,
+            self.arguments,
+            self.given["is_module"],
+            asks_memory,
+            is_plain,
+            traced=self.given.get("trace") or 0,
+            folder=str(self.here / self.given.get("trace_output", "")),
+        )
 
     def _started(
         self, python: str, known: Recording, watch: Watch, take: Callable[[Seen | None], None], outside: Outside | None
@@ -270,6 +297,16 @@ class Run:
         if not names:
             return NOTHING
         return inspect(Engine(resolver, self.here, use_cache=True), Discovery(resolver, self.here).find(names))
+
+    def _trace(self, python: str, known: Recording, inspection: Inspection) -> Trace | None:
+        """TensorFlow's profile, with which the account is charged to stages of input pipelines."""
+        from tflint_gpu.run import read_trace
+
+        if self.given.get("trace") is None:
+            return None
+        trace = read_trace(python, self.given["trace"], known.ledger.profiled).joined(inspection.datasets)
+        known.ledger.charge_stages(trace)
+        return trace
 
     def _unused(self, python: str, known: Recording) -> MachineReport | None:
         """Why TensorFlow, which has started, got no GPU."""

@@ -8,6 +8,7 @@ from tflint_gpu.run.reports import renderer
 from tflint_gpu.run.result import NoGpu, Report
 from tflint_gpu.run.samples import Decoder, Place
 from tflint_gpu.run.sampling import ThisProcess
+from tflint_gpu.run.trace import Trace, read_trace
 
 __all__ = [
     "NOTHING",
@@ -22,9 +23,11 @@ __all__ = [
     "Report",
     "Running",
     "ThisProcess",
+    "Trace",
     "checkable",
     "end_as",
     "inspect",
+    "read_trace",
     "renderer",
     "run",
 ]

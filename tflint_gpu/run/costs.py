@@ -153,10 +153,20 @@ class _Subject:
         """Whether what was waited for is an input pipeline that it names: that is not below its lines."""
         if doing.waits == "data":
             return any(dataset.feeds(doing) for dataset in self.datasets)
+        if doing.waits == "stage":
+            return self._is_on_operation(doing.stack[0], entries)
         return doing.waits == "feed" and any(
             (place.function in self.names and entries.is_in(place, self.path))
             or (place.function != "<module>" and _is_noted(place, self.noted, entries))
             for place in doing.stack
+        )
+
+    def _is_on_operation(self, at: Place, entries: _Entries) -> bool:
+        """Whether it is on the operation of a dataset that is written there, or on what that calls."""
+        places = {(self.path, row) for row in self.rows} | self.noted
+        operations = (step for dataset in self.datasets for step in dataset.steps)
+        return any(row == at.row and entries.is_in(at, path) for path, row in places) or any(
+            (step.file, step.first) == (at.file, at.row) and _is_on(step, self.path, self.rows) for step in operations
         )
 
 

@@ -23,7 +23,7 @@ from tflint_gpu.text.source import SourceFile
 NameOf = Callable[[SourceFile, int], str]
 """The name of a file as stacks have it, for a place in it: a notebook's cells are files of their own there."""
 
-_WORKING = MAPPING_METHODS | {"from_generator", "py_function"}
+WORKING = MAPPING_METHODS | {"from_generator", "py_function"}
 _FROM_WITHIN = ("fit", "evaluate", "validation", "predict")
 
 
@@ -56,7 +56,7 @@ class Dataset:
     @property
     def working(self) -> tuple[Step, ...]:
         """The steps that compute; all where none does."""
-        return tuple(step for step in self.steps if step.name in _WORKING) or self.steps
+        return tuple(step for step in self.steps if step.name in WORKING) or self.steps
 
     def feeds(self, doing: Doing) -> bool:
         """Whether what was done waited for this dataset, or may have, inside of TensorFlow's operations."""

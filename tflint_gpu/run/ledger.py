@@ -20,9 +20,23 @@ from tflint_gpu.gpu.watch import LOW
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.charges import Doing, Line, Spent, lines, phases
-from tflint_gpu.run.samples import Held, Memory, Native, Place, Sample, Seen, Stack, Started, StepDone, Told, Waited
+from tflint_gpu.run.samples import (
+    Held,
+    Memory,
+    Native,
+    Place,
+    Profiled,
+    Sample,
+    Seen,
+    Stack,
+    Started,
+    StepDone,
+    Told,
+    Waited,
+)
 from tflint_gpu.run.steps import Trainings
 from tflint_gpu.run.timeline import Timeline
+from tflint_gpu.run.trace import Trace
 
 _MOST_ENTRIES = 10_000
 _MOST_UNSETTLED = 3_000
@@ -44,6 +58,7 @@ class Ledger:
         gpus: how many TensorFlow started with; None where it did not start.
         energies: of each GPU that was watched, by its title.
         trainings: the steps, and what was done while they were under way.
+        profiled: TensorFlow's profile of some steps, when it has ended.
     """
 
     has_card: bool
@@ -56,6 +71,7 @@ class Ledger:
     timeline: Timeline = field(default_factory=Timeline)
     energies: dict[str, Energy] = field(default_factory=dict)
     trainings: Trainings = field(default_factory=Trainings)
+    profiled: Profiled | None = None
     watched: float = 0.0
     busy: float = 0.0
     low: float = 0.0
@@ -88,6 +104,8 @@ class Ledger:
             elif isinstance(seen, Native):
                 function = (seen.library, seen.function, seen.place)
                 self.native[function] = seen.share
+            elif isinstance(seen, Profiled):
+                self.profiled = seen
             elif seen is None or isinstance(seen, Told):
                 return
             elif not seen.is_main:
@@ -137,6 +155,15 @@ class Ledger:
             self._settle(list(self._unsettled), None)
             self._unsettled.clear()
             self.trainings.finish()
+
+    def charge_stages(self, trace: Trace) -> None:
+        """Charge what waits for the next batch to the stages of its pipeline, when all has been charged otherwise."""
+        for stack, phase in list(self._unknown):
+            if (share := trace.share(Doing(stack, phase, "execute"))) is not None:
+                self._take_share(Waited(stack, phase, share))
+        self.entries = trace.charged(self.entries)
+        for training in self.trainings.by_place.values():
+            training.spent = trace.charged(training.spent)
 
     def lines(self, entries: dict[Doing, Spent] | None = None) -> list[Line]:
         """The account by the innermost line, the most expensive first."""

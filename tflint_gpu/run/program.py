@@ -35,6 +35,8 @@ class Program:
         python: the interpreter, which need not have this package.
         is_plain: whether no sampler is put into it.
         asks_memory: whether TensorFlow is asked for the memory that it uses on the card.
+        traced: how many steps TensorFlow's profiler records.
+        folder: for its profile, from the root.
     """
 
     python: str
@@ -44,6 +46,8 @@ class Program:
     asks_memory: bool = False
     is_plain: bool = False
     interval: float = INTERVAL
+    traced: int = 0
+    folder: str = ""
 
     def command(self, pipe: int) -> list[str]:
         """The command that runs it under the sampler, which writes to this file descriptor, for as long as we live."""
@@ -51,8 +55,12 @@ class Program:
         tied = [sys.executable, "-I", "-S", str(BOUND), str(os.getpid())]
         if self.is_plain:
             return [*tied, self.python, *(["-m"] if self.is_module else []), self.target, *self.arguments]
-        head = [*tied, self.python, str(SAMPLER), str(pipe), str(self.interval), memory, kind]
+        head = [*tied, self.python, str(SAMPLER), str(pipe), str(self.interval), memory, self._trace, kind]
         return [*head, self.target, *self.arguments]
+
+    @property
+    def _trace(self) -> str:
+        return f"{self.traced}:{self.folder}" if self.traced else "0"
 
 
 def run(program: Program, take: Callable[[bytes], None], started: Callable[[int], None] = lambda pid: None) -> int:

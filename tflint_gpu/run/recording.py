@@ -21,6 +21,7 @@ from tflint_gpu.run.inspection import Inspection
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.result import NoGpu, Report
 from tflint_gpu.run.samples import Decoder
+from tflint_gpu.run.trace import Trace
 
 NOTHING = Inspection()
 
@@ -85,6 +86,7 @@ class Recording:
         view: View,
         *,
         inspection: Inspection = NOTHING,
+        trace: Trace | None = None,
         unused: NoGpu | None = None,
         price: Price | None = None,
         code: int | None = None,
@@ -104,6 +106,7 @@ class Recording:
             costs=self._costs(view, inspection),
             findings=sum(is_priced(diagnostic) for diagnostic in inspection.diagnostics),
             datasets=inspection.datasets,
+            trace=trace,
             unused=unused,
             price=price,
             started=self.started if pid is None else started,

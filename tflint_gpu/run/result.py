@@ -13,6 +13,7 @@ from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Dataset
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.steps import Training
+from tflint_gpu.run.trace import Trace
 
 
 class Reason(Protocol):
@@ -52,6 +53,7 @@ class Report:
         costs: the findings that cost anything that was seen, the most expensive first.
         findings: how many predict a slowdown, those that cost nothing among them.
         datasets: of the files that ran.
+        trace: TensorFlow's profile of some steps, where it was asked for.
         unused: why TensorFlow used no GPU; None where it used one, or did not start.
         end: how it ended, in words, where it was not started here.
         pid: the process, where one was watched that ran already.
@@ -69,6 +71,7 @@ class Report:
     costs: tuple[Cost, ...] = ()
     findings: int = 0
     datasets: tuple[Dataset, ...] = ()
+    trace: Trace | None = None
     unused: NoGpu | None = None
     end: str = ""
     pid: int | None = None

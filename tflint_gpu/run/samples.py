@@ -138,7 +138,25 @@ class Told:
     value: Any
 
 
-Seen = Sample | Memory | Started | Waited | StepDone | Held | Native | Told
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """TensorFlow's profile of some steps has ended.
+
+    Arguments:
+        steps: that are in it.
+        finished: that the program had run by then.
+        profile: the file; empty where there is none.
+        why: there is none, or it ended early.
+    """
+
+    steps: int
+    finished: int
+    seconds: float
+    profile: str
+    why: str
+
+
+Seen = Sample | Memory | Started | Waited | StepDone | Held | Native | Told | Profiled
 """What a line of the sampler tells."""
 
 
@@ -190,6 +208,8 @@ class Decoder:
             return StepDone(rest[0], self._places[process][rest[1]], float(rest[2]), float(rest[3]))
         elif kind == "V":
             return Told(str(rest[0]), rest[1])
+        elif kind == "X":
+            return Profiled(**rest[0])
         elif kind == "G":
             return Started(int(*rest))
         elif kind == "T":

@@ -1,9 +1,10 @@
 """Runs your program as Python would, with the sampler next to it: `tflint-gpu run` starts it.
 
-    python tflint_program.py PIPE INTERVAL MEMORY KIND TARGET ARGUMENTS...
+    python tflint_program.py PIPE INTERVAL MEMORY TRACE KIND TARGET ARGUMENTS...
 
 PIPE is the file descriptor to which the sampler writes, MEMORY is 1 where TensorFlow is asked for its memory on the
-card, "child" for a program that a sampled one has started. KIND says what TARGET is: a file, a module, or code.
+card, "child" for a program that a sampled one has started. TRACE is how many steps TensorFlow's profiler records, and
+after a colon into which folder; 0 for none. KIND says what TARGET is: a file, a module, or code.
 
 The Python programs that yours starts are sampled, too, whoever starts them (`multiprocessing`, `subprocess`, joblib):
 all of these come by one function of the standard library, which is given this file before the program's own name.
@@ -50,7 +51,7 @@ def _without_us(hook: Hook) -> Hook:
 
 def main() -> None:
     """Run the program that the command line names, with its own arguments."""
-    pipe, interval, memory, kind, target = sys.argv[1:6]
+    pipe, interval, memory, trace, kind, target = sys.argv[1:7]
     if memory != "child" and hasattr(signal, "pthread_sigmask"):
         # Whoever started this holds back the signals that it passes on.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
@@ -62,11 +63,11 @@ def main() -> None:
     module.__dict__.update(inherited)
     sys.modules["tflint_program"] = sys.modules["__main__"]
     sys.modules["__main__"] = module
-    sampler = _sampler(float(interval), memory == "1")
+    sampler = _sampler(float(interval), memory == "1", trace)
     sampler.begin(int(pipe), is_main=memory != "child")
     atexit.register(sampler.stop)  # the first one is called last: no thread may be in TensorFlow when Python ends
     follow(sampler)
-    sys.argv[:] = ["-c" if kind == "code" else target, *sys.argv[6:]]
+    sys.argv[:] = ["-c" if kind == "code" else target, *sys.argv[7:]]
     try:
         {"file": _run_file, "module": _run_module, "code": _run_code}[kind](target, module)
     except SystemExit:
@@ -76,10 +77,12 @@ def main() -> None:
         raise
 
 
-def _sampler(interval: float, asks_memory: bool) -> Sampler:
+def _sampler(interval: float, asks_memory: bool, trace: str) -> Sampler:
     """The sampler of the file next to this one, wherever Python looks for modules."""
     sys.path.insert(0, os.path.dirname(HERE))
-    made: Sampler = importlib.import_module("tflint_sample").Sampler(interval, asks_memory)
+    steps, _, folder = trace.partition(":")
+    recorder = importlib.import_module("tflint_trace").StepTrace(int(steps), folder) if folder else None
+    made: Sampler = importlib.import_module("tflint_sample").Sampler(interval, asks_memory, recorder)
     if "TFLINT_GPU_TRY" in os.environ:
         importlib.import_module("tflint_try").begin(made.tell)
     del sys.path[0]
@@ -130,7 +133,7 @@ def _sampled(args: Any, executables: Any, folder: Any, sampler: Sampler) -> list
         return None
     if kind == "file" and not _is_program(words[target], folder):
         return None
-    ours = [HERE, str(sampler.pipe), str(sampler.interval), "child", kind]
+    ours = [HERE, str(sampler.pipe), str(sampler.interval), "child", "0", kind]
     return [*words[:at], *ours, *words[target:]]
 
 

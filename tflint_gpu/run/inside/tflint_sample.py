@@ -13,7 +13,8 @@ Messages are lines of JSON: ["P", process, number, file, row, function, first ro
 waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card;
 ["G", process, number], the GPUs that TensorFlow started with; ["I", process, stack, phase, share], how much of what is
 executed there waits for input; ["B", process, kind, place, seconds, duration], a training step, with the line that
-calls it (`tflint_steps`); ["V", process, name, value], what a changed setting tells (`tflint_try`).
+calls it (`tflint_steps`); ["V", process, name, value], what a changed setting tells (`tflint_try`); ["X", process,
+facts], the profile of some steps (`tflint_trace`).
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ if TYPE_CHECKING or __package__:
     from tflint_gpu.run.inside.tflint_input import PHASES, InputShare
     from tflint_gpu.run.inside.tflint_processor import ProcessorTime
     from tflint_gpu.run.inside.tflint_steps import Steps
+    from tflint_gpu.run.inside.tflint_trace import StepTrace
 else:
     from tflint_frames import HERE, Shown, is_own, read
     from tflint_input import PHASES, InputShare
     from tflint_processor import ProcessorTime
     from tflint_steps import Steps
+    from tflint_trace import StepTrace
 
 MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
 PIPE_WIDTH = 4000  # what is written at once stays together, also with forked processes: less than PIPE_BUF
@@ -121,15 +124,17 @@ class Sampler:
     Arguments:
         interval: seconds from one sample to the next.
         asks_memory: whether TensorFlow should be asked for its memory on the card.
+        trace: what records a profile of some steps.
     """
 
-    def __init__(self, interval: float, asks_memory: bool) -> None:
+    def __init__(self, interval: float, asks_memory: bool, trace: StepTrace | None = None) -> None:
         self.interval = interval
         self.asks_memory = asks_memory
         self.is_stopped = True
         self.processor = ProcessorTime(_LOOK_AT)
         self.input = InputShare()
         self.steps = Steps(is_own)
+        self.trace = trace
 
     def begin(self, pipe: int, is_main: bool = True) -> None:
         """Sample from now on.
@@ -175,6 +180,9 @@ class Sampler:
         self.input = InputShare()
         self.steps.remove()
         self.steps = Steps(is_own)
+        if self.trace is not None and not is_main:
+            self.trace.forget()
+            self.trace = None
         if is_main:
             self.processor.begin()
         self.thread = threading.Thread(target=self._run, name="tflint-gpu", daemon=True)
@@ -188,6 +196,10 @@ class Sampler:
             self.processor.stop()
         self.steps.remove()
         self.input.stop()
+        if self.trace is not None:
+            self._tell_trace(self.trace.stop())
+            with contextlib.suppress(OSError):
+                self._flush()
         self.codes.clear()
 
     def _run(self) -> None:
@@ -284,6 +296,12 @@ class Sampler:
         for kind, (code, at), began, duration in self.steps.told():
             place = self._place(self._code(code), at)
             self._write(["B", self.process, kind, place, round(began, 5), round(duration, 6)])
+        if self.trace is not None:
+            self._tell_trace(self.trace.tick(self.steps.finished))
+
+    def _tell_trace(self, told: dict[str, Any] | None) -> None:
+        if told is not None:
+            self._write(["X", self.process, told])
 
     def _read(self, frames: list[tuple[types.CodeType, int]]) -> tuple[int, str, str, bool]:
         """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""

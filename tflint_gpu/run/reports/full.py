@@ -11,7 +11,7 @@ from tflint_gpu.reports.display import printable, styled, table
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.charges import phases
-from tflint_gpu.run.reports import words
+from tflint_gpu.run.reports import profile, words
 from tflint_gpu.run.result import Report
 
 _MOST_LINES, _MOST_FINDINGS, _MOST_TRAININGS = 10, 10, 3
@@ -31,6 +31,7 @@ def render(report: Report, view: View) -> str:
         *_slow(report, view),
         *_others(report, view),
         *_phases(report, view),
+        *_profile(report, view),
     ]
     if amounts := [*filter(None, [words.memory(report)]), *words.expenses(report)]:
         lines += ["", *(line for amount in amounts for line in _wrapped(amount, view))]
@@ -126,6 +127,33 @@ def _phases(report: Report, view: View) -> Iterator[str]:
             for name, spent in known
         ]
     )
+
+
+def _profile(report: Report, view: View) -> Iterator[str]:
+    """What TensorFlow's profile says, where it was asked for."""
+    trace, here = report.trace, view.working_directory
+    if trace is None:
+        return
+    yield ""
+    yield styled(f"{profile.title(trace)}:", "bold", view.colour)
+    yield from _wrapped(profile.note(trace), view)
+    if not trace.profile:
+        return
+    yield from _wrapped(profile.waited(trace), view)
+    yield from table(_printable(profile.stages(report, trace, here)))
+    yield from _wrapped(profile.autotune(trace), view)
+    if not trace.gpus:
+        yield from table(_printable(profile.operations(trace)))
+    for gpu in trace.gpus:
+        yield from _wrapped(profile.gpu(gpu), view)
+        yield from table(_printable(profile.kernels(gpu)))
+    for allocator in profile.memory(trace):
+        yield from _wrapped(allocator, view)
+    yield from _wrapped(profile.files(trace, here), view)
+
+
+def _printable(rows: list[tuple[str, ...]]) -> list[list[str]]:
+    return [[printable(cell) for cell in row] for row in rows]
 
 
 def _findings(report: Report, view: View) -> Iterator[str]:

@@ -10,7 +10,7 @@ from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.price import Price
 from tflint_gpu.reports import View
 from tflint_gpu.run.charges import Line, lines
-from tflint_gpu.run.reports import words
+from tflint_gpu.run.reports import profile, words
 from tflint_gpu.run.result import NoGpu, Report
 from tflint_gpu.run.samples import Place
 from tflint_gpu.run.steps import Training, slowest
@@ -91,6 +91,7 @@ def render(report: Report, view: View) -> str:
             }
             for cost in report.costs
         ],
+        "trace": None if report.trace is None else profile.document(report, report.trace),
         "timeline": {
             "seconds_each": ledger.timeline.width,
             "bins": [

@@ -37,6 +37,7 @@ _PHASES = {
     "checkpoint": "saving",
 }
 _WAITS = {"data": "waiting for the next batch", "feed": "feeding the input pipeline", "read": "waiting for a result"}
+_STAGE = "the next batch waits for this stage"
 
 
 def phase(name: str) -> str:
@@ -51,6 +52,11 @@ def colour(name: str) -> str:
 
 def way(report: Report, line: Line, here: Path) -> str:
     """What a line costs its time with."""
+    if line.way[1] == "stage":
+        at = None if line.place is None else (line.place.file, line.place.row)
+        stages = () if report.trace is None else report.trace.stages
+        its = (stage for stage in stages if stage.place is not None and (stage.place.file, stage.place.row) == at)
+        return next((f"{_STAGE}: {stage.chain}" for stage in its), _STAGE)
     return _way(*line.way, fed_by(report, line)[:_MOST_STEPS], here)
 
 
