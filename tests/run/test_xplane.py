@@ -166,10 +166,10 @@ def test_inputs_of_zip_are_two_stages_and_elements_of_interleave_are_one() -> No
         ]
     }
     (pipeline,) = told({"/host:CPU": lines})["pipelines"]
-    found = {
+    stages = {
         "::".join(stage["path"]): (round(1000 * stage["waited"]), stage["elements"]) for stage in pipeline["stages"]
     }
-    assert found == {
+    assert stages == {
         "Root": (0, 1),
         "Root::Zip": (3, 1),
         "Root::Zip[0]::Map": (3, 1),
@@ -293,8 +293,8 @@ def test_stages_are_the_operations_in_their_order() -> None:
         stage("Prefetch::MapAndBatch::ParallelMapV2", "ParallelMapDatasetV2:1"),
         stage("Prefetch::MapAndBatch::ParallelMapV2::TensorSlice", "TensorSliceDataset:0"),
     ]
-    found = joined(stages, dataset("from_tensor_slices", "batch"), dataset("from_tensor_slices", "map", "map", "batch"))
-    assert found == {
+    lines = joined(stages, dataset("from_tensor_slices", "batch"), dataset("from_tensor_slices", "map", "map", "batch"))
+    assert lines == {
         "Prefetch": ([], True),
         "Prefetch::MapAndBatch": ([3, 4], False),
         "Prefetch::MapAndBatch::ParallelMapV2": ([2], False),
@@ -310,9 +310,9 @@ def test_what_a_function_makes_is_on_the_line_of_its_operation() -> None:
         stage("BatchV2::Interleave::Map::Range", "RangeDataset:58"),
         stage("BatchV2::Interleave::Range", "RangeDataset:5"),
     ]
-    found = joined(stages, dataset("range", "interleave", "batch"))
-    assert found["BatchV2::Interleave::Map"] == found["BatchV2::Interleave::Map::Range"] == ([2], True)
-    assert found["BatchV2::Interleave::Range"] == ([1], False)
+    lines = joined(stages, dataset("range", "interleave", "batch"))
+    assert lines["BatchV2::Interleave::Map"] == lines["BatchV2::Interleave::Map::Range"] == ([2], True)
+    assert lines["BatchV2::Interleave::Range"] == ([1], False)
 
 
 def test_a_pipeline_that_no_dataset_is_like_has_no_lines() -> None:

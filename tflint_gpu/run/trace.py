@@ -99,11 +99,13 @@ class Pipeline:
         dataset, match = max(matches, key=lambda item: item[1].ratio(), default=(None, None))
         if dataset is None or match is None or match.ratio() < _LEAST_ALIKE:
             return self
-        found: dict[tuple[str, int], Step] = {}
+        operations: dict[tuple[str, int], Step] = {}
         for _, begin, end, first, last in match.get_opcodes():
             if last > first:
-                found.update((made[at], dataset.steps[min(first + at - begin, last - 1)]) for at in range(begin, end))
-        steps = {stage.path: tuple(found[made] for made in stage.made if made in found) for stage in outer}
+                operations.update(
+                    (made[at], dataset.steps[min(first + at - begin, last - 1)]) for at in range(begin, end)
+                )
+        steps = {stage.path: tuple(operations[made] for made in stage.made if made in operations) for stage in outer}
         stages = (
             replace(stage, steps=_nearest(stage, steps), is_inner=stage.path not in steps) for stage in self.stages
         )

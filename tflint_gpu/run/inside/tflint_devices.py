@@ -43,10 +43,10 @@ def operations(lines: list[Line], functions: dict[Any, Any]) -> list[dict[str, A
             if event.name == _PROCESS and event.begin >= in_function:
                 key = functions.get(event.stats.get("id"))
                 in_function, stage = event.end, "" if key is None else key[1]
-            found = _OPERATION.fullmatch(event.name) if event.begin >= until else None
-            if found:
+            operation = _OPERATION.fullmatch(event.name) if event.begin >= until else None
+            if operation:
                 until = event.end
-                kind = found.group(1), stage if event.begin < in_function else ""
+                kind = operation.group(1), stage if event.begin < in_function else ""
                 seconds[kind] += event.end - event.begin
                 counts[kind] += 1
     return [

@@ -59,8 +59,8 @@ def protocol() -> Any:
     Raises:
         ImportError: this interpreter has no TensorFlow that has it.
     """
-    found = importlib.util.find_spec("tensorflow")
-    for folder in (found.submodule_search_locations or ()) if found is not None else ():
+    package = importlib.util.find_spec("tensorflow")
+    for folder in (package.submodule_search_locations or ()) if package is not None else ():
         path = os.path.join(folder, *_PROTOCOL)
         spec = importlib.util.spec_from_file_location("xplane_pb2", path) if os.path.exists(path) else None
         if spec is not None and spec.loader is not None:

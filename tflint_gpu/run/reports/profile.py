@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.gpu.cards import gibibytes
 from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.charges import Line
@@ -153,7 +154,7 @@ def memory(trace: Trace) -> Iterator[str]:
 
 
 def _size(amount: int) -> str:
-    return f"{amount / _MEBIBYTE:.0f} MiB" if amount < 1 << 30 else f"{amount / (1 << 30):.1f} GiB"
+    return f"{amount / _MEBIBYTE:.0f} MiB" if amount < 1 << 30 else gibibytes(amount)
 
 
 def document(report: Report, trace: Trace) -> dict[str, Any]:
