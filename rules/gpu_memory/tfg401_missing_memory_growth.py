@@ -20,14 +20,18 @@ class MissingMemoryGrowth(Rule):
     Why: when TensorFlow initialises a GPU it reserves nearly all of its memory, on every GPU it sees, whether the model
     needs it or not. A second process on the same GPU, for instance a notebook next to the training, then finds none.
     Memory growth makes TensorFlow allocate as it needs. It is an allocation policy: it adds no memory and does not keep
-    a model from running out of it, so this is advice for those who share a GPU. The processes that `n_jobs` of joblib
-    or scikit-learn starts share it, too: each reserves it, and what the program sets by `tf.config` does not reach
-    them (measured with joblib 1.6), while an environment variable does: `TF_FORCE_GPU_ALLOW_GROWTH=true`.
+    a model from running out of it. So this is advice for those who share a GPU. The processes that `n_jobs` of joblib
+    or scikit-learn starts share the GPU, too: each reserves it, and what the program sets by `tf.config` does not reach
+    them (measured with joblib 1.6). An environment variable does: `TF_FORCE_GPU_ALLOW_GROWTH=true`.
 
-    A program is reported once, at the first place where it trains or predicts, and only when neither it nor any
-    file of the project that it imports sets up GPU memory or GPU visibility. Libraries and tests are not reported, nor
-    modules whose `__main__` block only tries out the model that they define. A report of several files says it once for
-    each project, and names the other programs there.
+    Reported:
+    - the first location where a program trains or predicts; a report of several files reports one program for each
+      project, and names the others there
+
+    Not reported:
+    - a program that sets up GPU memory or GPU visibility, itself or in a file of the project that it imports
+    - libraries
+    - modules whose `__main__` block only tries out the model that they define
 
     Measured: follows from TensorFlow's source (`GPUOptions.allow_growth` is off by default,
     tensorflow/python/eager/context.py); `tflint-gpu verify` is to measure it on the user's GPU.

@@ -60,11 +60,18 @@ class GpuConfigTooLate(Rule):
     Why: memory growth, visible devices, logical devices and the numbers of threads (`tf.config.threading`) are fixed
     when the runtime starts. The first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a
     `Sequential` model with an Input, `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later
-    change raises `RuntimeError: Physical devices cannot be modified after being initialized` (only where it
-    changes anything, so a machine without a GPU does not show it; a number of threads raises on every machine). Memory
-    growth and a logical configuration on the same device do not go together either: growth set second raises
-    ValueError, growth set first is ignored. Not reported: other settings of `tf.config`, such as soft placement or the
-    optimizer's options, which a runtime that has started takes, too.
+    change raises `RuntimeError: Physical devices cannot be modified after being initialized`. It raises only where it
+    changes anything, so a machine without a GPU does not show it; a number of threads raises on every machine. Memory
+    growth and a logical configuration exclude each other on the same device: growth that is set second raises
+    ValueError, growth that is set first is ignored.
+
+    Reported:
+    - a configuration of GPUs or threads after the runtime was initialised
+    - memory growth and a logical configuration of the same GPU
+
+    Not reported:
+    - other settings of `tf.config`, such as soft placement or the optimizer's options: a runtime that has started takes
+      them, too
 
     Measured: the RuntimeErrors with TensorFlow 2.21 and 2.15 (tensorflow/python/eager/context.py); a test
     raises them with the installed TensorFlow.

@@ -28,10 +28,16 @@ if TYPE_CHECKING:
 class PartialMemoryGrowth(Rule):
     """Memory growth is set on one GPU while all GPUs stay visible.
 
-    Why: TensorFlow wants the same policy on every visible GPU. On a machine with two, the first
-    operation raises `ValueError: Memory growth cannot differ between GPU devices`; on a machine with one
-    it works, so the mistake appears when the program moves to a larger machine. Not reported where one GPU is made
-    visible (`set_visible_devices`, `CUDA_VISIBLE_DEVICES`) or where the number of GPUs was compared.
+    Why: TensorFlow wants the same policy on every visible GPU. On a machine with two GPUs, the first operation raises
+    `ValueError: Memory growth cannot differ between GPU devices`. On a machine with one GPU the program works, so the
+    mistake appears when the program moves to a larger machine.
+
+    Reported:
+    - memory growth for one GPU of the list
+
+    Not reported:
+    - programs that make one GPU visible (`set_visible_devices`, `CUDA_VISIBLE_DEVICES`)
+    - programs that compare the number of GPUs before
 
     Measured: the ValueError with TensorFlow 2.21 and two simulated GPU entries
     (tensorflow/python/eager/context.py).

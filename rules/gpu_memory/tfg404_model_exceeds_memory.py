@@ -17,14 +17,22 @@ class ModelExceedsMemory(Rule):
     """Training a model at its batch size needs more memory than the GPU has.
 
     Why: a training step holds the parameters, their gradients, the variables of the optimizer (Adam keeps two numbers
-    for each parameter) and the outputs of the layers, from which the gradients are computed: this last part grows with
-    the batch. Where all shapes are fixed by the source, all of it can be added up before anything runs. The setting
-    `gpu-memory` says how much the GPU has, such as `gpu-memory = "24GiB"`. Without it the rule reports nothing, since
-    checking a file asks no GPU. It is an estimate, shown as a table. It does not include the workspace of the kernels,
-    the data and fragmentation. TensorFlow may overwrite or free some of it early. A model is reported only where the
-    rest alone is more than `gpu-memory`. XLA may also compute some of it again instead of keeping it. Models with a
-    layer, a shape, a batch size or an optimizer that is not known are not reported, nor are those under a distribution
-    strategy.
+    for each parameter) and the outputs of the layers, from which the gradients are computed. This last part grows with
+    the batch. Where the source fixes all shapes, all of it can be added up before anything runs. The setting
+    `gpu-memory` says how much memory the GPU has, for example `gpu-memory = "24GiB"`; checking a file does not query
+    the GPU.
+
+    The sum is an estimate, shown as a table. It does not include the workspace of the kernels, the data and
+    fragmentation. TensorFlow may overwrite or free some of the memory early, and XLA may compute some of it again
+    instead of keeping it.
+
+    Reported:
+    - a model whose training needs more than `gpu-memory`, even without the memory that TensorFlow may overwrite or free
+      early
+
+    Not reported:
+    - models with a layer, a shape, a batch size or an optimizer that is not known
+    - models under a distribution strategy
 
     Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step on a batch grew the process by 0.91
     times (ResNet50) to 1.52 times (dense layers) the sum of the layers' outputs, recurrent layers by far more, and in

@@ -18,12 +18,18 @@ class TensorAccumulation(Rule):
     Why: a tensor's memory on the device is free again when nothing in Python refers to it. A list of the results of all
     steps refers to all of them, so device memory grows with the number of steps: little for a loss of one number, much
     for outputs, images or gradients. A number that was read on the host, or a `tf.keras.metrics.Mean`, keeps nothing.
-    Not reported: lists that are made again for each epoch, emptied or of a fixed length, tensors that only some
-    iterations keep, and outputs of one pass over a dataset without training, which grow no further (TFG207 finds such
-    loops; `predict` returns them in host memory).
+    What a GPU's allocator holds for each tensor was not measured, so this rule is opt-in.
 
-    Measured: {evidence} What a GPU's allocator holds for each was not measured, so this rule runs only where it is
-    selected by its code.
+    Reported:
+    - a list that gets a tensor of every training step and lives as long as the training
+
+    Not reported:
+    - lists that are made again for each epoch, emptied, or of a fixed length
+    - tensors that only some iterations keep
+    - outputs of one pass over a dataset without training, which do not grow further; TFG207 reports these loops, and
+      `predict` returns the outputs in host memory
+
+    Measured: {evidence}
 
     Fix: none, because what is to become of the values, a number each or a mean, is for the author to say.
 

@@ -25,13 +25,18 @@ _FLOATX = "float32"
 class ArrayOnGpu(Rule):
     """`fit`, `evaluate`, `predict` or a call of a model gets an array of gigabytes, which the GPU gets as a whole.
 
-    Why: Keras makes one tensor of each array before it cuts batches, and TensorFlow puts a tensor of a NumPy array
-    onto the GPU. The array has to fit into its memory next to the model, whatever the batch size is: "Failed
-    copying input tensor from CPU:0 to GPU:0 ... Dst tensor is not initialized", at a batch size of one too.
-    `model(x)` also takes all rows through the model at once, so that what its layers give has to fit as well. A
-    dataset over a generator, or one that reads files, brings one batch at a time. Reported from 8 GiB on, or from
-    what the setting `gpu-memory` says, where the shape of the array follows from the code. `float64` counts as
-    `float32`, to which Keras casts it.
+    Why: Keras makes one tensor of each array before it cuts batches, and TensorFlow puts a tensor of a NumPy array onto
+    the GPU. The array has to fit into the GPU's memory next to the model, whatever the batch size is: "Failed copying
+    input tensor from CPU:0 to GPU:0 ... Dst tensor is not initialized" appears at a batch size of one, too. `model(x)`
+    also passes all rows through the model at once, so the outputs of its layers have to fit as well. A dataset over a
+    generator, or one that reads files, brings one batch at a time.
+
+    Reported:
+    - an array of 8 GiB or more, or of more than the setting `gpu-memory` says, where the shape of the array follows
+      from the code; `float64` counts as `float32`, to which Keras casts it
+
+    Not reported:
+    - arrays whose shape does not follow from the code
 
     Measured: nothing on a GPU, for none was at hand. That the first layer gets all rows in `model(x)` a test shows;
     `tf.data.Dataset.from_tensors` in Keras's adapter of arrays

@@ -30,12 +30,21 @@ class NonCudnnRnn(Rule):
 
     Why: on a GPU Keras runs LSTM and GRU by one cuDNN kernel, if the arguments are those that the kernel knows:
     `activation` tanh, `recurrent_activation` sigmoid, no `recurrent_dropout`, no `unroll`, a bias, and for GRU
-    `reset_after=True`. These are the defaults. Otherwise, and for `RNN(LSTMCell(...))` always, Keras uses its generic
-    implementation, a loop over the time steps with several operations in each. Each of these arguments makes a
-    different model, so this is a choice to know about, not a mistake by itself. `dropout` is fine, except in Keras 3.0
-    to 3.3, where it is reported if the project pins one of them: a newer Keras helps. Not reported: `use_cudnn=False`,
-    cells that the program also runs step by step, programs for TPUs or for TensorFlow Lite, models under
-    `jit_compile=True`.
+    `reset_after=True`. These are the defaults. Otherwise Keras uses its generic implementation, a loop over the time
+    steps with several operations in each. It always does so for `RNN(LSTMCell(...))`. Each of these arguments makes a
+    different model, so this is a choice to know about, not a mistake by itself.
+
+    Reported:
+    - an argument that keeps Keras from using the cuDNN kernel
+    - `RNN(LSTMCell(...))`
+    - `dropout`, if the project pins one of Keras 3.0 to 3.3: a newer Keras helps
+
+    Not reported:
+    - `dropout` with other versions, for which it is fine
+    - `use_cudnn=False`
+    - cells that the program also runs step by step
+    - programs for TPUs or for TensorFlow Lite
+    - models under `jit_compile=True`
 
     Measured: read in Keras's source, 3.15 (layers/rnn/lstm.py, gru.py, backend/tensorflow/rnn.py), 3.0.5, 3.3.3 and
     3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. No

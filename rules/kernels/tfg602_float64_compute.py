@@ -35,14 +35,22 @@ _OWN_COMPUTATION = regex(r"GradientTape|minimize\(|convert_to_tensor|tf\.(?:cons
 class Float64Compute(Rule):
     """A model, a layer or a product of tensors computes in float64.
 
-    Why: Keras computes in the dtype of its policy, float32 unless the program says otherwise. With float64 every
-    weight, activation and gradient takes 8 bytes instead of 4, and products run in double precision: the TensorFloat-32
-    mode, in which TensorFlow runs float32 products on newer NVIDIA GPUs by default, is for float32 only. How much
-    slower a GPU is in float64 depends on the card: one made for double precision lost little (below). Often float64 is
-    there only to avoid an error about mixed dtypes; then the data should be cast to float32. Not reported: float64
-    arrays and datasets given to `fit` (Keras casts them to its own dtype), casts in front of a Keras layer (it casts
-    back), casts for a single number, a sum or a metric, a choice that the program's user makes, and files that use
-    libraries whose methods are known to need float64 (`tensorflow_probability`, `gpflow`, `deepxde`, `scipy.optimize`).
+    Why: Keras computes in the dtype of its policy, which is float32 unless the program says otherwise. With float64
+    every weight, activation and gradient takes 8 bytes instead of 4, and products run in double precision: the
+    TensorFloat-32 mode, in which TensorFlow runs float32 products on newer NVIDIA GPUs by default, is for float32 only.
+    How much slower float64 is depends on the GPU: one made for double precision lost little (below). Often float64 is
+    there only to avoid an error about mixed dtypes; then the data should be cast to float32.
+
+    Reported:
+    - a model, a layer or a product of tensors in float64
+
+    Not reported:
+    - float64 arrays and datasets given to `fit`: Keras casts them to its own dtype
+    - casts in front of a Keras layer: it casts back
+    - casts for a single number, a sum or a metric
+    - a choice that the program's user makes
+    - files that use libraries whose methods are known to need float64 (`tensorflow_probability`, `gpflow`, `deepxde`,
+      `scipy.optimize`)
 
     Measured: {evidence}
 

@@ -26,13 +26,19 @@ class NoMixedPrecision(Rule):
 
     Why: NVIDIA GPUs from the Volta generation on have tensor cores, which multiply matrices of 16-bit numbers faster
     than those of 32 bits, and activations of 16 bits take half the memory. One line,
-    `tf.keras.mixed_precision.set_global_policy("mixed_float16")`, lets Keras's layers use them; `"mixed_bfloat16"` from
-    the Ampere generation on. The last layer should then have `dtype="float32"`, and a training loop of one's own must
-    scale its loss. Whether it pays depends on the model and the card: small models gain nothing. A program is
-    reported once, where it starts to train, and only when its files set something up for GPUs and choose no precision.
+    `tf.keras.mixed_precision.set_global_policy("mixed_float16")`, lets Keras's layers use them; `"mixed_bfloat16"` does
+    from the Ampere generation on. The last layer should then have `dtype="float32"`, and a custom training loop must
+    scale its loss. Whether it pays depends on the model and the GPU: small models gain nothing. It was not measured, so
+    this rule is opt-in.
 
-    Measured: nothing; on a CPU there is nothing to gain, and no GPU was at hand. So this rule runs only where it is
-    selected by its code.
+    Reported:
+    - the first location where a program trains, if its files set something up for GPUs and choose no precision
+
+    Not reported:
+    - programs that set up nothing for GPUs
+    - programs that choose a precision
+
+    Measured: nothing; on a CPU there is nothing to gain, and no GPU was at hand.
 
     Fix: none, because the last layers, a loss of the program and its loops have to be made ready for float16, too.
 

@@ -15,18 +15,25 @@ if TYPE_CHECKING:
 
 
 class PythonFunctionUnderJit(Rule):
-    """An operation without a kernel of XLA is in what `jit_compile=True`, or Keras 3 by itself, compiles with XLA.
+    """An operation without an XLA kernel is in code that `jit_compile=True`, or Keras 3 by itself, compiles with XLA.
 
-    Why: `jit_compile=True` gives a whole function to XLA. XLA has no kernel for what calls Python (`tf.py_function`),
-    prints (`tf.print`) or works on texts, nor for some others (`tf.linalg.det`, a bicubic `tf.image.resize`, lookup
-    tables), so the first call raises `InvalidArgumentError: Detected unsupported operations`. That holds on every
-    device, for `tf.function` and for Keras's `compile`, and whether the result is used or not. Keras 3 compiles without
-    being asked (`jit_compile="auto"`) where it sees a GPU: layers, losses, metrics and a `train_step` with such an
-    operation run on a CPU, and stop on a GPU. Reported: calls that must run, so
-    none under a condition that is not known; models only where all that the file compiles is for XLA. Not reported as
-    compiled by Keras itself: what has `run_eagerly=True` or `jit_compile=False`, layers that set `supports_jit`, models
-    next to an LSTM, a GRU or preprocessing layers, which keep XLA off, strategies, programs that choose their GPUs.
-    Shapes that depend on the data (`tf.where`, `tf.boolean_mask`) are compiled and not reported.
+    Why: `jit_compile=True` gives a whole function to XLA. XLA has no kernel for operations that call Python
+    (`tf.py_function`), print (`tf.print`) or work on texts, nor for some others (`tf.linalg.det`, a bicubic
+    `tf.image.resize`, lookup tables). The first call then raises `InvalidArgumentError: Detected unsupported
+    operations`. That holds on every device, for `tf.function` and for Keras's `compile`, and whether the result is used
+    or not. Keras 3 compiles without being asked (`jit_compile="auto"`) where it sees a GPU: layers, losses, metrics and
+    a `train_step` with such an operation run on a CPU, and stop on a GPU.
+
+    Reported:
+    - an operation without an XLA kernel in a `tf.function` under `jit_compile=True`, in a call that must run
+    - the same in a model, only where everything that the file compiles is for XLA
+
+    Not reported:
+    - calls under a condition that is not known
+    - as compiled by Keras itself: models with `run_eagerly=True` or `jit_compile=False`, layers that set
+      `supports_jit`, models next to an LSTM, a GRU or preprocessing layers (which keep XLA off), strategies, and
+      programs that choose their GPUs
+    - shapes that depend on the data (`tf.where`, `tf.boolean_mask`), which are compiled
 
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in
     `fit`, `evaluate` and `predict`; each operation was compiled by itself. What Keras 3 does by itself was seen on a

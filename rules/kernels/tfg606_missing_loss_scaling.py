@@ -15,15 +15,21 @@ if TYPE_CHECKING:
 
 
 class MissingLossScaling(Rule):
-    """Under mixed_float16 a training step of the program's own does not scale its loss.
+    """Under mixed_float16 a custom training step does not scale its loss.
 
-    Why: under this policy gradients pass through float16, where what is below 0.00000006 is 0. Keras's own `fit`
-    multiplies the loss by a large number before the gradients are taken and divides them by it afterwards. A loop with
-    `tf.GradientTape` and a plain optimizer does neither, and small gradients are lost. In the `train_step` of a model
-    it is worse with Keras 3: there `compile` wraps the optimizer in a `LossScaleOptimizer`, whose `apply_gradients`
-    divides the gradients by the scale, 32768 at first, also if the loss was not multiplied by it. Not reported:
-    mixed_bfloat16, which needs no scaling, a policy that is one of several, and programs that scale in some way of
-    their own.
+    Why: under this policy gradients pass through float16, in which numbers below 0.00000006 are 0. Keras's own `fit`
+    multiplies the loss by a large number before the gradients are taken, and divides the gradients by it afterwards. A
+    loop with `tf.GradientTape` and a plain optimizer does neither, and small gradients are lost. In the `train_step` of
+    a model it is worse with Keras 3. There `compile` wraps the optimizer in a `LossScaleOptimizer`, whose
+    `apply_gradients` divides the gradients by the scale, 32768 at first, even if the loss was not multiplied by it.
+
+    Reported:
+    - a custom loop or `train_step` under mixed_float16 that does not scale its loss
+
+    Not reported:
+    - mixed_bfloat16, which needs no scaling
+    - a policy that is one of several
+    - programs that scale the loss in some other way
 
     Measured: TensorFlow 2.21 and 2.15 on a CPU: a gradient of 1e-8 is 0 with a plain optimizer and 1e-8 with a scaled
     loss; with 2.21 a `train_step` that does not scale moves the weights by 1/32768 of the step (SGD). A test repeats

@@ -16,15 +16,21 @@ if TYPE_CHECKING:
 
 
 class LostEpsilon(Rule):
-    """A constant that is to keep a logarithm, a root or a divisor away from 0 is itself 0 in float16.
+    """A constant that should keep a logarithm, a root or a divisor away from 0 is itself 0 in float16.
 
     Why: TensorFlow converts a Python number to the dtype of the tensor that it meets. The smallest positive number of
-    float16 is 0.00000006, and what is at most half of that becomes 0: `1e-8` and `1e-12`, which is usual in float32.
-    The sum is then the tensor as it was. A softmax in float16 is 0 for each logit that is 17 or more below the
-    largest, so under mixed_float16 the first example that a model is certain and wrong about makes the loss infinite
-    and all gradients NaN, also where the loss is scaled. A larger constant is no remedy: with `1e-7` the loss is
-    finite, and the gradient, 1 divided by it, is still infinite in float16. Reported is what is certainly float16: by
-    a cast, or by a policy that is set at the top of the file. bfloat16 has the range of float32.
+    float16 is 0.00000006, and numbers of at most half of that become 0: `1e-8`, and `1e-12`, which is usual in float32.
+    The sum is then the tensor as it was. A softmax in float16 is 0 for each logit that is 17 or more below the largest.
+    Under mixed_float16 the first example about which a model is certain and wrong therefore makes the loss infinite and
+    all gradients NaN, also where the loss is scaled. A larger constant is no remedy: with `1e-7` the loss is finite,
+    but the gradient, 1 divided by it, is still infinite in float16.
+
+    Reported:
+    - a constant that is 0 in certain float16: by a cast, or by a policy that is set at the top of the file
+
+    Not reported:
+    - bfloat16, which has the range of float32
+    - tensors that are not certainly float16
 
     Measured: TensorFlow 2.21 on a CPU: `-log(softmax([20, -20])[1] + 1e-12)` is infinite in float16 and its gradient
     NaN; in float32 and bfloat16 both are finite. A test repeats it with the installed TensorFlow.

@@ -31,14 +31,21 @@ class _Padder:
 
 
 class LeftPaddedMask(Rule):
-    """Sequences that are padded at their front are masked and reach an LSTM or GRU: the cuDNN kernel refuses them.
+    """Sequences that are padded at the front are masked and reach an LSTM or GRU: the cuDNN kernel refuses them.
 
-    Why: cuDNN takes masks of sequences that are padded at their end only. `pad_sequences` pads at the front unless it
-    is told `padding="post"`, and `Embedding(mask_zero=True)` or `Masking()` make a mask of that. Where Keras 3.2 or
-    later finds a GPU it uses the cuDNN kernel and asserts the mask in the graph: training stops at the first sequence
-    that is shorter than the longest, and on a CPU the same program runs. Keras 2 leaves the kernel for such a batch,
-    and computes step by step. Reported is a model whose masking layer hands its mask to an LSTM or GRU that cuDNN
-    computes, and that is trained on the result of `pad_sequences`, a part of it, or batches of such rows.
+    Why: cuDNN takes only masks of sequences that are padded at the end. `pad_sequences` pads at the front unless it
+    gets `padding="post"`, and `Embedding(mask_zero=True)` or `Masking()` make a mask of that. Where Keras 3.2 or later
+    finds a GPU it uses the cuDNN kernel and asserts the mask in the graph. Training stops at the first sequence that is
+    shorter than the longest, while the same program runs on a CPU. Keras 2 does not use the kernel for such a batch,
+    and computes step by step.
+
+    Reported:
+    - a model whose masking layer passes its mask to an LSTM or GRU that cuDNN computes, and that is trained on the
+      result of `pad_sequences`, a part of it, or batches of such rows
+
+    Not reported:
+    - sequences with `padding="post"`
+    - LSTM and GRU layers that cuDNN does not compute
 
     Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes of `pad_sequences`' result, and
     accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import libcst as cst
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 KERAS_3 = "Keras 3"
 TF_NAME = regex(r"\btensorflow((?:\.\w+)+)")
 _LEGACY_KERAS = (b"tf_keras", b"TF_USE_LEGACY_KERAS")
+_REPORTED = "an old name, from the version on that removed, deprecated or renamed it"
+_NOT_REPORTED = "a `try` that handles missing names, and code under a test that asks for a version"
 _MOST_NAMES = 40
 """So many names are written out in a rule's documentation; the table of changes has all."""
 State = Literal["removed", "deprecated", "renamed"]
@@ -175,24 +177,31 @@ def shown(name: str) -> str:
 
 def documentation(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
     """The docstring of a rule, as others have theirs written out."""
-    paragraphs = [f"Why: {row['why'].strip()}"]
     known = [f"`{shown(r.old)}` is now `{shown(r.new)}`" for r in renames if r.old and r.new]
-    if 1 < len(known) <= _MOST_NAMES:
-        paragraphs.append(f"Names: {'; '.join(known)}.")
-    paragraphs.append(
-        "A program for TensorFlow 1 as a whole is not reported, nor is a place in a `try` that handles missing names, "
-        "or under a test that asks for a version."
-    )
-    paragraphs.append(
-        "Measured: a test looks these names up in the installed TensorFlow, and the same in TensorFlow 2.15; which "
-        "versions between have them was looked up in their packages."
-    )
-    text = [textwrap.fill(" ".join(paragraph.split()), 110, break_on_hyphens=False) for paragraph in paragraphs]
-    text.append(textwrap.fill(_fix_note(renames), 110, break_on_hyphens=False))
+    paragraphs = [
+        row["summary"],
+        _filled(f"Why: {row['why']}"),
+        _listed("Reported", row.get("reported", [_REPORTED])),
+        _listed("Not reported", [*row.get("not_reported", ()), _NOT_REPORTED]),
+        *([_listed("Names", known)] if 1 < len(known) <= _MOST_NAMES else []),
+        _filled(
+            "Measured: a test looks these names up in the installed TensorFlow, also in TensorFlow 2.15. Which "
+            "versions in between have them was looked up in their packages."
+        ),
+        _filled(_fix_note(row, renames)),
+    ]
     for heading, key in (("Example", "example"), ("Use instead", "instead")):
         code = row[key].strip("\n")
-        text.append(f"{heading}:\n" + textwrap.indent(f"import tensorflow as tf\n\n{code}", "    "))
-    return "\n\n".join([row["summary"], *text]) + "\n"
+        paragraphs.append(f"{heading}:\n" + textwrap.indent(f"import tensorflow as tf\n\n{code}", "    "))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(" ".join(text.split()), 110, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _listed(heading: str, items: Iterable[str]) -> str:
+    return "\n".join([f"{heading}:", *(_filled(f"- {item}", "  ") for item in items)])
 
 
 def fixable(renames: tuple[Rename, ...]) -> Applicability | None:
@@ -201,10 +210,10 @@ def fixable(renames: tuple[Rename, ...]) -> Applicability | None:
     return "safe" if "safe" in fixes else "unsafe" if "unsafe" in fixes else None
 
 
-def _fix_note(renames: tuple[Rename, ...]) -> str:
+def _fix_note(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
     kind = fixable(renames)
     if kind is None:
         return "Fix: none, because nothing took the place of these names."
-    why = "the new name is the same thing" if kind == "safe" else "what takes its place may differ in what it returns"
-    rest = " Arguments that it does not take, or not under that name, keep a call as it is."
-    return f"Fix: {kind}: {why}.{rest}"
+    why = "the new name is the same thing" if kind == "safe" else "the replacement may return something different"
+    rest = "A call stays as it is if the new name does not take its arguments, or takes them under other names."
+    return f"Fix: {kind}: {why}. {row.get('fix_note', '')} {rest}"

@@ -26,9 +26,17 @@ class SavePathSuffix(Rule):
     """A model is saved to, or loaded from, a path whose ending Keras 3 refuses.
 
     Why: Keras 2 saved a folder where a path had no ending, and weights under any name. Keras 3, which comes with
-    TensorFlow 2.16, raises ValueError: where a `ModelCheckpoint` is made, and at `save` and `save_weights`, which is
-    after the training, so that what was trained is lost. Models want `.keras` (or `.h5`), weights `.weights.h5`. Only
-    endings that the code shows are reported.
+    TensorFlow 2.16, raises ValueError where a `ModelCheckpoint` is made, and at `save` and `save_weights`. These come
+    after the training, so the trained weights are lost. Keras 3 wants `.keras` (or `.h5`) for models and `.weights.h5`
+    for weights.
+
+    Reported:
+    - a model that is saved to, or loaded from, a path with another ending
+    - weights that are saved to a path with another ending
+
+    Not reported:
+    - endings that the code does not show
+    - paths under a condition that asks for the version, or for how the path ends
 
     Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` takes
     `.h5` for a model since Keras 3.8.

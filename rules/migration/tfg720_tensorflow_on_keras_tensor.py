@@ -16,11 +16,16 @@ from .table import is_keras_3
 class TensorflowOnKerasTensor(Rule):
     """A functional model is built with operations of TensorFlow, which Keras 3 refuses.
 
-    Why: what `keras.Input` and layers called on it give is no tensor but a description of one. Keras 2 made a layer
-    of each operation of TensorFlow that got it; Keras 3, which comes with TensorFlow 2.16, raises ValueError: "A
-    KerasTensor cannot be used as input to a TensorFlow function". `keras.ops` has most operations under the same
-    names, operators work as they are, and `call` of a layer may use all of TensorFlow. Not reported: code in
-    layers, in `Lambda` and in what is traced, which gets tensors.
+    Why: the result of `keras.Input`, and of layers called on it, is not a tensor but a description of one. Keras 2 made
+    a layer of each TensorFlow operation that got it. Keras 3, which comes with TensorFlow 2.16, raises ValueError: "A
+    KerasTensor cannot be used as input to a TensorFlow function". `keras.ops` has most operations under the same names,
+    operators work as they are, and `call` of a layer may use all of TensorFlow.
+
+    Reported:
+    - a TensorFlow operation on the result of `keras.Input` or of a layer called on it
+
+    Not reported:
+    - code in layers, in `Lambda` and in traced code, which gets tensors
 
     Measured: each operation raises with TensorFlow 2.21 and Keras 3.15, and the programs run with 2.15.
 

@@ -33,15 +33,21 @@ _NUMBER = regex(r"gpu:(\d+)$", re.IGNORECASE)
 class UnguardedDevice(Rule):
     """A GPU is named in a device string, and nothing asks whether it is there.
 
-    Why: TensorFlow places what it can on a GPU by itself; naming one is needed only to choose among several. With soft
-    placement, the default for eager code and `tf.function`, a block under `tf.device("/GPU:0")` silently runs on the
-    CPU where there is no such GPU, `/GPU:1` on a machine with one included: hours later the user wonders why the GPU
-    was idle. With soft placement off the same string raises. A condition, an assert, an early return or a `try` on the
-    list of devices counts as a guard, and so does a flag that the user sets.
+    Why: TensorFlow places what it can on a GPU by itself. Naming a GPU is needed only to choose among several. With
+    soft placement, the default for eager code and `tf.function`, a block under `tf.device("/GPU:0")` silently runs on
+    the CPU where this GPU does not exist; so does `/GPU:1` on a machine with one GPU. Hours later the user wonders why
+    the GPU was idle. With soft placement off the same string raises.
 
-    Where the program sets `CUDA_VISIBLE_DEVICES`, TensorFlow numbers what it names from 0. After
-    `os.environ["CUDA_VISIBLE_DEVICES"] = "2"` there is a `/GPU:0` and never a `/GPU:2`, on no machine; `if gpus:` is no
-    guard against that.
+    Where the program sets `CUDA_VISIBLE_DEVICES`, TensorFlow numbers the GPUs that it names from 0. After
+    `os.environ["CUDA_VISIBLE_DEVICES"] = "2"` there is a `/GPU:0` and never a `/GPU:2`, on any machine.
+
+    Reported:
+    - a GPU in a device string without a guard
+    - a GPU whose number `CUDA_VISIBLE_DEVICES` leaves out; `if gpus:` is no guard against that
+
+    Not reported:
+    - device strings with a guard: a condition, an assert, an early return or a `try` on the list of devices, or a flag
+      that the user sets
 
     Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts

@@ -17,7 +17,13 @@ class InvalidDevice(Rule):
 
     Why: TensorFlow reads `/job:NAME/replica:N/task:N/device:TYPE:N` with parts left out, or short forms such as
     `/GPU:0` and `gpu:1`. Anything else raises when the block is entered: `gpu0` lacks the colon, `/GUP:0` is a typing
-    mistake, `cuda:0` is PyTorch's spelling. Types that a device plug-in may register are not reported.
+    mistake, `cuda:0` is PyTorch's spelling.
+
+    Reported:
+    - a device string that TensorFlow cannot parse
+
+    Not reported:
+    - types that a device plug-in may register
 
     Measured: `ValueError: Unknown attribute 'GUP' is encountered while parsing the device spec: '/GUP:0'.`
     with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.

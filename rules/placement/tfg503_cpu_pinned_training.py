@@ -16,11 +16,18 @@ class CpuPinnedTraining(Rule):
     """A program hides all GPUs, trains, and sets something up for the GPUs that it cannot see.
 
     Why: with `CUDA_VISIBLE_DEVICES` set to `-1` or to nothing, or after `set_visible_devices([], "GPU")`, TensorFlow
-    has no GPU, and all training runs on the CPU, without a warning. That may be meant. Where the same file enables
+    has no GPU, and all training runs on the CPU, without a warning. That may be intended. Where the same file enables
     memory growth, divides a GPU or names one, it was written for GPUs, and the line that hides them is probably left
-    from a test. Not reported: a line that a condition, an option or a comment about devices explains, programs without
-    such a contradiction, programs that only predict, and single layers or parts of a pipeline under
-    `tf.device("/CPU:0")`.
+    from a test.
+
+    Reported:
+    - a program that hides all GPUs, trains, and enables memory growth, divides a GPU or names one in the same file
+
+    Not reported:
+    - a line that a condition, an option or a comment about devices explains
+    - programs without this contradiction
+    - programs that only predict
+    - single layers or parts of a pipeline under `tf.device("/CPU:0")`
 
     Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty then, by the meaning of both switches
     (no GPU was at hand to see it change); a test repeats it with the installed TensorFlow.

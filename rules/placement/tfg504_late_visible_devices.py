@@ -16,10 +16,16 @@ class LateVisibleDevices(Rule):
     """`CUDA_VISIBLE_DEVICES` is set after TensorFlow has initialised the GPUs.
 
     Why: CUDA reads this variable when it is initialised, and finds its devices then, once for the process. The first
-    operation initialises it: `tf.constant`, a variable, a dataset, an optimizer, `MirroredStrategy()`. What
-    `os.environ` gets later changes nothing: the process keeps the GPUs that it has, with its memory on all of them.
-    Set before the import of TensorFlow the variable always counts. Not reported: a file that starts other
-    processes, which inherit the variable, and a value that was kept to be put back.
+    operation initialises it: `tf.constant`, a variable, a dataset, an optimizer, `MirroredStrategy()`. A later value in
+    `os.environ` changes nothing: the process keeps the GPUs that it has, with its memory on all of them. A value that
+    is set before the import of TensorFlow always counts.
+
+    Reported:
+    - `CUDA_VISIBLE_DEVICES` that is set after the first operation
+
+    Not reported:
+    - a file that starts other processes, which inherit the variable
+    - a value that was kept to be put back
 
     Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it); what CUDA does
     follows from its documentation and was not seen, since no GPU was at hand.

@@ -19,10 +19,15 @@ class OutsideStrategyScope(Rule):
     Why: a strategy copies only those variables to its devices that are made in its scope. Where a model's weights are
     made outside and `compile` or `fit` is called inside, training fails as soon as it starts. With Keras 3 the
     optimizer must be made in the scope, too: as an object, and by `compile(optimizer="adam")`, which makes it where
-    `compile` is called (plain SGD, which has no variables for each weight, works). With Keras 2 `compile` may be called
-    outside, and metric objects must be made inside. A program is reported if the scope is around only one part of what
-    it trains. A program that never enters the scope trains without the strategy and is not reported.
-    `tf.distribute.get_strategy()`, the default, has no such demands.
+    `compile` is called. Plain SGD, which has no variables for each weight, works. With Keras 2 `compile` may be called
+    outside, and metric objects must be made inside.
+
+    Reported:
+    - a program in which the scope is around only one part of what it trains
+
+    Not reported:
+    - a program that never enters the scope: it trains without the strategy
+    - `tf.distribute.get_strategy()`: the default strategy has no such demands
 
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
     an AssertionError without a text, as each message says; a test repeats them with the installed TensorFlow.

@@ -30,12 +30,19 @@ _USING = (b".run(", b"run_v2(", b"distribute_dataset", b"distribute_values", b"_
 
 
 class StrategyNotUsed(Rule):
-    """A model is made in `strategy.scope()` and trained by a loop of its own that never calls `strategy.run`.
+    """A model is made in `strategy.scope()` and trained by a custom loop that never calls `strategy.run`.
 
-    Why: a strategy distributes what `fit` or `strategy.run` runs. A step that is called by itself, traced or not, runs
-    once, on one device, with the whole batch: the other GPUs hold copies of the weights and wait. Not reported:
-    programs that mention `run`, distributed datasets or replica contexts anywhere, strategies for one device, models
-    that may come from elsewhere, and loops inside of the scope, in which such a step raises.
+    Why: a strategy distributes what `fit` or `strategy.run` runs. A step that is called directly, traced or not, runs
+    once, on one device, with the whole batch. The other GPUs hold copies of the weights and wait.
+
+    Reported:
+    - a custom loop that trains a model made in the scope and calls its step directly
+
+    Not reported:
+    - programs that mention `run`, distributed datasets or replica contexts anywhere
+    - strategies for one device
+    - models that may come from elsewhere
+    - loops inside the scope, in which such a step raises
 
     Measured: with TensorFlow 2.21 and two CPU devices in a MirroredStrategy, a step called by itself ran for one
     replica, one in `strategy.run` for two. A test repeats it with the installed TensorFlow. No GPUs were at hand.

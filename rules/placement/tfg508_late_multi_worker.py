@@ -21,11 +21,17 @@ _BASIS = "RuntimeError with one worker in `TF_CONFIG`, TensorFlow 2.21, on a mac
 class LateMultiWorker(Rule):
     """`MultiWorkerMirroredStrategy` is made after something that initialised the runtime.
 
-    Why: the strategy starts the server that connects the workers, and that has to be there when the runtime starts. A
-    tensor, a variable, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
-    `list_logical_devices` before it starts the runtime without one. Where `TF_CONFIG` names a cluster the strategy
-    raises `RuntimeError: Collective ops must be configured at program startup`; without it nothing raises, so
-    a trial on one machine does not show it. `list_physical_devices`, seeds and layers may come before.
+    Why: the strategy starts the server that connects the workers, and the server has to exist when the runtime starts.
+    A tensor, a variable, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
+    `list_logical_devices` before it starts the runtime without a server. Where `TF_CONFIG` names a cluster the strategy
+    raises `RuntimeError: Collective ops must be configured at program startup`. Without `TF_CONFIG` nothing raises, so
+    a trial on one machine does not show the mistake.
+
+    Reported:
+    - a `MultiWorkerMirroredStrategy` that is made after one of these
+
+    Not reported:
+    - `list_physical_devices`, seeds and layers, which may come before the strategy
 
     Measured: each of these before the strategy, with one worker in `TF_CONFIG`, raises with TensorFlow 2.21; without
     `TF_CONFIG` none does; a test shows it with the installed TensorFlow.

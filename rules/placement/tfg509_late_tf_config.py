@@ -20,9 +20,15 @@ _VARIABLE = "TF_CONFIG"
 class LateTfConfig(Rule):
     """`TF_CONFIG` is set after `MultiWorkerMirroredStrategy` has read it.
 
-    Why: the strategy reads the variable once, when it is made. Without it the strategy has one worker, this one, and
-    raises nothing: each machine trains its own model on all data. Set by whoever starts the program, or before
-    the strategy, it counts. Not reported: a variable that is set before the strategy, too.
+    Why: the strategy reads the variable once, when it is made. Without the variable the strategy has one worker, this
+    one, and raises nothing: each machine trains its own model on all data. The variable counts if it is set before the
+    strategy, or by whoever starts the program.
+
+    Reported:
+    - a `TF_CONFIG` that is set after the strategy is made
+
+    Not reported:
+    - a variable that is also set before the strategy
 
     Measured: a strategy that is made before `TF_CONFIG` names two workers has one worker and one replica, TensorFlow
     2.21; a test shows it with the installed TensorFlow.

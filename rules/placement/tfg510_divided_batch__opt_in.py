@@ -22,11 +22,18 @@ class DividedBatch(Rule):
     """A strategy for several GPUs trains with a batch that was chosen for one.
 
     Why: `fit` under `MirroredStrategy` takes the batch of the dataset for the global one and divides it: of 64 rows
-    each of four GPUs gets 16. An epoch has as many steps as with one GPU, each does a quarter of the work, and all wait
-    for each other after it, so that more GPUs are no faster, or slower. The batch has to grow with
-    `strategy.num_replicas_in_sync`, and usually the learning rate with it. Reported: a model that is made in the scope
-    of a strategy without named devices, and a batch of at most 128 rows that the code fixes. Not reported: programs
-    that count GPUs, replicas or workers anywhere, and strategies for several machines.
+    each of four GPUs gets 16. An epoch has as many steps as with one GPU, each GPU does a quarter of the work, and all
+    wait for each other after it. More GPUs are then no faster, or slower. The batch has to grow with
+    `strategy.num_replicas_in_sync`, and usually the learning rate with it. The cost was not measured on several GPUs,
+    so this rule is opt-in.
+
+    Reported:
+    - a model that is made in the scope of a strategy without named devices, with a batch of at most 128 rows that the
+      code fixes
+
+    Not reported:
+    - programs that count GPUs, replicas or workers anywhere
+    - strategies for several machines
 
     Measured: with two logical CPUs a batch of 64 is seen as 32 and 32 rows in `train_step`, and an epoch has as many
     steps as without a strategy, TensorFlow 2.21; a test shows it. What that costs was not measured, for there were not

@@ -25,8 +25,14 @@ class ForkedRuntime(Rule):
     Why: on Linux, before Python 3.14, `multiprocessing` and `ProcessPoolExecutor` fork. The child gets a copy of
     TensorFlow's runtime, but none of its threads, and `fit`, `evaluate` or `predict` waits for them for ever. A tensor,
     a dataset, an optimizer, a metric, a `Sequential` model with an Input or `list_logical_devices` before the fork
-    starts the runtime. The import of TensorFlow and `list_physical_devices` do not. Not reported: functions that use
-    no Keras model, and programs that choose how processes start, anywhere.
+    starts the runtime. The import of TensorFlow and `list_physical_devices` do not.
+
+    Reported:
+    - a function that runs a Keras model in a process that is forked after the runtime started
+
+    Not reported:
+    - functions that use no Keras model
+    - programs that choose anywhere how processes start
 
     Measured: with TensorFlow 2.21 and 2.15 on a CPU `predict`, `fit` and `evaluate` in a forked process ended after
     `import tensorflow` and `list_physical_devices`, and hung after `tf.constant`; `predict` also after a dataset, a
