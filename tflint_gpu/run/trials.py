@@ -34,7 +34,6 @@ _SETTINGS = {
     "workers": r"[1-9]\d*",
     "prefetch": r"",
 }
-_OPERATIONS = {"batch": "batch", "workers": "map"}
 
 
 class UnknownSetting(Exception):
@@ -247,9 +246,8 @@ def lines_to_change(setting: Setting, trains: Place, operations: Sequence[tuple[
     Arguments:
         operations: of the datasets of the files that ran, by name.
     """
-    name = _OPERATIONS.get(setting.name)
-    places = tuple(place for operation, place in operations if name is None or operation == name)
-    return places if places and setting.name in ("batch", "workers") else (trains,)
+    changed = "map" if setting.name == "workers" else setting.name
+    return tuple(place for operation, place in operations if operation == changed) or (trains,)
 
 
 def _take_told(trial: Trial, told: Told) -> None:
