@@ -1,7 +1,7 @@
 """MkDocs' hooks: the pages that are made of the rules and of the records, and the links between all pages.
 
 A page links to files of the repository as they lie there (`../tests/FIELD.md`), so that it reads well in a checkout,
-too. On the site such a link leads to the page made of that file, or where there is none stays words.
+too. On the site such a link leads to the page made of that file. A file without a page is named instead.
 """
 
 from __future__ import annotations
@@ -22,18 +22,14 @@ from rule_pages import RulePage, rule_pages
 
 ROOT = Path(__file__).parents[2]
 RECORDS = {
-    "tests/FIELD.md": "records/field.md",
-    "tests/RECALL.md": "records/recall.md",
-    "tests/VERIFY.md": "records/verify.md",
-    "tests/benchmarks/README.md": "records/benchmarks.md",
-    "tests/benchmarks/growth.png": "records/growth.png",
     "rules/EVIDENCE.md": "records/evidence.md",
+    "tests/GPU.md": "records/gpu.md",
     "fixtures/README.md": "records/fixtures.md",
     "CHANGELOG.md": "changelog.md",
     "rules/README.md": "rules/index.md",
     "README.md": "index.md",
 }
-"""Files of the repository, and the pages that stand for them."""
+"""Files of the repository, and the pages that stand for them. The long records in `tests` stay off the site."""
 _MADE_HERE = ("rules/index.md", "index.md")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 _MESSAGES = re.compile(r"^```console(?=\n\$ (?:tflint-gpu check|flake8) )", re.MULTILINE)
@@ -76,7 +72,7 @@ def _relinked(match: re.Match[str], source: str, uri: str) -> str:
     target = normpath(PurePosixPath(source).parent / address)
     page = RECORDS.get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else None)
     if page is None:
-        return match[2]  # a file of the repository that is no page
+        return match[2] if target in match[2] else f"{match[2]} (`{target}`)"
     return f"{match[1]}[{match[2]}](/{page}{hash_}{anchor})"
 
 

@@ -345,7 +345,7 @@ def main() -> None:
     files = "with --all" if field.whole else "without --all"
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, {files}{load}\n")
-    print("| | measured | goal | | |\n|---|---|---|---|---|")
+    print("| what | measured | goal | result | details |\n|---|---|---|---|---|")
     kept = Kept(arguments.kept)
     left_out = {part for part, given in (("peers", field.peers), ("wheels", field.wheels)) if given is None}
     wanted = arguments.only or [part for part in PARTS if part not in left_out]
