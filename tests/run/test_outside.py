@@ -214,7 +214,7 @@ def test_the_report_for_the_terminal_has_native_functions_and_who_held_the_lock(
     text = renderer("full")(known.report("process 7", view, pid=7, end="goes on"), view)
     rows = [" ".join(row.split()) for row in text.splitlines()]
     assert "25% libtensorflow_cc.so.2 IteratorGetNextOp::DoCompute /user/main.py:7 in train" in rows, text
-    assert "9.0 s /user/main.py:7 in train" in rows and "process 7: goes on, was watched for 0.0 s" in rows
+    assert "9.0 s /user/main.py:7 in train" in rows and rows[0].startswith("process 7: goes on, was watched for ")
 
 
 @LINUX
