@@ -42,22 +42,19 @@ def counted():
 class Report(tf.keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         with counted():
-            costs(0.02)
+            costs(0.1)
         self.model.stop_training = over.is_set()
 
 
 def rows():
     while not over.is_set():
-        costs(0.02)
+        costs(0.1)
         yield np.ones((8, 8), np.float32)
 
 
 @tf.function
 def step(x):
-    z = tf.random.normal((200, 200)) + tf.reduce_sum(x)
-    for _ in tf.range(4):
-        z = tf.matmul(z, z) / 200.0
-    return tf.reduce_sum(z)
+    return tf.reduce_sum(tf.matmul(x, x))
 
 
 def learn():
