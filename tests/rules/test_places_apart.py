@@ -8,6 +8,8 @@ from textwrap import indent
 import pytest
 from checks import codes
 
+from tflint_gpu.targets import Target
+
 KERAS = """
 import numpy as np
 import tensorflow as tf
@@ -193,6 +195,143 @@ FOUND |= {
         "for turn in range(3000):\n    print(net(drawn()).numpy())\n"
     ),
 }
+MADE_BELOW = """
+class Trainer:
+    def __init__(self):
+        self.judge = self.made()
+    def made(self):
+        {made}
+    def ask(self):
+        for xs, ys in pairs:
+            print(self.judge(xs).numpy())
+class Strict(Trainer):
+    def made(self):
+        return keras.models.load_model("judge.keras")
+{then}
+"""
+FOUND |= {
+    "TFG207 a subclass makes what its base makes as None": MADE_BELOW.format(made="return None", then="Strict().ask()"),
+    "TFG207 a subclass makes it in another way": MADE_BELOW.format(made="return len", then="Strict().ask()"),
+    "TFG207 two subclasses make it": MADE_BELOW.format(
+        made="return sorted", then="class Mild(Trainer):\n    def made(self):\n        return net\n"
+    ),
+}
+SILENT = {
+    "TFG207 the base itself is used, too": MADE_BELOW.format(made="return len", then="Strict().ask()\nTrainer().ask()"),
+    "TFG207 the base is in a table": MADE_BELOW.format(
+        made="return len", then='KINDS = {"base": Trainer, "strict": Strict}\nKINDS[wanted]().ask()'
+    ),
+    "TFG207 one subclass keeps what the base makes": MADE_BELOW.format(
+        made="return len", then="class Same(Trainer):\n    pass\nSame().ask()"
+    ),
+}
+LISTED = """
+class Corpus:
+    @property
+    def batches(self){returned}:
+        {read}
+def ask(corpus: Corpus, judge: keras.Model):
+    for xs in corpus.batches:
+        print(judge(xs).numpy())
+"""
+FOUND |= {
+    "TFG207 a property that is declared a dataset": LISTED.format(
+        returned=" -> tf.data.Dataset", read="raise NotImplementedError"
+    ),
+    "TFG207 a property that gives one": LISTED.format(returned="", read="return pairs.map(lambda x, y: x)"),
+}
+STEP = """with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(net(xs) - ys))
+        gradients = tape.gradient(loss, net.trainable_weights)
+"""
+FOUND |= {
+    "TFG202 another object applies the gradients": (
+        "class Weights:\n    def take(self, gradients):\n"
+        "        optimizer.apply_gradients(zip(gradients, net.trainable_weights))\n"
+        "class Worker:\n    def __init__(self, weights):\n        self.weights = weights\n    def work(self, xs, ys):\n"
+        f"        {STEP}        self.weights.take(gradients)\n"
+        "worker = Worker(Weights())\nfor xs, ys in pairs:\n    worker.work(xs, ys)\n"
+    ),
+    "TFG202 a function makes the loss that is minimized": (
+        "def cost_of(xs, ys):\n    return lambda: tf.reduce_mean(tf.square(net(xs) - ys))\n"
+        "for xs, ys in pairs:\n    optimizer.minimize(cost_of(xs, ys), net.trainable_weights)\n"
+    ),
+    "TFG202 one of the two ways of a step": (
+        f"def advance(xs, ys, learns=False):\n    if learns:\n        {STEP}"
+        "        optimizer.apply_gradients(zip(gradients, net.trainable_weights))\n    else:\n"
+        "        loss = tf.reduce_mean(tf.square(net(xs) - ys))\n    return loss\n"
+        "for xs, ys in pairs:\n    print(advance(xs, ys))\nfor xs, ys in pairs:\n    advance(xs, ys, learns=True)\n"
+    ),
+    "TFG202 a tape in a model's call": (
+        "class Learner(keras.Model):\n    def call(self, both):\n        xs, ys = both\n        "
+        f"{STEP}        optimizer.apply_gradients(zip(gradients, net.trainable_weights))\n        return loss\n"
+        "learner = Learner()\nfor both in pairs:\n    learner(both)\n"
+    ),
+    "TFG202 a closure over the iterator": (
+        "def learner_of(batches):\n    def learn():\n        xs, ys = next(batches)\n        "
+        f"{STEP}        optimizer.apply_gradients(zip(gradients, net.trainable_weights))\n    return learn\n"
+        "learn = learner_of(iter(pairs.repeat()))\nwhile True:\n    learn()\n"
+    ),
+    "TFG215 a step of fit and predict alone": (
+        "def learn(kept):\n    drawn = np.random.choice(len(kept), 64)\n    seen = np.array([kept[i] for i in drawn])\n"
+        "    net.fit(seen, net.predict(np.array([kept[i] + 1 for i in drawn])) * 0.9, verbose=0)\n"
+        "for turn in range(900):\n    learn(past)\n"
+    ).replace("net.predict(", "keras.models.load_model('late.keras').predict("),
+    "TFG201 a sample of a memory": (
+        "import random\nfor turn in range(900):\n    for seen, wanted in random.sample(past, 64):\n"
+        "        net.fit(seen[None], np.array([wanted]), verbose=0)\n"
+    ),
+    "TFG207 images of a generator": (
+        "flow = keras.preprocessing.image.ImageDataGenerator().flow_from_directory('pictures')\n"
+        "for pictures, kinds in flow:\n    print(net(pictures).numpy())\n"
+    ),
+    "TFG207 a zip in a zip": (
+        "both = tf.data.Dataset.zip((pairs, tf.data.Dataset.zip((pairs, pairs))))\n"
+        "for (xs, ys), (left, right) in both:\n    print(net(xs).numpy())\n"
+    ),
+    "TFG207 one of the splits": (
+        "import tensorflow_datasets as tfds\n(_, held), info = tfds.load('cifar10', split=['train', 'test'], with_info=True)\n"
+        "for row in held.batch(64):\n    print(net(row['image']).numpy())\n"
+    ),
+    "TFG207 buckets of one length": (
+        "words = tf.data.TextLineDataset('t.txt').map(lambda t: tf.strings.to_number(tf.strings.split(t)))\n"
+        "for xs in words.bucket_by_sequence_length(tf.size, [9, 20], [32, 16, 8]):\n    print(net(xs).numpy())\n"
+    ),
+    "TFG207 an abstract method that is declared to give them": (
+        "import abc\nclass Task(abc.ABC):\n    @abc.abstractmethod\n    def get(self, part: str) -> tf.data.Dataset: ...\n"
+        "    def judge(self):\n        for xs, ys in self.get('test'):\n            print(net(xs).numpy())\n"
+    ),
+    "TFG207 up to a test": "for xs, ys in pairs:\n    if net(xs).numpy().mean() > 0.9:\n        break\n",
+    "TFG206 a network that a constructor gets": (
+        "class Judge:\n    def __init__(self, inner):\n        self._inner = inner\n    def all(self, rows):\n"
+        "        return [self._inner.predict(row[np.newaxis]) for row in rows]\nJudge(net).all(np.load('xs.npy'))\n"
+    ),
+    "TFG206 a comprehension in a comprehension": (
+        "films = [np.load(name) for name in open('names.txt')]\n"
+        "print([[net.predict(frame[None]) for frame in film] for film in films])\n"
+    ),
+    "TFG214 an environment in its wrapper": (
+        "import gym\nclass Slow(gym.Wrapper):\n    def step(self, move):\n        for again in range(4):\n"
+        "            seen, gain, over, more = self.env.step(move)\n        return seen, gain, over, more\n"
+        "env = Slow(gym.make('Pong-v0'))\nfor game in range(500):\n    seen, over = env.reset(), False\n    while not over:\n"
+        "        seen, gain, over, more = env.step(int(tf.argmax(net(seen[None])[0])))\n"
+    ),
+    "TFG304 an axis goes before the batch": (
+        "net.fit(tf.data.Dataset.from_tensor_slices(np.load('xs.npy')).map(lambda x: tf.squeeze(x, axis=-1) / 255).batch(8))\n"
+    ),
+    "TFG105 Python in a layer that pools": (
+        "class Pooled(keras.layers.Layer):\n    def call(self, x):\n        return tf.numpy_function(np.median, [x], tf.float32)\n"
+    ),
+    "TFG605 Python in a metric": (
+        "class Share(keras.metrics.Metric):\n    def update_state(self, y, p, sample_weight=None):\n"
+        "        self.share.assign(tf.numpy_function(lambda a, b: np.float32((a == b).mean()), [y, p], tf.float32))\n"
+        "net.compile(loss='mse', metrics=[Share()])\nnet.fit(pairs)\n"
+    ),
+    "TFG210 the number of the epoch": (
+        "@tf.function\ndef learn(xs, ys):\n    return tf.reduce_mean(net(xs) - ys) / (epoch + 1)\n"
+        "for epoch in range(90):\n    for xs, ys in pairs:\n        learn(xs, ys)\n"
+    ),
+}
 FLAT = """
 def vector_of(xs, ys):
     with tf.GradientTape() as tape:
@@ -226,7 +365,7 @@ FOUND |= {
         "    for size in (0.1, 0.01):\n        store.put(uphill * size / length)",
     ),
 }
-SILENT = {
+SILENT |= {
     "TFG202 the norm of the flat gradient is noted": FLAT.format(
         returned=JOINED, put="self.total.assign_add(tf.norm(vector))", improve="store.put(vector_of(xs, ys))"
     ),
@@ -386,3 +525,44 @@ def test_a_module_of_a_folder(case: str, tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / "kinds" / name).write_text(text)
     assert ("TFG206" in codes(CHOSEN.format(module=module, made=made), tmp_path)) is is_found
+
+
+OLDER_NAMES = {
+    "TFG105 a layer of Keras's engine": (
+        {},
+        "import tensorflow as tf\nimport numpy as np\nfrom keras.engine.base_layer import Layer\nclass Sorted(Layer):\n"
+        "    def call(self, x):\n        return tf.numpy_function(np.sort, [x], tf.float32)\n",
+    ),
+    "TFG206 a model of Keras's engine": (
+        {},
+        "import numpy as np\nfrom keras.engine.training import Model\nfrom keras.layers import Dense, Input\nrow = Input((4,))\n"
+        "judge = Model(row, Dense(2)(row))\nprint([judge.predict(one[None]) for one in np.load('xs.npy')])\n",
+    ),
+    "TFG202 a network of a module that is loaded": (
+        {"nets.py": NETWORK},
+        KERAS + "import importlib\nnet = importlib.import_module('nets').made(3)\n" + STEPS,
+    ),
+    "TFG202 with the names of TensorFlow 1": (
+        {},
+        (KERAS + STEPS).replace(
+            "import tensorflow as tf", "import tensorflow.compat.v1 as tf\ntf.enable_v2_behavior()"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "parts"), OLDER_NAMES.items(), ids=OLDER_NAMES)
+def test_places_with_older_names(case: str, parts: tuple[dict[str, str], str], tmp_path: Path) -> None:
+    files, code = parts
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert case.partition(" ")[0] in codes(code, tmp_path, target=Target((2, 9), 2, "requirements.txt"))
+
+
+def test_a_callback_in_a_file_of_its_own(tmp_path: Path) -> None:
+    """Protects callbacks: nothing in their file says which model is theirs."""
+    code = (
+        "import numpy as np\nfrom tensorflow import keras\nclass Shown(keras.callbacks.Callback):\n    rows = np.load('xs.npy')\n"
+        "    def on_epoch_end(self, epoch, logs=None):\n        print([self.model.predict(row[None]) for row in self.rows])\n"
+    )
+    assert codes(code, tmp_path) == ["TFG206"]

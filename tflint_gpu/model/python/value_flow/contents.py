@@ -314,7 +314,8 @@ def _of_class(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Orig
 def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
     definitions = resolver.definitions
     method = definitions.method(cls, name)
-    if method is None or inheritance.is_left_open(method):
+    is_self = isinstance(origin.node, cst.Param) and not origin.access_path
+    if is_self and (method is None or inheritance.is_left_to_subclasses(resolver, cls, method)):
         below = _left_to_subclasses(resolver, origin, cls, name, method)
         if below:
             return below
@@ -382,8 +383,7 @@ def _of_method(resolver: Resolver, origin: Origin, method: Function) -> Origins:
 
 def _left_to_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
     """What `self.name` is in a class that leaves it to its subclasses, whichever of them `self` is."""
-    is_self = isinstance(origin.node, cst.Param) and not origin.access_path
-    if not is_self or (method is None and resolver.definitions.attributes(cls, name)):
+    if method is None and resolver.definitions.attributes(cls, name):
         return ()
     values: list[Origin] = []
     for below in inheritance.overrides(resolver, cls, name):

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import CONSTRUCTORS, OVERRIDES, SUBCLASSES
 from tflint_gpu.model.python.project.decorators import is_decorated
+from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import dotted_name, method_name
 from tflint_gpu.model.python.value_flow.resolver import Resolver
@@ -48,6 +49,30 @@ def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]
     return tuple(methods.values())
 
 
+def is_left_to_subclasses(resolver: Resolver, cls: Class, method: Function) -> bool:
+    """Whether objects with a method of a class are of its subclasses, which replace it: nothing makes one of itself."""
+    if is_left_open(method):
+        return True
+    below = (resolver.definitions.method(c, method.name) for c in resolver.subclasses(cls))
+    return any(other != method for other in below) and not _is_made(resolver, cls)
+
+
+def _is_made(resolver: Resolver, cls: Class) -> bool:
+    """Whether some code may make an object of a class itself: it does more than derive from it and call its methods."""
+    parents = [(use, file.tree.parents) for file in resolver.seen.users(cls.file, cls.name) for use in _uses(file, cls)]
+    return not all(
+        isinstance(above.get(use), cst.Attribute | cst.Annotation | cst.ClassDef | cst.ImportAlias)
+        or (isinstance(arg := above.get(use), cst.Arg) and isinstance(above.get(arg), cst.ClassDef))
+        for use, above in parents
+    )
+
+
+def _uses(file: File, cls: Class) -> Iterator[cst.CSTNode]:
+    """Where a file reads the name of a class, alone or behind that of a module."""
+    yield from file.tree.uses.get(cls.name, ())
+    yield from (node for node in file.tree.nodes(cst.Attribute) if node.attr.value == cls.name)
+
+
 def is_left_open(method: Function) -> bool:
     """Whether a method is there for subclasses to replace: `@abstractmethod`, or nothing but `raise` or `pass`."""
     if is_decorated(method.node, "abstractmethod", "abstractproperty"):
@@ -59,6 +84,7 @@ def is_left_open(method: Function) -> bool:
         return False
     return all(
         isinstance(s, cst.Pass | cst.Raise)
+        or (isinstance(s, cst.Return) and (s.value is None or dotted_name(s.value) == "None"))
         or (isinstance(s, cst.Expr) and isinstance(s.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis))
         for s in statements
     )
