@@ -541,6 +541,21 @@ INHERITED = {
         "class B(A):\n    def pick(self):\n        return other()\n",
         {"make()"},
     ),
+    "a method that has a body, of a class of which only others are made": (
+        "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return make()\n"
+        "class B(A):\n    def pick(self):\n        return other()\nB().show()\n",
+        {"other()"},
+    ),
+    "a method that has a body, of a class of which one is made": (
+        "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return make()\n"
+        "class B(A):\n    def pick(self):\n        return other()\nKINDS = [A, B]\n",
+        {"make()"},
+    ),
+    "a method that returns None": (
+        "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return None\n"
+        "class B(A):\n    def pick(self):\n        return other()\n",
+        {"other()"},
+    ),
     "an attribute of that name": (
         "class A:\n    def __init__(self):\n        self.pick = make\n    def show(self):\n        reveal(self.pick)\n"
         "class B(A):\n    def pick(self):\n        return other()\n",

@@ -213,7 +213,7 @@ FOUND |= {
     "TFG207 a subclass makes what its base makes as None": MADE_BELOW.format(made="return None", then="Strict().ask()"),
     "TFG207 a subclass makes it in another way": MADE_BELOW.format(made="return len", then="Strict().ask()"),
     "TFG207 two subclasses make it": MADE_BELOW.format(
-        made="return sorted", then="class Mild(Trainer):\n    def made(self):\n        return net\n"
+        made="return sorted", then="class Mild(Trainer):\n    def made(self):\n        return net\nMild().ask()\n"
     ),
 }
 SILENT = {

@@ -50,11 +50,13 @@ def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]
 
 
 def is_left_to_subclasses(resolver: Resolver, cls: Class, method: Function) -> bool:
-    """Whether objects with a method of a class are of its subclasses, which replace it: nothing makes one of itself."""
+    """Whether objects with a method of a class are of its subclasses, which replace it: only these are made."""
     if is_left_open(method):
         return True
-    below = (resolver.definitions.method(c, method.name) for c in resolver.subclasses(cls))
-    return any(other != method for other in below) and not _is_made(resolver, cls)
+    below = resolver.subclasses(cls)
+    if all(resolver.definitions.method(c, method.name) == method for c in below) or _is_made(resolver, cls):
+        return False
+    return any(_is_made(resolver, c) for c in below)
 
 
 def _is_made(resolver: Resolver, cls: Class) -> bool:
