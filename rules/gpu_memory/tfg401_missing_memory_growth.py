@@ -36,7 +36,7 @@ class MissingMemoryGrowth(Rule):
     Measured: follows from TensorFlow's source (`GPUOptions.allow_growth` is off by default,
     tensorflow/python/eager/context.py); `tflint-gpu verify` is to measure it on the user's GPU.
 
-    Fix: unsafe: it changes how memory is taken, which other programs on the GPU may rely on.
+    Fix: unsafe: it changes how memory is allocated, and other programs on the GPU may rely on that.
 
     Example:
         import tensorflow as tf

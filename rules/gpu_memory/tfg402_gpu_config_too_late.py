@@ -76,9 +76,9 @@ class GpuConfigTooLate(Rule):
     Measured: the RuntimeErrors with TensorFlow 2.21 and 2.15 (tensorflow/python/eager/context.py); a test
     raises them with the installed TensorFlow.
 
-    Fix: unsafe: the configuration moves, with the lists of devices that it reads, above what initialises the runtime,
-    and what it prints comes earlier. There is none where the two are not in one block, share more than such lists, or
-    are in one loop over the GPUs, whose second iteration comes too late.
+    Fix: unsafe: the configuration moves above the code that initialises the runtime, together with the lists of devices
+    that it reads, and what it prints comes earlier. There is none where the two are not in one block, share more than
+    these lists, or are in one loop over the GPUs, whose second iteration comes too late.
 
     Example:
         import tensorflow as tf

@@ -42,7 +42,7 @@ class PartialMemoryGrowth(Rule):
     Measured: the ValueError with TensorFlow 2.21 and two simulated GPU entries
     (tensorflow/python/eager/context.py).
 
-    Fix: safe: on a machine with one GPU nothing changes, and with several the program raises without it.
+    Fix: safe: on a machine with one GPU nothing changes, and on one with several the program raises without the fix.
 
     Example:
         import tensorflow as tf

@@ -40,8 +40,8 @@ class ModelExceedsMemory(Rule):
     Parameters, slots and outputs are compared with those of real Keras in this project's tests. On a GPU it was not
     measured.
 
-    Fix: none, because a smaller batch trains another model, and the estimate leaves something out; the message says
-    which size fits.
+    Fix: none, because a smaller batch trains another model, and the estimate is incomplete; the message says which size
+    fits.
 
     Example:
         from tensorflow import keras

@@ -31,7 +31,7 @@ class TensorAccumulation(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because what is to become of the values, a number each or a mean, is for the author to say.
+    Fix: none, because only the author knows what should become of the values: a number each, or a mean.
 
     Example:
         import tensorflow as tf

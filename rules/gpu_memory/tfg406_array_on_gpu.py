@@ -23,7 +23,7 @@ _FLOATX = "float32"
 
 
 class ArrayOnGpu(Rule):
-    """`fit`, `evaluate`, `predict` or a call of a model gets an array of gigabytes, which the GPU gets as a whole.
+    """`fit`, `evaluate`, `predict` or a call of a model gets an array of gigabytes, which goes to the GPU as a whole.
 
     Why: Keras makes one tensor of each array before it cuts batches, and TensorFlow puts a tensor of a NumPy array onto
     the GPU. The array has to fit into the GPU's memory next to the model, whatever the batch size is: "Failed copying
@@ -38,12 +38,11 @@ class ArrayOnGpu(Rule):
     Not reported:
     - arrays whose shape does not follow from the code
 
-    Measured: nothing on a GPU, for none was at hand. That the first layer gets all rows in `model(x)` a test shows;
-    `tf.data.Dataset.from_tensors` in Keras's adapter of arrays
-    (keras/src/trainers/data_adapters/array_data_adapter.py) converts the array without naming a device, and many
-    reports name it.
+    Measured: nothing on a GPU, since none was at hand. A test shows that the first layer gets all rows in `model(x)`.
+    `tf.data.Dataset.from_tensors` in Keras's adapter of arrays (keras/src/trainers/data_adapters/array_data_adapter.py)
+    converts the array without naming a device, and many reports mention the error.
 
-    Fix: none, because what brings the batches is other code.
+    Fix: none, because bringing batches to the GPU one at a time takes other code.
 
     Example:
         import numpy as np

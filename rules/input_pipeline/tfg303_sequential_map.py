@@ -38,7 +38,7 @@ _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2
 
 
 class SequentialMap(Rule):
-    """A `map` with work for several cores runs on one, and TensorFlow does not change that by itself.
+    """A `map` with work for several cores runs on one core, and TensorFlow does not change that by itself.
 
     Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow (2.6 to
     2.21 were tried) run a map in parallel by themselves where the function has no state. Older ones (1.15 and 2.4 were

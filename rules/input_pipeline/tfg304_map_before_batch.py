@@ -42,7 +42,7 @@ _WITHOUT_ROWS = ("from_tensors", "from_generator")
 
 
 class MapBeforeBatch(Rule):
-    """`map` runs a function for every element that does the same to a whole batch.
+    """`map` runs a function for every element, though the function does the same to a whole batch.
 
     Why: each call of a mapped function costs some microseconds, whatever it computes. A cast, a division or a new order
     of the components works on a batch as it does on one element, so after `batch` the function runs once for each
@@ -62,7 +62,7 @@ class MapBeforeBatch(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: the function gets whole batches, in which its author may not have thought.
+    Fix: unsafe: the function gets whole batches, which its author may not have had in mind.
 
     Example:
         import tensorflow as tf

@@ -38,8 +38,7 @@ class PythonFunctionInPipeline(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because the loop has to be written again with TensorFlow's operations by somebody who knows what it
-    computes.
+    Fix: none, because somebody who knows what the loop computes has to rewrite it with TensorFlow's operations.
 
     Example:
         import numpy as np

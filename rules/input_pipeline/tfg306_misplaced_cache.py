@@ -73,7 +73,7 @@ class MisplacedCache(Rule):
     a map before `cache().take(10)` runs for 10 in each of three epochs, before `take(10).cache()` for 10, 0 and 0, with
     TensorFlow 2.21.
 
-    Fix: unsafe: it changes which samples an epoch sees, as it is meant to, and the cache may become larger.
+    Fix: unsafe: it changes which samples an epoch sees, as intended, and the cache may become larger.
 
     Example:
         import tensorflow as tf

@@ -56,9 +56,9 @@ class ShuffleAfterBatch(Rule):
     Measured: with TensorFlow 2.21 and 2.15, `Dataset.range(12).batch(4).shuffle(3)` gives 0 to 3, 4 to 7
     and 8 to 11 in one batch each, in any order of the batches; a test shows it with the installed TensorFlow.
 
-    Fix: unsafe: it changes the batches, as it is meant to. The buffer counts samples then, so it is multiplied by the
-    size of a batch. A `cache` stays before the shuffle. None where a `take`, `skip` or `shard` is between the two: it
-    would get other samples in each epoch; and none for buckets, which have several sizes of batches.
+    Fix: unsafe: it changes the batches, as intended. The buffer then counts samples, so it is multiplied by the batch
+    size. A `cache` stays before the shuffle. There is none where a `take`, `skip` or `shard` is between the two: it
+    would get other samples in each epoch. There is none for buckets, which have several batch sizes.
 
     Example:
         import tensorflow as tf

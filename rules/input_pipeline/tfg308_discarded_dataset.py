@@ -53,10 +53,10 @@ class DiscardedDataset(Rule):
     Not reported:
     - the last expression of a notebook's cell, which the notebook shows
 
-    Measured: follows from tf.data's interface, every operation returns a new `Dataset`
-    (tensorflow/python/data/ops/dataset_ops.py); a test shows it with the installed TensorFlow.
+    Measured: follows from tf.data's interface: every operation returns a new `Dataset`
+    (tensorflow/python/data/ops/dataset_ops.py). A test shows it with the installed TensorFlow.
 
-    Fix: unsafe: the pipeline does what it did not do before.
+    Fix: unsafe: the operation had no effect before, and now changes the data.
 
     Example:
         import tensorflow as tf

@@ -48,8 +48,8 @@ class TracedPythonInMap(Rule):
     value for all of them; `np.sqrt(x)` raised NotImplementedError, `x.numpy()` AttributeError, `open(x)`,
     `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
 
-    Fix: unsafe: the number becomes a float32 tensor, drawn for every element, and `tf.print` shows each. There is none
-    for what raises: it has to be said in operations of the graph.
+    Fix: unsafe: the number becomes a float32 tensor, drawn for every element, and `tf.print` shows each element. There
+    is none for code that raises: it has to be rewritten with operations of the graph.
 
     Example:
         import random

@@ -36,7 +36,7 @@ class PythonLoopPreprocessing(Rule):
     Measured: {evidence} The larger an element is, the less the loop costs:
     for images of 224 x 224 NumPy itself takes nearly all of the time.
 
-    Fix: none, because the loop has to be written again as a function that a dataset maps.
+    Fix: none, because the loop has to be rewritten as a function that a dataset maps.
 
     Example:
         import numpy as np

@@ -33,7 +33,7 @@ class GeneratorOfRows(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because the arrays of the generator may be in another file, and its rows may be changed on the way.
+    Fix: none, because the arrays of the generator may be in another file, and its rows may be changed later.
 
     Example:
         import numpy as np

@@ -33,8 +33,8 @@ class EmbeddedArrayInGraph(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because a place has to be found where the array is made a variable or an argument, for each way to the
-    function.
+    Fix: none, because the array has to become a variable or an argument, and a location for that has to be found on
+    each path to the function.
 
     Example:
         import numpy as np

@@ -43,7 +43,7 @@ class BatchSizeIgnored(Rule):
     steps, not 10, with TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2), a distributed dataset too, and
     neither warns; a test shows it with the installed TensorFlow.
 
-    Fix: unsafe, since a reader loses what the author had in mind; safe where the dataset has the same size.
+    Fix: unsafe, since a reader loses the size that the author had in mind; safe where the dataset has the same size.
 
     Example:
         import tensorflow as tf

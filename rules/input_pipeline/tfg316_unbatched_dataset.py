@@ -45,7 +45,7 @@ class UnbatchedDataset(Rule):
     (4,)`); 70 samples of shape (20, 4) make 70 steps, each with one sample as its batch. The same with
     TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2); a test shows it with the installed TensorFlow.
 
-    Fix: unsafe: 32 is a usual size, and the author may want another one.
+    Fix: unsafe: 32 is a usual size, but the author may want another one.
 
     Example:
         import tensorflow as tf

@@ -37,8 +37,7 @@ class NoopShuffle(Rule):
     Measured: `list(Dataset.range(9).shuffle(1))` is 0 to 8 in order, with TensorFlow 2.21 and 2.15; a test
     shows it with the installed TensorFlow.
 
-    Fix: unsafe: it changes the order, as it is meant to; 1000 is a usual size, and more is better as far as memory
-    allows.
+    Fix: unsafe: it changes the order, as intended; 1000 is a usual size, and more is better as far as memory allows.
 
     Example:
         import tensorflow as tf

@@ -30,7 +30,7 @@ _CONTAINERS = ("Sequential", "Model", "Functional")
 
 
 class TornPairs(Rule):
-    """Inputs and targets are two datasets that are shuffled apart from each other before they are zipped.
+    """Inputs and targets are two datasets that are shuffled separately before they are zipped.
 
     Why: each `shuffle` draws its own order, so `zip` pairs an input with the target of another sample. The model learns
     nothing from these pairs, and nothing raises. `list_files` and Keras's loaders shuffle by themselves.
@@ -52,7 +52,7 @@ class TornPairs(Rule):
     hold two; with the same seed in both all 60. Two branches of one shuffled dataset: none to two. Two `list_files` of
     one folder: one of 60. TensorFlow 2.21; a test shows it with the installed TensorFlow.
 
-    Fix: unsafe: it changes the pairs, as it is meant to.
+    Fix: unsafe: it changes the pairs, as intended.
 
     Example:
         import tensorflow as tf

@@ -58,8 +58,8 @@ class ShuffleOfDecoded(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: random numbers that the maps draw go to other images. There is none where something else than maps
-    stands between.
+    Fix: unsafe: random numbers that the maps draw go to other images. There is none where anything but maps is in
+    between.
 
     Example:
         import tensorflow as tf

@@ -30,7 +30,7 @@ _FEW = 10
 
 
 class ReshuffledSplit(Rule):
-    """`take` and `skip` split a dataset that is shuffled again in each pass: rows for validation are trained on.
+    """`take` and `skip` split a dataset that is shuffled again in each pass, so rows for validation are trained on.
 
     Why: `shuffle` draws a new order for each iterator. `take(n)` gives the first n rows of one order, `skip(n)` all but
     the first n of another order. The two parts have rows in common, and different ones in each epoch. Validation then
@@ -51,10 +51,9 @@ class ReshuffledSplit(Rule):
     50; 0 with `reshuffle_each_iteration=False`. `image_dataset_from_directory` with 600 images: 51 of 112. The same
     with TensorFlow 2.15 and 2.21; a test shows it with the installed TensorFlow.
 
-    Fix: unsafe: it changes which rows are in the parts, as it is meant to, and the training part has one order in all
-    epochs until it is shuffled again after the split. There is none behind a `repeat`, after which `skip(n)` has
-    all rows again, and none for a loader: `validation_split` and `subset`, or
-    a list of files that is split, do it there.
+    Fix: unsafe: it changes which rows are in the parts, as intended, and the training part has one order in all epochs
+    until it is shuffled again after the split. There is none after a `repeat`, where `skip(n)` has all rows again.
+    There is none for a loader: `validation_split` and `subset`, or a list of files that is split, do it there.
 
     Example:
         import tensorflow as tf

@@ -17,7 +17,7 @@ _BASIS = "10 batches, 9 steps an epoch: 9, 1, 9, 1 ... steps with Keras 3; Keras
 
 
 class UnevenSteps(Rule):
-    """`fit` gets a dataset with an end, and `steps_per_epoch` that do not divide its batches.
+    """`fit` gets a dataset that ends, and a `steps_per_epoch` that does not divide its number of batches.
 
     Why: with `steps_per_epoch` an epoch continues where the last one stopped in the dataset. The epoch that reaches the
     end has only the steps that are left: often one, with the loss of one batch. Validation, callbacks and the schedule
@@ -31,9 +31,9 @@ class UnevenSteps(Rule):
     - numbers that the code does not fix
     - steps that divide the batches
 
-    Measured: ten batches and `steps_per_epoch=9` give epochs of 9, 1, 9, 1 ... steps, 4: of 4, 4, 2, 4 ..., 3: of
-    3, 3, 3, 1, ..., with Keras 3.15; Keras 2.15 ends the training in the second, third and fourth epoch. A test
-    shows it with the installed version.
+    Measured: with Keras 3.15, ten batches give epochs of 9, 1, 9, 1, ... steps with `steps_per_epoch=9`, of 4, 4, 2, 4,
+    ... steps with 4, and of 3, 3, 3, 1, ... steps with 3. Keras 2.15 ends the training in the second, third and fourth
+    epoch. A test shows it with the installed version.
 
     Fix: unsafe: each epoch has all batches.
 

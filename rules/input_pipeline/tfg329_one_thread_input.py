@@ -42,7 +42,7 @@ class OneThreadInput(Rule):
     flips: 1.3 to 1.8 times, each on two CPU cores. A `PyDataset` that waits 50 ms for each batch took 3.6, 1.35 and
     0.70 s with 1, 4 and 8 workers. TensorFlow 2.21 and Keras 3.15.
 
-    Fix: none, because several threads call `__getitem__` at the same time, which it may not be written for, and
+    Fix: none, because several threads would call `__getitem__` at the same time, for which it may not be written, and
     tf.data needs other code.
 
     Example:

@@ -49,7 +49,7 @@ _FEW = 16
 
 
 class RecordByRecord(Rule):
-    """`parse_single_example` parses record by record what `parse_example` parses as a batch.
+    """`parse_single_example` parses one record at a time, where `parse_example` could parse a batch.
 
     Why: each call of the mapped function parses one record and makes a tensor of each of its features, and `batch`
     copies them together. `tf.io.parse_example` takes the serialized records of a batch and writes its tensors at once.
@@ -71,8 +71,8 @@ class RecordByRecord(Rule):
     numbers it took 14, 9, 8 and 2.4 (4.3, 3.5, 4.0 and 2.7) times as long, of one vector of 784 numbers 4 (2.8), of 5
     texts 13 (3.0), of 5 sparse features 5.3 (3.4). Where the map decodes JPEG images of 32 by 32 pixels: no gain.
 
-    Fix: unsafe: the function gets whole batches. There is none where an axis must change with it, and where the
-    function is used for something else, too.
+    Fix: unsafe: the function gets whole batches. There is none where an axis must change with it, or where the function
+    is used for something else, too.
 
     Example:
         import tensorflow as tf

@@ -51,7 +51,7 @@ class PredictionsOutOfOrder(Rule):
     Measured: of 1,000 rows none to two stood beside their own label, with TensorFlow 2.15 and 2.21. A test shows it
     with the installed TensorFlow.
 
-    Fix: none, because the dataset may be trained on, too, and is to be shuffled there.
+    Fix: none, because the dataset may be used for training, too, and should be shuffled there.
 
     Example:
         import numpy as np

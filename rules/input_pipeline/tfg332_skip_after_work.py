@@ -17,7 +17,7 @@ _FEW = 10
 
 
 class SkipAfterWork(Rule):
-    """`skip` stands behind a `map` that reads or decodes: the elements that it leaves out are made first.
+    """`skip` comes after a `map` that reads or decodes, so the elements that it drops are made first.
 
     Why: `skip` takes elements out of the dataset before it and drops them. After a `map` each of them has been read,
     decoded or computed, in every epoch, before the first one that is used. A `map` gives one element for each, so
@@ -38,7 +38,7 @@ class SkipAfterWork(Rule):
     `zip`. JPEG images of 512 by 512 pixels: 4 to 5 times as long for four fifths that were left out, 1.1 to 1.3 times
     for one fifth.
 
-    Fix: unsafe: random numbers that the map draws go to other elements. There is none behind a `batch` or a `zip`, and
+    Fix: unsafe: random numbers that the map draws go to other elements. There is none after a `batch` or a `zip`, or
     where another part of the program reads the mapped dataset, too.
 
     Example:

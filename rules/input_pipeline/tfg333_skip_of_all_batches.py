@@ -20,7 +20,7 @@ _BASIS = "640 rows in 20 batches, `skip(128)`: no step at all; TensorFlow 2.21 r
 
 
 class SkipOfAllBatches(Rule):
-    """`skip` leaves nothing of a dataset: its count is one of samples, and its elements are batches.
+    """`skip` leaves nothing of a dataset: its count is a number of samples, and the dataset's elements are batches.
 
     Why: after `batch(32)` each element is a batch. `skip(int(0.2 * len(x)))` then drops six times as many batches as
     there are, and `take` of the same count takes all of them. With Keras 3 `fit` warns that the data ran out, trains
@@ -39,7 +39,7 @@ class SkipOfAllBatches(Rule):
     Measured: of 640 rows in 20 batches `skip(128)` leaves none; `fit` makes no step and raises nothing with TensorFlow
     2.21, and raises ValueError with 2.15. Behind `repeat` all 640 rows are in both parts. A test shows it.
 
-    Fix: none, because the author knows whether the split belongs before `batch`, or the count has to be divided.
+    Fix: none, because only the author knows whether the split belongs before `batch`, or the count has to be divided.
 
     Example:
         import tensorflow as tf

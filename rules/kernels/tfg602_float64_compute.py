@@ -55,8 +55,8 @@ class Float64Compute(Rule):
     Measured: {evidence}
 
     Fix: unsafe: it changes the digits. There is none in a file that makes tensors without Keras and computes with them:
-    they would have to change their dtype with the weights. What is computed with a model's outputs does, where only
-    numbers and arrays of NumPy meet them.
+    they would have to change their dtype together with the weights. A computation with a model's outputs changes its
+    dtype with them, if only numbers and NumPy arrays meet them.
 
     Example:
         import tensorflow as tf

@@ -40,7 +40,7 @@ class NoMixedPrecision(Rule):
 
     Measured: nothing; on a CPU there is nothing to gain, and no GPU was at hand.
 
-    Fix: none, because the last layers, a loss of the program and its loops have to be made ready for float16, too.
+    Fix: none, because the last layers, a custom loss and custom loops have to be made ready for float16, too.
 
     Example:
         import tensorflow as tf

@@ -46,7 +46,7 @@ class HalfPrecisionOutput(Rule):
     weights of a float32 output and leaves those of a float16 output as they are, for softmax and sigmoid; with 2.15
     both change. A test repeats it with the installed TensorFlow.
 
-    Fix: unsafe: it changes the results, as it is meant to.
+    Fix: unsafe: it changes the results, as intended.
 
     Example:
         import tensorflow as tf

@@ -35,11 +35,11 @@ class PythonFunctionUnderJit(Rule):
       programs that choose their GPUs
     - shapes that depend on the data (`tf.where`, `tf.boolean_mask`), which are compiled
 
-    Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in
-    `fit`, `evaluate` and `predict`; each operation was compiled by itself. What Keras 3 does by itself was seen on a
-    CPU with a GPU put into TensorFlow's list of devices. Tests repeat both with the installed TensorFlow.
+    Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in `fit`,
+    `evaluate` and `predict`; each operation was compiled on its own. What Keras 3 does by itself was seen on a CPU with
+    a GPU put into TensorFlow's list of devices. Tests repeat both with the installed TensorFlow.
 
-    Fix: none, because either the function is written with operations that XLA knows, or it is not compiled.
+    Fix: none, because there is a choice: rewrite the function with operations that XLA knows, or do not compile it.
 
     Example:
         import tensorflow as tf

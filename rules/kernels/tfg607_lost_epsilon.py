@@ -35,7 +35,7 @@ class LostEpsilon(Rule):
     Measured: TensorFlow 2.21 on a CPU: `-log(softmax([20, -20])[1] + 1e-12)` is infinite in float16 and its gradient
     NaN; in float32 and bfloat16 both are finite. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because what is cast to float32 can no longer be combined with other float16 tensors.
+    Fix: none, because a tensor that is cast to float32 can no longer be combined with other float16 tensors.
 
     Example:
         import tensorflow as tf

@@ -35,8 +35,8 @@ class NeedlessTimeDistributed(Rule):
     training steps 1.1 to 2.5, 1.2 to 2.2 and 2.2 to 3.4 times. The results are equal. With Keras 2.15 there was no
     difference.
 
-    Fix: unsafe: the layer gets another name, by which saved weights and `get_layer` may know it. There is none where
-    `TimeDistributed` has other arguments, and where `.layer` is asked of it.
+    Fix: unsafe: the layer gets another name, and saved weights and `get_layer` may know it by the old one. There is
+    none where `TimeDistributed` has other arguments, or where the program reads its `.layer`.
 
     Example:
         from tensorflow import keras

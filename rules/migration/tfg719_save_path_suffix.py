@@ -41,7 +41,7 @@ class SavePathSuffix(Rule):
     Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` takes
     `.h5` for a model since Keras 3.8.
 
-    Fix: none, because what reads the file must get the new name, too, and another program may.
+    Fix: none, because the code that reads the file must get the new name, too, and it may be in another program.
 
     Example:
         import tensorflow as tf

@@ -14,7 +14,7 @@ from .table import is_keras_3
 
 
 class TensorflowOnKerasTensor(Rule):
-    """A functional model is built with operations of TensorFlow, which Keras 3 refuses.
+    """A functional model is built with TensorFlow operations, which Keras 3 refuses.
 
     Why: the result of `keras.Input`, and of layers called on it, is not a tensor but a description of one. Keras 2 made
     a layer of each TensorFlow operation that got it. Keras 3, which comes with TensorFlow 2.16, raises ValueError: "A
@@ -29,8 +29,8 @@ class TensorflowOnKerasTensor(Rule):
 
     Measured: each operation raises with TensorFlow 2.21 and Keras 3.15, and the programs run with 2.15.
 
-    Fix: none, because operations of Keras take some arguments under other names, and a model with a layer around it
-    is saved in another way.
+    Fix: none, because operations of Keras take some arguments under other names, and a model with a layer around the
+    operation is saved in another way.
 
     Example:
         import tensorflow as tf

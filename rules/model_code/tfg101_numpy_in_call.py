@@ -62,8 +62,8 @@ class NumpyInCall(Rule):
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
 
-    Fix: safe where TensorFlow's function gives a tensor what NumPy's gives; unsafe where others call the code, too, or
-    an operand is an array, whose dtype decides the result's.
+    Fix: safe where TensorFlow's function gives for a tensor what NumPy's gives; unsafe where others call the code, too,
+    or where an operand is an array, whose dtype decides the result's dtype.
 
     Example:
         import numpy as np

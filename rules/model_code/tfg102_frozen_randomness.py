@@ -46,10 +46,10 @@ class FrozenRandomness(Rule):
     ones; `np.random` and `time.time()` in a `tf.function` gave one value in four calls. A test repeats it
     with the installed TensorFlow.
 
-    Fix: unsafe: the number becomes a float32 tensor, drawn in every step, or one of the dtype of the tensor that it is
-    compared with; the order in which a loop applies functions of `tf.image` is drawn, too. There is none where Python
-    needs the number itself (which function comes next, the order of another list), nor for clocks: in a graph nothing
-    makes `tf.timestamp` wait for the operations whose time it would take.
+    Fix: unsafe: the number becomes a tensor that is drawn in every step, of float32 or of the dtype of the tensor that
+    it is compared with. The order in which a loop applies functions of `tf.image` is drawn in every step, too. There is
+    none where Python needs the number itself (which function comes next, the order of another list). There is none for
+    clocks: nothing in a graph makes `tf.timestamp` wait for the operations whose time it would take.
 
     Example:
         import numpy as np

@@ -47,8 +47,8 @@ class TracedSideEffect(Rule):
     and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a
     tensor TypeError. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because where the value is to go instead, out of the function, into a variable or into the graph, is what
-    the author has to say.
+    Fix: none, because only the author knows where the value should go instead: out of the function, into a variable or
+    into the graph.
 
     Example:
         import tensorflow as tf

@@ -44,8 +44,8 @@ class HostValueInCall(Rule):
     Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because what the value is needed for has to be written with TensorFlow's operations, or taken out of the
-    function.
+    Fix: none, because the code that needs the value has to be rewritten with TensorFlow's operations, or moved out of
+    the function.
 
     Example:
         import tensorflow as tf

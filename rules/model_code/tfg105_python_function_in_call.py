@@ -34,7 +34,7 @@ class PythonFunctionInCall(Rule):
 
     Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
 
-    Fix: none, because the Python function has to be written again with operations that have gradients.
+    Fix: none, because the Python function has to be rewritten with operations that have gradients.
 
     Example:
         import numpy as np

@@ -39,9 +39,9 @@ class VariableInCall(Rule):
     weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a
     `train_step`; `Dropout` with Keras 3 only. A test repeats it with the installed TensorFlow.
 
-    Fix: unsafe: called eagerly, a layer that was new in every call keeps its weights then. There is one for layers that
-    a method calls right where it makes them, of a class whose `__init__` calls that of its base. How long other
-    variables are to live, as long as the object or as one call, is not written anywhere.
+    Fix: unsafe: in eager calls, a layer that was new in every call keeps its weights afterwards. There is one for
+    layers that a method calls where it makes them, in a class whose `__init__` calls that of its base. There is none
+    for other variables: the code does not say whether they should live as long as the object or as one call.
 
     Example:
         import tensorflow as tf

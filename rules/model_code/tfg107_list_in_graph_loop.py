@@ -32,7 +32,7 @@ class ListInGraphLoop(Rule):
     Measured: raises with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
 
     Fix: none, because a `tf.TensorArray` needs a size and has to be carried from iteration to iteration, which changes
-    the loop as a whole.
+    the whole loop.
 
     Example:
         import tensorflow as tf

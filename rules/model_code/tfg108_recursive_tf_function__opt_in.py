@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RecursiveTfFunction(Rule):
-    """A function under `tf.function` calls itself, at once or through others.
+    """A function under `tf.function` calls itself, directly or through others.
 
     Why: each call inside a `tf.function` is traced before anything runs. Where a tensor decides when the recursion
     ends, both branches are traced. Tracing then calls the function without end and fails with a `RecursionError`. Where
@@ -35,7 +35,7 @@ class RecursiveTfFunction(Rule):
     message; a recursion over a Python number from 20 was traced 21 times. A test repeats it with the installed
     TensorFlow.
 
-    Fix: none, because a recursion has to be written again as a loop, with what each call keeps for itself.
+    Fix: none, because a recursion has to be rewritten as a loop that carries what each call keeps for itself.
 
     Example:
         import tensorflow as tf

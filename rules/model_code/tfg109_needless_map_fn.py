@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class NeedlessMapFn(Rule):
-    """`tf.map_fn` calls a function for every row that works on all rows at once.
+    """`tf.map_fn` calls a function for every row, though the function could work on all rows at once.
 
     Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations for each
     row. Called eagerly, it is a Python loop. Many operations need no loop, because they work on the whole tensor:
@@ -48,8 +48,8 @@ class NeedlessMapFn(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: sums may be taken in another order, and a tensor without rows keeps its other axes, of which a loop
-    knows nothing. A function that names axes becomes a `tf.vectorized_map`, and only in code that is traced.
+    Fix: unsafe: sums may be taken in another order, and a tensor without rows keeps its other axes, which a loop does
+    not know. A function that names axes becomes a `tf.vectorized_map`, only in traced code.
 
     Example:
         import tensorflow as tf

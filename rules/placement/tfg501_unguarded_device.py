@@ -31,7 +31,7 @@ _NUMBER = regex(r"gpu:(\d+)$", re.IGNORECASE)
 
 
 class UnguardedDevice(Rule):
-    """A GPU is named in a device string, and nothing asks whether it is there.
+    """A device string names a GPU, and nothing asks whether this GPU exists.
 
     Why: TensorFlow places what it can on a GPU by itself. Naming a GPU is needed only to choose among several. With
     soft placement, the default for eager code and `tf.function`, a block under `tf.device("/GPU:0")` silently runs on
@@ -53,7 +53,7 @@ class UnguardedDevice(Rule):
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts
     the GPUs of `CUDA_VISIBLE_DEVICES` from 0 is what CUDA's documentation says.
 
-    Fix: safe with soft placement, where the same devices are used as before; unsafe without, where a program that
+    Fix: safe with soft placement, where the same devices are used as before; unsafe without it, where a program that
     raised goes on, and where a GPU gets the number that TensorFlow gives it.
 
     Example:

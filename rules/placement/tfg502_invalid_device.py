@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class InvalidDevice(Rule):
-    """A device string that TensorFlow cannot parse.
+    """TensorFlow cannot parse a device string.
 
     Why: TensorFlow reads `/job:NAME/replica:N/task:N/device:TYPE:N` with parts left out, or short forms such as
     `/GPU:0` and `gpu:1`. Anything else raises when the block is entered: `gpu0` lacks the colon, `/GUP:0` is a typing
@@ -28,7 +28,7 @@ class InvalidDevice(Rule):
     Measured: `ValueError: Unknown attribute 'GUP' is encountered while parsing the device spec: '/GUP:0'.`
     with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
 
-    Fix: none, because what the string was to name is not known.
+    Fix: none, because it is not known which device the string should name.
 
     Example:
         import tensorflow as tf

@@ -32,7 +32,7 @@ class CpuPinnedTraining(Rule):
     Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty then, by the meaning of both switches
     (no GPU was at hand to see it change); a test repeats it with the installed TensorFlow.
 
-    Fix: none, because either the GPUs are hidden by mistake, or the setup is there in vain.
+    Fix: none, because either the GPUs are hidden by mistake, or the setup is useless.
 
     Example:
         import os

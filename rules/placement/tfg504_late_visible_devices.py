@@ -27,10 +27,10 @@ class LateVisibleDevices(Rule):
     - a file that starts other processes, which inherit the variable
     - a value that was kept to be put back
 
-    Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it); what CUDA does
-    follows from its documentation and was not seen, since no GPU was at hand.
+    Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it). What CUDA does
+    follows from its documentation. It was not seen, since no GPU was at hand.
 
-    Fix: none, because what initialises the GPUs before may be an import that cannot come later.
+    Fix: none, because the GPUs may be initialised by an import that cannot come later.
 
     Example:
         import os

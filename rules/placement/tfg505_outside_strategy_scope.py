@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OutsideStrategyScope(Rule):
-    """A model is trained under a `tf.distribute` strategy, and a part of it is made outside of `strategy.scope()`.
+    """A model is trained under a `tf.distribute` strategy, and a part of it is made outside `strategy.scope()`.
 
     Why: a strategy copies only those variables to its devices that are made in its scope. Where a model's weights are
     made outside and `compile` or `fit` is called inside, training fails as soon as it starts. With Keras 3 the

@@ -40,7 +40,7 @@ class UnguardedGpuIndex(Rule):
     Measured: `IndexError: list index out of range` on a machine without a GPU, TensorFlow 2.21 and 2.15; a test repeats
     it with the installed TensorFlow.
 
-    Fix: safe: on a machine with a GPU nothing changes, and without one the program raises without it.
+    Fix: safe: on a machine with a GPU nothing changes, and on one without a GPU the program raises without the fix.
 
     Example:
         import tensorflow as tf

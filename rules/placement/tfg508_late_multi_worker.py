@@ -36,7 +36,8 @@ class LateMultiWorker(Rule):
     Measured: each of these before the strategy, with one worker in `TF_CONFIG`, raises with TensorFlow 2.21; without
     `TF_CONFIG` none does; a test shows it with the installed TensorFlow.
 
-    Fix: unsafe: the strategy moves above what initialises the runtime. There is none where they are in two blocks.
+    Fix: unsafe: the strategy moves above the code that initialises the runtime. There is none where they are in two
+    blocks.
 
     Example:
         import tensorflow as tf

@@ -33,8 +33,8 @@ class LateTfConfig(Rule):
     Measured: a strategy that is made before `TF_CONFIG` names two workers has one worker and one replica, TensorFlow
     2.21; a test shows it with the installed TensorFlow.
 
-    Fix: none, because the strategy waits for the other workers as soon as it knows of them, and what the variable
-    is made of may come after it.
+    Fix: none, because the strategy waits for the other workers as soon as it knows of them, and the value of the
+    variable may be made after it.
 
     Example:
         import json

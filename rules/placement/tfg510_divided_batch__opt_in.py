@@ -36,10 +36,10 @@ class DividedBatch(Rule):
     - strategies for several machines
 
     Measured: with two logical CPUs a batch of 64 is seen as 32 and 32 rows in `train_step`, and an epoch has as many
-    steps as without a strategy, TensorFlow 2.21; a test shows it. What that costs was not measured, for there were not
-    several GPUs.
+    steps as without a strategy, TensorFlow 2.21; a test shows it. The cost was not measured, since several GPUs were
+    not at hand.
 
-    Fix: none, because a larger batch trains in another way.
+    Fix: none, because a larger batch changes the training.
 
     Example:
         import tensorflow as tf

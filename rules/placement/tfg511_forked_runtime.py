@@ -20,7 +20,7 @@ _STARTING = (b"set_start_method", b"get_context", b"mp_context", b"spawn", b"for
 
 
 class ForkedRuntime(Rule):
-    """A process is forked from one whose TensorFlow has started, and runs a Keras model: it hangs.
+    """A process that is forked after TensorFlow has started runs a Keras model: it hangs.
 
     Why: on Linux, before Python 3.14, `multiprocessing` and `ProcessPoolExecutor` fork. The child gets a copy of
     TensorFlow's runtime, but none of its threads, and `fit`, `evaluate` or `predict` waits for them for ever. A tensor,
@@ -38,8 +38,8 @@ class ForkedRuntime(Rule):
     `import tensorflow` and `list_physical_devices`, and hung after `tf.constant`; `predict` also after a dataset, a
     `Sequential` model with an Input and `list_logical_devices`. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because a process that is spawned imports the program's main module again, which has to allow that, and
-    what it gets is pickled.
+    Fix: none, because a spawned process imports the program's main module again, which has to allow that, and the
+    arguments of the process are pickled.
 
     Example:
         import multiprocessing

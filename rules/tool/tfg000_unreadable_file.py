@@ -33,7 +33,7 @@ class UnreadableFile(Rule):
     Measured: libcst 1.9.0's native parser ends its process on 3,000 nested parentheses and on a sum of
     20,000 terms; tests run such files.
 
-    Fix: none, because only its author knows what the file was to say.
+    Fix: none, because only the author knows what the file should say.
     """
 
     code = UNREADABLE_FILE

@@ -49,7 +49,7 @@ _PREDICTION = Prediction(
 
 
 class EagerTrainStep(Rule):
-    """A training step, with `tf.GradientTape` or `optimizer.minimize`, runs in a loop, and nothing traces it.
+    """A training step with `tf.GradientTape` or `optimizer.minimize` runs in a loop, and nothing traces it.
 
     Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass and the weight
     update one by one, in every step. For small and medium models that costs more than the operations, and a GPU waits
@@ -69,9 +69,9 @@ class EagerTrainStep(Rule):
     Measured: {evidence} The larger the operations, the smaller the factor.
 
     Fix: unsafe: Python code in the step runs once. A step among the statements of a loop, or of a function that cannot
-    be traced as a whole, moves into a function of its own; where something in it would do another thing, the finding
-    says what, and there is no fix. Nor is there one where arrays of NumPy meet tensors in it: traced, they keep their
-    own dtype. Of a step that `strategy.run` hands to replicas, the function that calls `strategy.run` is traced.
+    be traced as a whole, moves into a new function. Where a part of it would then do something else, the finding says
+    which, and there is no fix. There is none where NumPy arrays meet tensors in the step: traced, they keep their own
+    dtype. For a step that `strategy.run` passes to replicas, the fix traces the function that calls `strategy.run`.
 
     Example:
         import tensorflow as tf

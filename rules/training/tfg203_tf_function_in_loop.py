@@ -33,10 +33,10 @@ class TfFunctionInLoop(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: what runs only while the function is traced (a `print`) runs once. It is made before the loop; where a
-    method or function makes it in each call, it becomes a method, or a function that is given the model. There is none
-    where something changes what traced code may read, where layers are frozen or thawed, where it needs more of the
-    function around it than that, and where the maker and the loop are in different files.
+    Fix: unsafe: code that runs only while the function is traced, such as a `print`, runs once. The function is made
+    before the loop. Where a method or function makes it in each call, it becomes a method, or a function that gets the
+    model. There is none where something changes what traced code may read, where layers are frozen or thawed, where the
+    function needs more of the code around it than that, or where its maker and the loop are in different files.
 
     Example:
         import tensorflow as tf

@@ -53,8 +53,9 @@ class PythonArgumentRetrace(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: the number becomes a tensor, of the dtype with which the function computes, and so do all others of the
-    call that change as often. Where the dtype of one is not known there is no fix: the call would be traced for it.
+    Fix: unsafe: the number becomes a tensor of the dtype with which the function computes, and so do all other numbers
+    of the call that change as often. There is none where the dtype of one of them is not known: the call would still be
+    traced for it.
 
     Example:
         import tensorflow as tf

@@ -47,8 +47,8 @@ class EagerModeLeftOn(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: what was left eager may not be ready to be traced. There is none where it prints, or changes a list or
-    a counter: that would happen only while it is traced.
+    Fix: unsafe: code that ran eagerly may not be ready to be traced. There is none where it prints, or changes a list
+    or a counter: that would happen only while it is traced.
 
     Example:
         from tensorflow import keras

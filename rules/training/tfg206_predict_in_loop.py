@@ -78,9 +78,9 @@ class PredictInLoop(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: no progress bar is shown. `predict_on_batch` takes the place of `predict`, also where one `predict` of
-    all rows would do: whether they have one length, and the model one output, is rarely seen in the source. There is
-    none where `predict` gets a list of one text or number: it makes an array of it, and `predict_on_batch` does not.
+    Fix: unsafe: no progress bar is shown. `predict_on_batch` replaces `predict`, also where one `predict` of all rows
+    would do: the source rarely shows that the rows have one length and that the model has one output. There is none
+    where `predict` gets a list of one text or number: it makes an array of it, and `predict_on_batch` does not.
 
     Example:
         import numpy as np

@@ -63,10 +63,10 @@ class EagerValidationLoop(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`;
+    Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`.
     `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author. There is
-    none where the function might be given several models that get their variables in their first call, which only the
-    first call of a `tf.function` may do.
+    none where the function might get several models that create their variables in their first call: only the first
+    call of a `tf.function` may create variables.
 
     Example:
         import tensorflow as tf

@@ -31,7 +31,7 @@ class ModelInLoop(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because whether one model can serve all iterations, with new weights, is for the author to say.
+    Fix: none, because only the author knows whether one model can serve all iterations, with new weights.
 
     Example:
         import tensorflow as tf

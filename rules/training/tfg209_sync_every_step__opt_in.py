@@ -34,8 +34,8 @@ class SyncEveryStep(Rule):
 
     Measured: {evidence} On a CPU it costs nothing, since there each step is over when its call returns.
 
-    Fix: unsafe: it shows every hundredth step. There is none for values that are kept, or that something else needs,
-    nor in a loop of at most a hundred steps, of which only the first would be shown.
+    Fix: unsafe: the result is shown every hundredth step. There is none for values that are kept, or that something
+    else needs. There is none in a loop of at most a hundred steps, of which only the first would be shown.
 
     Example:
         import tensorflow as tf

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PythonGlobalInTfFunction(Rule):
-    """Traced code reads a Python number that the program changes later: of the module, or of an object.
+    """Traced code reads a Python number of the module or of an object, and the program changes the number later.
 
     Why: a Python value that a traced function reads becomes a constant of the graph. When the program gives the name or
     the attribute another value, the graph keeps the old one. TensorFlow does not trace again, since no argument has
@@ -38,7 +38,7 @@ class PythonGlobalInTfFunction(Rule):
     `train_step` and a `call` with the attribute that was there when `fit` traced them. A test repeats it with the
     installed TensorFlow.
 
-    Fix: none, because whether later calls are to see the new value or the old one is not written anywhere.
+    Fix: none, because the code does not say whether later calls should see the new value or the old one.
 
     Example:
         import tensorflow as tf

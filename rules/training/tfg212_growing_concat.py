@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GrowingConcat(Rule):
-    """A Python loop makes a tensor longer, or writes a row of it, by a copy in every iteration.
+    """A Python loop makes a tensor longer, or writes one of its rows, by copying it in every iteration.
 
     Why: a tensor cannot grow: `tf.concat` makes a new one and copies all its inputs. A loop that joins new rows to all
     rows so far copies the whole collection in every iteration, and the work grows with the square of the number of
@@ -36,8 +36,8 @@ class GrowingConcat(Rule):
     Measured: {evidence}
 
     Fix: unsafe: the list holds the parts themselves, which later code must not change in place. There is none where a
-    loop makes several tensors longer, for each would need a separate list, and for updates, of which the last may
-    write a row again.
+    loop makes several tensors longer, since each would need a separate list. There is none for updates, since the last
+    one may write a row again.
 
     Example:
         import tensorflow as tf

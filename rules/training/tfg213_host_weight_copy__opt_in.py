@@ -46,8 +46,8 @@ class HostWeightCopy(Rule):
     Measured: {evidence} These are the copies alone.
 
     Fix: unsafe: both models must have the same variables in the same order, which `set_weights` checks and a `zip` does
-    not. There is none where the lists of weights are used for more, or something may run between `get_weights` and
-    `set_weights`: a model that gets back what it had before an update needs the copy.
+    not. There is none where the lists of weights are used for more, or where something may run between `get_weights`
+    and `set_weights`: a model that gets back the weights that it had before an update needs the copy.
 
     Example:
         import tensorflow as tf

@@ -66,8 +66,8 @@ class EagerInferenceLoop(Rule):
     Measured: {evidence} 60 images of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.
 
-    Fix: unsafe: Python code in the model runs once. Where the shape of what the model gets may change, the function has
-    `reduce_retracing=True`; there is none where the model needs that shape while it is traced (`x.shape[0]`).
+    Fix: unsafe: Python code in the model runs once. Where the shape of the input may change, the function has
+    `reduce_retracing=True`. There is none where the model needs that shape while it is traced (`x.shape[0]`).
 
     Example:
         import cv2

@@ -78,8 +78,8 @@ class PredictInStep(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: no progress bar is shown, and a `fit` whose result is used has none. There is none for `evaluate`,
-    which starts its metrics again, as `test_on_batch` does not.
+    Fix: unsafe: no progress bar is shown. There is none for a `fit` whose result is used. There is none for `evaluate`,
+    which starts its metrics again; `test_on_batch` does not.
 
     Example:
         import numpy as np

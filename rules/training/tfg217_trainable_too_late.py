@@ -42,15 +42,15 @@ class TrainableTooLate(Rule):
     - parts that may have had the same state before
     - callbacks that make the step again or stop the training
 
-    Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), by the weights before and after a step. After
-    one `fit`, a layer that was thawed did not change in the next one, and one that was frozen did; likewise in a
-    traced custom step. A callback that thawed or froze a layer in the second epoch changed nothing in it and in the
-    third; one that compiled raised, whenever it did. Between `compile` and the first `fit` the setting counted with
-    Keras 3, and not with Keras 2. The discriminator of a GAN was trained with Keras 2, and not with Keras 3. A test
-    repeats it with the installed TensorFlow.
+    Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), the weights before and after a step were
+    compared. A layer that was thawed after one `fit` did not change in the next one, and a layer that was frozen did;
+    likewise in a traced custom step. A callback that thawed or froze a layer in the second epoch changed nothing in
+    that epoch and the third; one that compiled raised, whenever it did. Between `compile` and the first `fit` the
+    setting counted with Keras 3, and not with Keras 2. The discriminator of a GAN was trained with Keras 2, and not
+    with Keras 3. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because compiling again starts the optimizer and the metrics again, and where a GAN's model is to be
-    thawed and frozen is not written anywhere.
+    Fix: none, because compiling again starts the optimizer and the metrics again, and the code does not say where a
+    GAN's model should be thawed and frozen.
 
     Example:
         from tensorflow import keras

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OptimizerOfTwoModels(Rule):
-    """One optimizer object is to train a second model.
+    """One optimizer object is used to train a second model.
 
     Why: an optimizer keeps variables for each weight, and is built for the weights of the first model that it trains.
     Given the weights of another model it raises: Keras 3 `ValueError: Unknown variable: ... This optimizer can only be
@@ -36,7 +36,7 @@ class OptimizerOfTwoModels(Rule):
     other, and so did the second `apply_gradients` of an eager and of a traced step. A test repeats it with the
     installed TensorFlow.
 
-    Fix: none, because the optimizer may be used in other places, too, and what makes it may have to move.
+    Fix: none, because other code may use the optimizer, too, and the code that makes it may have to move.
 
     Example:
         from tensorflow import keras

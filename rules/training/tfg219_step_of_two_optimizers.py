@@ -37,7 +37,7 @@ class StepOfTwoOptimizers(Rule):
     Measured: with TensorFlow 2.21 and 2.15 the second optimizer raised, in a loop and one after the other; a new
     `tf.function` for each, and optimizers built before, ran. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because where to build an optimizer depends on where its model has its weights.
+    Fix: none, because the right location for building an optimizer depends on where its model has its weights.
 
     Example:
         import tensorflow as tf

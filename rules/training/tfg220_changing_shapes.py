@@ -38,8 +38,8 @@ class ChangingShapes(Rule):
     long in the first epoch. Under `jit_compile=True` fixed lengths were 16 times as fast, and `reduce_retracing=True`
     gained nothing.
 
-    Fix: none, because a function that asks for `x.shape` while it is traced may not get a length that is open, and
-    padding changes what the model gets.
+    Fix: none, because a function that reads `x.shape` while it is traced may need a length that is known, and padding
+    changes the model's input.
 
     Example:
         import tensorflow as tf

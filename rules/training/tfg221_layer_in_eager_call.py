@@ -39,7 +39,7 @@ class LayerInEagerCall(Rule):
     of 64 x 64 x 16 values 1.4 and 1.1, `LSTM` 0.9 and 1.7, `Dropout` 18 and 6, `Flatten` and `Activation` 5,
     `UpSampling2D` 1.4 and 1.7.
 
-    Fix: none, because where the layer is to be kept, and what is to train it, is for the author to say.
+    Fix: none, because only the author knows where the layer should be kept, and what should train it.
 
     Example:
         import tensorflow as tf

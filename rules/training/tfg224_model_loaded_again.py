@@ -41,7 +41,7 @@ class ModelLoadedAgain(Rule):
     Measured: with TensorFlow 2.21 on two CPU cores, `load_model` and `predict` of one row took 17 times as long as
     `predict` alone with a MobileNetV2 of 224 x 224 pixels (4.8 against 0.28 s), and 1.6 times with two dense layers.
 
-    Fix: none, because where the model is to be kept, and whether threads share it, is for the author to say.
+    Fix: none, because only the author knows where the model should be kept, and whether threads share it.
 
     Example:
         import numpy as np
