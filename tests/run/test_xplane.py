@@ -320,6 +320,22 @@ def test_a_pipeline_that_no_dataset_is_like_has_no_lines() -> None:
     assert joined(stages, dataset("from_generator", "map", "batch", "shuffle")) == joined(stages)
 
 
+def test_a_dataset_is_that_of_the_pipeline_that_is_most_like_it() -> None:
+    training = [
+        stage("Batch", "BatchDatasetV2:3"),
+        stage("Batch::Map", "MapDataset:2"),
+        stage("Batch::Map::Range", "RangeDataset:1"),
+    ]
+    other = [
+        stage("Cache", "CacheDatasetV2:6"),
+        stage("Cache::Batch", "BatchDatasetV2:5"),
+        stage("Cache::Batch::Range", "RangeDataset:4"),
+    ]
+    trace = Trace(20, 20, 30, 1.0, "p", "", (Pipeline(1.0, tuple(other)), Pipeline(0.5, tuple(training))))
+    known = trace.joined([dataset("range", "map", "batch")])
+    assert [pipeline.dataset is None for pipeline in known.pipelines] == [True, False]
+
+
 def test_what_waits_for_the_next_batch_is_shared_out_to_the_lines_of_the_stages() -> None:
     stages = (stage("Batch", "BatchDatasetV2:1", 0.2), stage("Batch::Map", "MapDataset:0", 0.6), stage("", "", 0.2))
     trace = Trace(20, 20, 30, 2.0, "p", "", (Pipeline(1.0, stages).joined([dataset("map", "batch")]),))

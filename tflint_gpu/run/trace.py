@@ -24,8 +24,8 @@ from tflint_gpu.run.samples import Place, Profiled
 
 READER = Path(__file__).resolve().with_name("inside") / "tflint_xplane.py"
 _MADE = re.compile(r"(\w+?)Dataset(?:V\d+)?:(\d+)")
-_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_LEAST_ALIKE = 0.3
+_SOURCE = re.compile(r"^from|(?<=slice)s$|(?<=tensor)s$|dataset$")
+_LEAST_ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,8 @@ class Stage:
 
     @property
     def made(self) -> list[tuple[str, int]]:
-        """What it was made of: the kind of dataset, as a method would be named, and TensorFlow's number."""
-        return [
-            (_WORDS.sub("_", name.removeprefix("Parallel")).lower(), int(number))
-            for name, number in _MADE.findall(self.datasets)
-        ]
+        """What it was made of: kinds of datasets, with TensorFlow's numbers."""
+        return [(name.removeprefix("Parallel").lower(), int(number)) for name, number in _MADE.findall(self.datasets)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +82,13 @@ class Pipeline:
         waited: seconds in which the training waited for its next element.
         stages: what was waited for most first.
         dataset: that in the code.
+        likeness: of its operations to the stages.
     """
 
     waited: float
     stages: tuple[Stage, ...]
     dataset: Dataset | None = None
+    likeness: float = 0.0
 
     def joined(self, datasets: Sequence[Dataset]) -> Pipeline:
         """This pipeline with the dataset that is most like it."""
@@ -109,7 +108,7 @@ class Pipeline:
         stages = (
             replace(stage, steps=_nearest(stage, steps), is_inner=stage.path not in steps) for stage in self.stages
         )
-        return replace(self, stages=tuple(stages), dataset=dataset)
+        return replace(self, stages=tuple(stages), dataset=dataset, likeness=match.ratio())
 
     def _outer(self) -> list[Stage]:
         """The stages that no function made, the source first."""
@@ -158,7 +157,16 @@ class Trace:
 
     def joined(self, datasets: Sequence[Dataset]) -> Trace:
         """The trace with the operations in the code."""
-        return replace(self, pipelines=tuple(pipeline.joined(datasets) for pipeline in self.pipelines))
+        joined = [pipeline.joined(datasets) for pipeline in self.pipelines]
+        # A pipeline that the code is not known of may be like the dataset of another one.
+        best = {
+            each.dataset: max(other.likeness for other in joined if other.dataset == each.dataset) for each in joined
+        }
+        pipelines = zip(joined, self.pipelines, strict=True)
+        return replace(
+            self,
+            pipelines=tuple(each if each.likeness >= best[each.dataset] else plain for each, plain in pipelines),
+        )
 
     def charged(self, entries: Mapping[Doing, Spent]) -> dict[Doing, Spent]:
         """An account in which what waits for the next batch is charged to the stages that are waited for."""
@@ -219,7 +227,9 @@ def _pipeline(told: Mapping[str, Any], seconds: float) -> Pipeline:
 
 
 def _match(made: Sequence[tuple[str, int]], dataset: Dataset) -> SequenceMatcher[str]:
-    return SequenceMatcher(None, [kind for kind, _ in made], [step.name for step in dataset.steps], autojunk=False)
+    """Which kinds are which operations; names of sources differ: TensorSlice is `from_tensor_slices`."""
+    names = [_SOURCE.sub("", step.name.replace("_", "").lower()) for step in dataset.steps]
+    return SequenceMatcher(None, [kind for kind, _ in made], names, autojunk=False)
 
 
 def _above(path: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -38,7 +38,7 @@ def note(trace: Trace) -> str:
         return f"{why}."
     if not trace.finished:
         return "No training step was seen: neither of `fit`, nor of a loop that applies gradients."
-    return f"The program ran {trace.finished} steps; a profile begins after the first {WARM_UP}."
+    return f"The program ran {plural(trace.finished, 'step')}; a profile begins after the first {WARM_UP}."
 
 
 def files(trace: Trace, here: Path) -> str:
