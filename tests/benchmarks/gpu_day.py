@@ -61,7 +61,7 @@ _KNOWN = ("1", "1.2", "1.5")  # factors between two programs
 
 _SETTINGS = "batch=64,128,256,mixed_precision,xla,prefetch"  # that `run --try` is asked for
 
-Kind = Literal["memory", "doctor", "run", "try", "known", "verify", "evidence"]
+Kind = Literal["memory", "doctor", "run", "trace", "try", "known", "verify", "evidence"]
 Found = dict[str, Any]
 
 
@@ -95,6 +95,7 @@ def pieces(budget: float, only: str | None = None) -> list[Piece]:
     """
     checks = [Piece("memory", str(size), 60.0) for size in (_GIB, 4 * _GIB, 16 * _GIB)]
     checks += [Piece("doctor", "tests/run/planted.py", 120.0), Piece("run", "tests/run/planted.py", 120.0)]
+    checks.append(Piece("trace", "tests/run/stages.py", 180.0))
     checks.append(Piece("try", "tests/run/batches.py", 420.0))
     checks += [Piece("known", factor, budget + 60.0) for factor in _KNOWN]
     folders = ("fails_on_gpu", "not_used", "idle_in_validation", "validation_only", "no_faster", "no_longer_runs")
@@ -178,6 +179,7 @@ class Bench:
         ways = {
             "doctor": self.examine,
             "run": self.watch,
+            "trace": self.trace,
             "try": self.try_settings,
             "verify": self.verify,
             "evidence": self.measure,
@@ -239,6 +241,21 @@ class Bench:
         ]
         charged = {wait: sum(idle for code, idle in lines if f"# planted: {wait}" in code) for wait in waits}
         return {**found, "waits": waits, "charged": charged}
+
+    def trace(self, piece: Piece) -> Found:
+        """`tflint-gpu run --trace` on a program with a slow stage: its name, and what is told of kernels and memory."""
+        with tempfile.TemporaryDirectory(prefix="tflint-gpu-day-") as name:
+            folder, output = Path(name), Path(name) / "report.json"
+            program = Path(shutil.copy(ROOT / piece.what, folder))
+            command = [*_COMMAND, "run", "--python", self.python, "--isolated", "--output-format", "json"]
+            command += ["-o", str(output), "--trace", "20", "--trace-output", str(folder / "trace")]
+            variables = {"SLEPT": str(folder / "slept.json"), "PYTHONPATH": _with(ROOT)}
+            fault = _run([*command, str(program), "operations", "200"], piece.limit, variables)[1]
+            found = _kept(output.read_text("utf-8") if output.exists() else "", fault, ("trace",))
+        trace = found.pop("trace", None) or {}
+        kept = {key: trace.get(key) for key in ("steps", "note", "gpus", "memory")}
+        stages = [stage for pipeline in trace.get("pipelines", ()) for stage in pipeline["stages"]]
+        return {**found, **kept, "stage": stages[0]["chain"] if stages else None}
 
     def try_settings(self, piece: Piece) -> Found:
         """`tflint-gpu run --try` on a program, and whether batches of 0.9 and 1.2 times the largest one fit."""

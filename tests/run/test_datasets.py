@@ -10,7 +10,7 @@ import pytest
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.reports import View
-from tflint_gpu.run.charges import Doing, Line
+from tflint_gpu.run.charges import Doing, Line, Spent
 from tflint_gpu.run.costs import costs
 from tflint_gpu.run.inspection import Inspection, inspect
 from tflint_gpu.run.ledger import Ledger
@@ -106,6 +106,17 @@ def test_a_finding_on_a_dataset_costs_what_its_consumers_wait(seen: Inspection, 
     spent(16.0, 7, "fit", "execute")
     ledger.finish()
     assert told() == [("TFG303", 19.0, "the operations that its dataset feeds")]
+
+
+def test_a_finding_on_a_stage_costs_what_is_charged_to_that_alone(seen: Inspection, tmp_path: Path) -> None:
+    """`map` is on row 10, `batch` on row 11 of the file that loads the data."""
+    fit = Place(str(tmp_path / "train.py"), 7, "<module>", 1, 9)
+    stages = [Place(str(tmp_path / "data.py"), row, "<module>", row, row) for row in (10, 11)]
+    entries = {
+        Doing((stage, fit), "fit", "stage"): Spent(5.0, idle) for stage, idle in zip(stages, (3.0, 2.0), strict=True)
+    }
+    known = costs(seen.diagnostics, entries, View(tmp_path), seen.datasets)
+    assert [(cost.idle, cost.of) for cost in known if cost.diagnostic.code == "TFG303"] == [(3.0, "its own lines")]
 
 
 def test_datasets_that_cannot_be_read_cost_a_warning_and_not_the_report(

@@ -218,8 +218,9 @@ def read_trace(python: str, asked: int, profiled: Profiled | None) -> Trace:
 
 
 def _pipeline(told: Mapping[str, Any], seconds: float) -> Pipeline:
-    """A pipeline, with what was waited in the span that is known as much of all seconds of the profile."""
-    scale = seconds / told["span"] if told["span"] else 1.0
+    """A pipeline, with what was waited in the span that is known, and as much in the calls before and after it."""
+    calls = told["calls"]
+    scale = min(seconds / told["span"], (calls + 1) / (calls - 1)) if told["span"] else 1.0
     stages = (
         Stage(**{**stage, "path": tuple(stage["path"]), "waited": stage["waited"] * scale}) for stage in told["stages"]
     )

@@ -118,7 +118,7 @@ class Pipelines:
             for stage in told:
                 stage["waited"] *= waited / charged if charged else 0.0
             told.sort(key=lambda stage: (-stage["waited"], -stage["worked"]))
-            pipelines.append({"waited": waited, "span": span, "stages": told})
+            pipelines.append({"waited": waited, "span": span, "calls": len(self._calls[root]), "stages": told})
         return sorted(pipelines, key=lambda pipeline: -pipeline["waited"])
 
     def _waited(self, root: Any) -> tuple[float, float]:
