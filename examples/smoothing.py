@@ -1,4 +1,4 @@
-"""A training as somebody would write it who then asks why the GPU is idle: the documentation shows what `run` says of it."""
+"""A training as somebody would write it who asks why the GPU is idle; the documentation shows what `run` says of it."""
 
 import numpy as np
 import tensorflow as tf
