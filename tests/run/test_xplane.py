@@ -178,7 +178,7 @@ def test_inputs_of_zip_are_two_stages_and_elements_of_interleave_are_one() -> No
     }
 
 
-GEMM = "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x16_kernel"
+GEMM = "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x64_stage3_warpsize2x2x1_tensor16x8x8_execute_kernel_cublas"
 ADD = "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::half>>"
 
 
@@ -215,6 +215,11 @@ def test_a_gpu_is_told_by_kernel_precision_tensor_cores_and_gaps() -> None:
         ("ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn", "float16", True),
         ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x128x64_warpgroupsize1x1x1", "bfloat16", True),
         ("cutlass_80_tensorop_s1688gemm_128x128_nn_align4", "", True),
+        (
+            "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_warpsize1x2x1_ffma_execute_kernel__5x_cublas",
+            "float32",
+            False,
+        ),
         ("AddV2_GPU_DT_DOUBLE_DT_DOUBLE_kernel", "float64", False),
         ("void tensorflow::functor::ShuffleInTensor3Simple<float, 2, 1, 0, false>", "float32", False),
         ("input_fusion_reduce_3", "", False),

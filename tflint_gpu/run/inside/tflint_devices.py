@@ -24,6 +24,7 @@ _PRECISIONS = [
     ("int", re.compile(r"int8|i8816|i16832|DT_INT|\bint\b|\blong\b")),
 ]
 _TENSOR_CORES = re.compile(r"16816|1688|884|i16832|hmma|wgmma|tensorop|xmma_(gemm|implicit|sparse|warp)|nvjet")
+_OTHER_CORES = re.compile(r"simt|ffma")  # what the same libraries multiply without them
 
 Span = Any  # begin and end, in picoseconds
 
@@ -62,7 +63,7 @@ def precision(kernel: str) -> str:
 
 def uses_tensor_cores(kernel: str) -> bool:
     """Whether a kernel with this name runs in tensor cores."""
-    return bool(_TENSOR_CORES.search(kernel))
+    return bool(_TENSOR_CORES.search(kernel)) and not _OTHER_CORES.search(kernel)
 
 
 class Device:
