@@ -71,6 +71,7 @@ def test_a_loop_that_trains_is_known_by_the_gradients_that_it_applies(
     trained: tuple[dict[str, Any], dict[str, float]],
 ) -> None:
     report, truth = trained
+    assert training(report, "callback")["lines"][0]["ways"][0]["waits"] == "blocked", "it sleeps"
     told = training(report, "host read")
     assert (told["kind"], told["steps"]) == ("loop", 40 - 1 - WARM_UP)
     first = told["lines"][0]

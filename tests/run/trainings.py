@@ -35,7 +35,7 @@ class Named(tf.keras.callbacks.Callback):
 class Slow(tf.keras.layers.Layer):
     def call(self, x):
         if tf.executing_eagerly():
-            CLOCK.wait(0.2)  # planted: validation
+            CLOCK.wait(0.5)  # planted: validation
         return x
 
 

@@ -11,9 +11,10 @@ from tflint_gpu.lazy_dataclasses import dataclass
 VALIDATING = ("validation", "data of validation")
 """The phases of `fit` on its validation data."""
 
-Waits = Literal["", "data", "feed", "read", "execute"]
-"""What the main thread does: runs Python, waits for the next element (`data`; `feed` where that waits inside of an
-operation), for a result of the device (`read`), or is in TensorFlow's operations (`execute`)."""
+Waits = Literal["", "blocked", "data", "feed", "read", "execute"]
+"""What the main thread does: it runs Python, rests (`blocked`: sleeps, or waits for a file or a lock), waits for the
+next element (`data`; `feed` where that waits inside of an operation), for a result of the device (`read`), or is in
+TensorFlow's operations (`execute`)."""
 
 _MOST_PROCESSES = 512
 

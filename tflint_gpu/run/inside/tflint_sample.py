@@ -271,6 +271,7 @@ class Sampler:
             self.owed = 0.0
         is_wait = bool(waits) or computed < 0.1 * span or self.is_waiting
         if is_wait:
+            waits = waits or "blocked"
             self.owed_idle = {(stack, phase, waits): idle - before}
             if self.last_wait is not None:
                 parts.append((before, *self.last_wait))

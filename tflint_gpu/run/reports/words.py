@@ -64,7 +64,7 @@ def _way(name: str, waits: str, fed: list[Step], here: Path) -> str:
     steps = ", ".join(f"`{step.name}` at {short(step.file, here)}:{step.first}" for step in fed)
     if waits in _WAITS:
         return f"{_WAITS[waits]} of {steps}" if steps and waits == "data" else _WAITS[waits]
-    inside = "operations" if waits == "execute" else "Python"
+    inside = {"execute": "operations", "blocked": "waiting without computing"}.get(waits, "Python")
     text = f"{inside} in {phase(name)}" if name else inside
     return f"{text}, or the next batch of {steps}" if steps else text
 
