@@ -156,7 +156,7 @@ def _finding(model: Model, misplaced: _Misplaced) -> Finding:
     is_injected = (major, minor) >= _INJECTED_SINCE and not _switched_off(item)
     if is_injected:
         text = (
-            f"`prefetch` comes before `{follower.name}`: it buffers what `{follower.name}` takes in. "
+            f"`prefetch` comes before `{follower.name}`: it buffers the input of `{follower.name}`. "
             f"TensorFlow {major}.{minor} adds a last prefetch by itself, so no slowdown is expected"
         )
         prediction = Prediction(

@@ -164,12 +164,15 @@ def _finding(model: Model, operation: Operation, following: tuple[Operation, ...
     version = f"TensorFlow {model.target.tensorflow[0]}.{model.target.tensorflow[1]}"
     state = functions.state(operation)
     if state is None and model.target.tensorflow <= SEQUENTIAL_UP_TO and functions.does_work(operation):
-        text = f"one element after the other: {version} runs no map in parallel by itself"
+        text = f"this `map` handles one element after the other: {version} does not run a map in parallel by itself"
         return _reported(model, text, _Sequential(operation, None, following))
     if state is None or model.once(PythonLoops).of(operation) is not None:
         return None
     if functions.runs_unlocked(state) if state.is_python else functions.does_work(operation):
-        text = f"one element after the other: this function {state.text}, so {version} does not run it in parallel"
+        text = (
+            f"this `map` handles one element after the other: its function {state.text}, so {version} does not run it "
+            "in parallel"
+        )
         return _reported(model, text, _Sequential(operation, state, following))
     return None
 

@@ -119,12 +119,12 @@ def _finding(inputs: KerasInput, made: Operation, shuffled: Operation) -> Findin
     return Finding(
         made.file,
         made.call.func,
-        "inputs and targets are shuffled apart: this pairs each input with the target of another sample",
+        "inputs and targets are shuffled separately: this pairs each input with the target of another sample",
         Prediction("wrong-result", ("training",), basis="none to two of 60 pairs are together, TensorFlow 2.21"),
         help="take out the shuffles before the zip and shuffle the pairs after it, or give both the same `seed`",
         fix=_fix(inputs.chains[0], made),
         notes=(
-            Note(shuffled.file, shuffled.place, "shuffled here, in an order of its own"),
+            Note(shuffled.file, shuffled.place, "shuffled here, in a separate order"),
             Note(inputs.file, inputs.call, f"`{inputs.method}` takes the second of each pair for the target"),
         ),
     )

@@ -184,7 +184,7 @@ def _finding(chains: Sequence[Chain], held: int) -> Finding:
     return Finding(
         shuffle.file,
         shuffle.place,
-        f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds what the maps made",
+        f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds the mapped elements",
         Prediction("memory", ("host",), basis=_BASIS),
         help="shuffle the file names or records, before the `map` that decodes them: the order is the same",
         notes=(Note(first.file, first.place, "the elements are made here"),) if first is not None else (),

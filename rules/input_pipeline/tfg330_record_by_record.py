@@ -245,7 +245,7 @@ def _finding(model: Model, parsing: _Parsing) -> Finding:
     return Finding(
         parsing.file,
         parsing.call.func,
-        "record by record: `parse_example` parses all records of a batch at once",
+        "this parses record by record: `parse_example` parses all records of a batch at once",
         _PREDICTION,
         help=f"put `batch` before this `map`, and call `tf.io.parse_example` in it{axes}",
         notes=(

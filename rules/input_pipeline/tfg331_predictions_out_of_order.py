@@ -179,7 +179,7 @@ def _finding(model: Model, place: Node, guesses: _Guesses) -> Finding:
     return Finding(
         model.file,
         place,
-        "these predictions and labels do not belong together: they are of two passes over rows that each pass shuffles",
+        "these predictions and labels do not belong together: they come from two passes, and each pass is shuffled",
         Prediction("wrong-result", ("evaluation",), basis=_BASIS),
         help="make the dataset for this with `shuffle=False`, or take predictions and labels from one loop",
         notes=(Note(model.file, guesses.call, "the predictions"), Note(model.file, guesses.shuffled, "shuffled here")),

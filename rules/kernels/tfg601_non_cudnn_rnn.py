@@ -116,8 +116,8 @@ def _text(layer: GenericRecurrent, keras: int) -> str:
 
 _LOADING = (b".load_weights(", b".set_weights(", b".restore(", b"load_own_variables(")
 _LOADED = (
-    "the program loads weights, which another layer would read otherwise or not at all: "
-    "keep it with them; leave it out for a model that is trained from the start"
+    "the program loads weights, which another layer would read differently or not at all: "
+    "keep the argument with them; leave it out for a model that is trained from the start"
 )
 
 
@@ -128,7 +128,7 @@ def _fix(layer: GenericRecurrent) -> Fix | None:
 def _help(layer: GenericRecurrent) -> str:
     if layer.is_cell:
         return f"use `{layer.layer.replace(' or ', '(...)` or `')}(...)` with the cell's arguments"
-    return "leave it out if the model need not have it: the default is what the kernel computes"
+    return "leave it out if the model does not need it: the default is what the kernel computes"
 
 
 def _as_layer(layer: GenericRecurrent) -> Fix | None:

@@ -119,7 +119,7 @@ _WORKLOAD = Workload(
             loss = -tf.math.log(probability[1] + 1e-12)
         gradient = tape.gradient(loss, logits)
         is_number = bool(tf.reduce_all(tf.math.is_finite(gradient)))
-        wrong = {} if is_number else {"wrong": "the gradient is no number"}
+        wrong = {} if is_number else {"wrong": "the gradient is not a number"}
         tflint_measure.finish(outputs=[0.0], **wrong)
     """,
     changes=(("tf.float16", "tf.float32"),),

@@ -187,9 +187,9 @@ def _gone_from_keras(use: Use, version: str) -> str:
     if rename.when == "called":
         what = "is a name whose call is refused in Keras 3"
     elif rename.when == "given" or rename.values:
-        what = "is no value in Keras 3"
+        what = "is not a value in Keras 3"
     elif rename.first == "text":
-        what = f"stands where `{owner}` takes the shape in Keras 3"
+        what = f"is in the position of the shape in `{owner}` of Keras 3"
     elif rename.missing:
         what = f"must be given to `{owner}` in Keras 3"
     elif rename.first or not (rename.keywords or rename.attribute):
@@ -199,9 +199,9 @@ def _gone_from_keras(use: Use, version: str) -> str:
     elif rename.kind == "callback":
         what = f"of {owner} cannot be set in Keras 3"
     elif rename.attribute:
-        what = f"is no part of {owner} in Keras 3"
+        what = f"is not a part of {owner} in Keras 3"
     else:
-        what = f"{'are no arguments' if '`, `' in use.name else 'is no argument'} of `{owner}` in Keras 3"
+        what = f"{'are not arguments' if '`, `' in use.name else 'is not an argument'} of `{owner}` in Keras 3"
     does = f"this raises {use.error}" if use.error else "it is ignored without an error"
     return f"`{use.name}` {what}, which comes with TensorFlow {version}: {does}"
 
@@ -212,7 +212,7 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
         return None
     if rename.methods:
         edit = rewritten(model, mention.node, rename.parameters, rename.methods)
-        return None if edit is None else Fix("Write the methods that took its place", rename.fix, (edit,))
+        return None if edit is None else Fix("Write the methods that replaced it", rename.fix, (edit,))
     if rename.call:
         edit = called(model, mention.node, rename.parameters, rename.call)
         return None if edit is None else Fix(f"Write `{shown(rename.new)}`", rename.fix, (edit,))

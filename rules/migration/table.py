@@ -213,7 +213,7 @@ def fixable(renames: tuple[Rename, ...]) -> Applicability | None:
 def _fix_note(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
     kind = fixable(renames)
     if kind is None:
-        return "Fix: none, because nothing took the place of these names."
+        return "Fix: none, because nothing replaced these names."
     why = "the new name is the same thing" if kind == "safe" else "the replacement may return something different"
     rest = "A call stays as it is if the new name does not take its arguments, or takes them under other names."
     return f"Fix: {kind}: {why}. {row.get('fix_note', '')} {rest}"

@@ -104,7 +104,7 @@ class NumpyInCall(Rule):
         program's other calls of NumPy on tensors are fixed in both: they would raise, too.
         """
         if finding.subject is None:
-            raise NoExperiment("it stands where a functional model is built, and raises at once")
+            raise NoExperiment("it is in code that builds a functional model, and raises at once")
         own, numpy_calls = finding.subject_as(Trace), _numpy_calls(model)
         function = own.function.node
         repairs = {

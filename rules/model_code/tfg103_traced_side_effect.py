@@ -172,7 +172,7 @@ _SAYS: dict[EffectKind, tuple[str, str]] = {
 }
 _HELP: dict[EffectKind, str] = {
     "print": "use `tf.print`, which is part of the graph, or print what the function returns",
-    "shape": "if it is meant to be seen once, write `tracing` in its text; else leave it out",
+    "shape": "if it should be shown once, write `tracing` in its text; otherwise leave it out",
     "open": "read it before and pass the values in, or write what the function returns",
     "container": "return the value and keep it outside; in a loop over tensors use `tf.TensorArray`",
     "name": "use a `tf.Variable` and `assign`, or return the value",

@@ -109,7 +109,7 @@ def _finding(value: HostValue, *, may_be_compiled: bool) -> Finding:
     who = "Keras" if traced.keras else "TensorFlow"
     if value.use != "read":
         who += " 3"
-    asks = {"read": "has no value", "number": "is no number"}.get(value.use, "cannot decide")
+    asks = {"read": "has no value", "number": "is not a number"}.get(value.use, "cannot decide")
     return Finding(
         traced.file,
         value.place,

@@ -118,10 +118,10 @@ def _finding(model: Model, gradient: OnGradient) -> Finding:
 
 _HELP: dict[GradientKind, str] = {
     "cut": "use TensorFlow's operations, or give the gradient with `tf.custom_gradient`; "
-    "`tf.stop_gradient` around it says that none is meant",
+    "`tf.stop_gradient` around it shows that no gradient is intended",
     "fails": "use TensorFlow's operations, or give the gradient with `tf.custom_gradient`",
     "passes": "call the function itself: TensorFlow traces its operations",
-    "notes": "use its arguments: no gradient need pass through a function that only notes what they are",
+    "notes": "use its arguments: a function that only records them does not need a gradient",
 }
 _TRAINED = """
         import numpy as np

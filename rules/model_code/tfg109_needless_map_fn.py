@@ -84,7 +84,7 @@ class NeedlessMapFn(Rule):
             yield Finding(
                 model.file,
                 row_map.call.func,
-                f"`{name}` runs this function row by row, and all that it does works on all rows at once",
+                f"`{name}` runs this function row by row, though it could work on all rows at once",
                 Prediction(
                     "slowdown",
                     low=1.0,

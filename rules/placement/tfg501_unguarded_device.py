@@ -158,7 +158,7 @@ def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str
     return Finding(
         model.file,
         device,
-        f"`{text}` is not guarded: where there is no such GPU {_WHERE_MISSING[is_soft]}"
+        f"`{text}` is not guarded: where this GPU does not exist, {_WHERE_MISSING[is_soft]}"
         if left is None
         else f"`{text}` is never there: TensorFlow numbers the GPUs of `CUDA_VISIBLE_DEVICES` from 0, up to "
         f"{len(left.numbers) - 1} here, so {_WHERE_MISSING[is_soft]}",
@@ -195,7 +195,7 @@ def _fix(
     test = gpus if index == 0 else f"len({gpus}) > {index}"
     edit = Edit(device, f'{named} if {test} else "/CPU:0"')
     same = is_soft and left is None
-    return Fix("Ask whether the GPU is there", "safe" if same else "unsafe", (*importing(spelling), edit))
+    return Fix("Ask whether the GPU exists", "safe" if same else "unsafe", (*importing(spelling), edit))
 
 
 _WHERE_MISSING = {

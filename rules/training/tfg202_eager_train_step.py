@@ -196,10 +196,10 @@ def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
     if repair is not None and not isinstance(repair, Fix) and repair.text:
         name = step.functions[-1].name
         return (
-            "move the tape and the update into a function of their own under `@tf.function`, "
+            "move the tape and the update into a separate function under `@tf.function`, "
             f"or `{name}` itself, after you fix this: {repair.text}"
         )
-    return "put the step into a function of its own under `@tf.function`"
+    return "put the step into a separate function under `@tf.function`"
 
 
 def _blocker_note(repair: Fix | Blocker | None) -> Iterator[Note]:
@@ -239,7 +239,7 @@ def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
     try:
         return moved_from_loop(model, step)
     except NotMovable as error:
-        raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
+        raise NoExperiment(f"the step cannot be moved into a separate function: {error}") from error
 
 
 def _options(model: Model, function: Function) -> str:

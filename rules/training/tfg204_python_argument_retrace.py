@@ -209,7 +209,7 @@ def _help(model: Model, argument: ChangingArgument, together: Sequence[ChangingA
         )
     )
     others = [f"`{_text(other)}`" for other in together if other is not argument and _need(model, other) is None]
-    return f"{words}; that helps only if {' and '.join(others)}, too, is no Python number" if others else words
+    return f"{words}; that helps only with a tensor for {' and '.join(others)}, too" if others else words
 
 
 def _dtype(need: Need, tensorflow: str) -> str:

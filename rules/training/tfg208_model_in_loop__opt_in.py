@@ -92,7 +92,7 @@ class ModelInLoop(Rule):
                     (),
                     basis="18 MB a model of five dense layers with TensorFlow 2.21, 9.5 MB with `clear_session`",
                 ),
-                help="for many models: fit each in a process of its own, whose end gives back all memory",
+                help="for many models: fit each in a separate process, which gives back all memory when it ends",
                 notes=tuple(notes),
             )
 

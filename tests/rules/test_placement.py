@@ -271,7 +271,7 @@ def test_a_number_that_no_visible_gpu_has(code: str, named: str, tmp_path: Path)
 @_table(MAY_BE_THERE)
 def test_a_number_that_a_visible_gpu_may_have(code: str, tmp_path: Path) -> None:
     (message,) = [found.message for _, found in findings(code, tmp_path) if "is not guarded" in found.message]
-    assert "where there is no such GPU" in message
+    assert "where this GPU does not exist" in message
 
 
 def test_the_numbers_may_be_chosen_in_another_file(tmp_path: Path) -> None:

@@ -443,7 +443,7 @@ def test_messages_name_the_version_and_the_exception(tmp_path: Path) -> None:
         return finding.message
 
     assert message(MODEL + "model.fit(b, workers=1)\n") == (
-        "`workers` is no argument of `fit` in Keras 3, which comes with TensorFlow 2.21: this raises TypeError"
+        "`workers` is not an argument of `fit` in Keras 3, which comes with TensorFlow 2.21: this raises TypeError"
     )
     assert (
         message(MODEL + "model.fit_generator(b)\n", OLD_KERAS) == "`fit_generator` is deprecated since TensorFlow 2.1"

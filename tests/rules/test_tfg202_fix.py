@@ -314,7 +314,7 @@ def test_nothing_is_said_of_what_cannot_be_looked_into(line: str, tmp_path: Path
     code = HEAD + line + "\n" + STEP.replace("loss_fn(", "my_loss(") + LOOP
     (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
     assert finding.fix is None
-    assert finding.help == "put the step into a function of its own under `@tf.function`"
+    assert finding.help == "put the step into a separate function under `@tf.function`"
     assert not [note for note in finding.notes if "stands in the way" in note.message]
 
 
@@ -422,7 +422,7 @@ def test_a_step_that_leaves_its_loop_is_found_without_a_fix(tmp_path: Path) -> N
     assert finding.fix is None
     (case,) = [case for case in cases_of(tmp_path / "train.py") if case.diagnostic.code == "TFG202"]
     assert case.reason == (
-        "the step cannot be moved into a function of its own: the `break` in row 10 would leave that function"
+        "the step cannot be moved into a separate function: the `break` in row 10 would leave that function"
     )
 
 
