@@ -278,7 +278,9 @@ def _frozen(
                 return None
             return operation, Note(operation.file, operation.place, "shuffled once")
     made = chain.made
-    if made is None or made.name not in SHUFFLERS or any(operation.name in FLATTENING for operation in before):
+    if made is None or made.name not in SHUFFLERS:
+        return None
+    if made.name not in SHUFFLING_LOADERS and any(operation.name in FLATTENING for operation in before):
         return None  # files of many samples each: their order is hardly a shuffle
     return (made, Note(made.file, made.place, "it shuffles")) if chain.is_shuffled_by_source else None
 

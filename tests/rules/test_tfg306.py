@@ -81,6 +81,8 @@ FOUND = {
     "shuffle and batch": "model.fit(source.shuffle(99).batch(8).cache().prefetch(1), epochs=9)",
     "cache in a file": "model.fit(source.shuffle(99).cache('/tmp/data').batch(8), epochs=9)",
     "repeated after": "model.fit(source.shuffle(99).cache().repeat().batch(8), steps_per_epoch=9)",
+    "windows of what a loader shuffles": "ds = tf.keras.utils.text_dataset_from_directory('d', batch_size=None)\n"
+    "model.fit(ds.flat_map(windows).batch(8).cache(), epochs=9)",
     "a function that is applied": "def ready(rows):\n    return rows.map(augment).cache().batch(8)\n"
     "model.fit(source.apply(ready), epochs=9)",
     "before a function that is applied": "def ready(rows):\n    return rows.cache().batch(8)\n"
