@@ -1,4 +1,4 @@
-"""A training as somebody would write it who asks why the GPU is idle; the documentation shows what `run` says of it."""
+"""Learns the mean of smoothed rows: a training whose author asks why the GPU is idle."""
 
 import numpy as np
 import tensorflow as tf
