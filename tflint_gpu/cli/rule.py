@@ -122,7 +122,7 @@ def _as_text(entry: dict[str, Any]) -> str:
     if entry["fixable"]:
         traits.append(f"has a fix ({entry['fixable']})")
     if entry["opt_in"]:
-        traits.append("runs only when selected by its full code")
+        traits.append("opt-in")
     if entry["needs_gpu_memory"]:
         traits.append("runs only where `gpu-memory` is set")
     shown = styled(title, "bold", is_coloured())
@@ -143,8 +143,8 @@ def _as_catalogue(objects: list[dict[str, Any]]) -> str:
     for rule in objects:
         anchor = f"{rule['code']}-{rule['name']}".lower()
         lines.append(
-            f"| [{rule['code']}](#{anchor}) | {rule['name']} | {rule['summary']} | {rule['severity']} "
-            f"| {rule['fixable'] or rule['fix']} |"
+            f"| [{rule['code']}](#{anchor}) | {rule['name']} | {rule['summary']} "
+            f"| {rule['severity']}{', opt-in' if rule['opt_in'] else ''} | {rule['fixable'] or rule['fix']} |"
         )
     for rule in objects:
         lines += ["", f"## {rule['code']} {rule['name']}", "", as_markdown(rule["explanation"])]
