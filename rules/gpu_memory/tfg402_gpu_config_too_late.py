@@ -61,7 +61,7 @@ class GpuConfigTooLate(Rule):
     when the runtime starts. The first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a
     `Sequential` model with an Input, `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later
     change raises `RuntimeError: Physical devices cannot be modified after being initialized`. It raises only where it
-    changes anything, so a machine without a GPU does not show it; a number of threads raises on every machine. Memory
+    changes something, so a machine without a GPU does not show it; a number of threads raises on every machine. Memory
     growth and a logical configuration exclude each other on the same device: growth that is set second raises
     ValueError, growth that is set first is ignored.
 

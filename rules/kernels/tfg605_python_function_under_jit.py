@@ -30,7 +30,7 @@ class PythonFunctionUnderJit(Rule):
 
     Not reported:
     - calls under a condition that is not known
-    - as compiled by Keras itself: models with `run_eagerly=True` or `jit_compile=False`, layers that set
+    - in what Keras compiles by itself: models with `run_eagerly=True` or `jit_compile=False`, layers that set
       `supports_jit`, models next to an LSTM, a GRU or preprocessing layers (which keep XLA off), strategies, and
       programs that choose their GPUs
     - shapes that depend on the data (`tf.where`, `tf.boolean_mask`), which are compiled

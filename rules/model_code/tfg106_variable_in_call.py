@@ -19,8 +19,8 @@ class VariableInCall(Rule):
 
     Why: `tf.function` traces a function a second time if the first trace created variables. It raises if the second
     trace creates some again: `ValueError: tf.function only supports singleton tf.Variables created on the first call`.
-    Keras traces `call`, `train_step` and similar methods in `fit` and `predict`. Where such code does run, called
-    eagerly, every call starts with new values, so nothing is learned.
+    Keras traces `call`, `train_step` and similar methods in `fit` and `predict`. Where this code does run, because it
+    is called eagerly, every call starts with new values, so nothing is learned.
 
     Reported:
     - a new `tf.Variable` or a new layer with weights, in traced code

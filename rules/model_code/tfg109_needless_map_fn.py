@@ -30,10 +30,10 @@ class NeedlessMapFn(Rule):
 
     Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations for each
     row. Called eagerly, it is a Python loop. Many operations need no loop, because they work on the whole tensor:
-    arithmetic, comparisons, casts, and reductions with an axis. `tf.where` does it for a conditional expression or
-    `tf.cond`. `tf.gather` and an `Embedding` take all indices at once. `tf.vectorized_map` makes a function of the
-    whole tensor from such a function of a row, without another change, under `tf.function`; called eagerly it traces
-    again in every call. With few and large rows the loop costs little.
+    arithmetic, comparisons, casts, and reductions with an axis. `tf.where` replaces a conditional expression or
+    `tf.cond`. `tf.gather` and an `Embedding` take all indices at once. Under `tf.function`, `tf.vectorized_map` turns a
+    function of a row into one of the whole tensor, without another change. Called eagerly, it traces again in every
+    call. With few and large rows the loop costs little.
 
     Reported:
     - a `tf.map_fn` whose function is known to consist of such operations only

@@ -24,8 +24,7 @@ class DividedBatch(Rule):
     Why: `fit` under `MirroredStrategy` takes the batch of the dataset for the global one and divides it: of 64 rows
     each of four GPUs gets 16. An epoch has as many steps as with one GPU, each GPU does a quarter of the work, and all
     wait for each other after it. More GPUs are then no faster, or slower. The batch has to grow with
-    `strategy.num_replicas_in_sync`, and usually the learning rate with it. The cost was not measured on several GPUs,
-    so this rule is opt-in.
+    `strategy.num_replicas_in_sync`, and usually the learning rate with it.
 
     Reported:
     - a model that is made in the scope of a strategy without named devices, with a batch of at most 128 rows that the

@@ -66,8 +66,8 @@ class BatchSizeOne(Rule):
     the rule is about speed only.
 
     Reported:
-    - a batch size of one for training; where a call hands the size to a function of the project, or to its `Sequence`,
-      that call
+    - a batch size of one in training
+    - where a call passes the size to a function or a `Sequence` of the project: that call
 
     Not reported:
     - a size that no call gives, or that comes from the command line

@@ -48,7 +48,7 @@ class EagerValidationLoop(Rule):
     `@tf.function` that calls the model. This is one reason why a GPU looks idle during validation.
 
     Reported:
-    - a model that a loop calls eagerly with its own element, whatever the data are
+    - a model that a loop calls eagerly with the loop's element, whatever the data are
     - a generator that makes pictures of noise before each `train_on_batch`
 
     Not reported:
