@@ -109,14 +109,15 @@ def _fix(rule: Rule) -> str:
 def _measured(results: list[dict[str, Any]]) -> Iterator[str]:
     """The table of what was measured, what else was seen, and on which machines."""
     lines = [
-        _row(figure["what"], result["tensorflow"], result["keras"], figure["slow_ms"], figure["fast_ms"],
-             f"{figure['ratio']:.2f}", f"{figure['low']:.2f} to {figure['high']:.2f}")
+        _row(figure["what"], "CPU" if result["machine"].endswith("no GPU") else "GPU", result["tensorflow"],
+             result["keras"], figure["slow_ms"], figure["fast_ms"], f"{figure['ratio']:.2f}",
+             f"{figure['low']:.2f} to {figure['high']:.2f}")
         for result in results
         for figure in result["figures"]
     ]  # fmt: skip
     if lines:
-        head = _row("what", "TensorFlow", "Keras", "flagged, ms", "repaired, ms", "times", "95% interval")
-        yield "\n".join([head, "|---|---|---|---:|---:|---:|---|", *lines])
+        head = _row("what", "on", "TensorFlow", "Keras", "flagged, ms", "replacement, ms", "times", "95% interval")
+        yield "\n".join([head, "|---|---|---|---|---:|---:|---:|---|", *lines])
     for result in results:
         for what, seen in result["facts"].items():
             yield f"{what}: {seen} (TensorFlow {result['tensorflow']})."

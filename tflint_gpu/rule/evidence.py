@@ -22,7 +22,7 @@ def measured(code: str) -> str:
         return f"not yet; {command} does it."
     without = [result for result in results if result["machine"].endswith("no GPU")]
     with_card = [result for result in results if result not in without]
-    parts = ["flagged against repaired, ", *_sentences(without)]
+    parts = ["flagged code against its replacement, ", *_sentences(without)]
     if with_card:
         parts += ["With a GPU: " if without else "", *_sentences(with_card)]
     return "".join(parts) + f"Repeat with {command}."
