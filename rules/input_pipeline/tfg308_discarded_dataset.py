@@ -51,7 +51,7 @@ class DiscardedDataset(Rule):
     - a statement that is only a call of a dataset operation
 
     Not reported:
-    - the last expression of a notebook's cell, which the notebook shows
+    - a call that is all of a notebook's cell, which shows its value
 
     Measured: follows from tf.data's interface: every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py). A test shows it with the installed TensorFlow.
@@ -135,11 +135,8 @@ _WORKLOAD = Workload(
 
 
 def _is_shown(file: File, call: cst.Call) -> bool:
-    """Whether a call is the last expression of a notebook's cell, whose value the notebook shows."""
-    is_outermost = file.tree.function(call) is None and not any(
-        isinstance(parent, cst.BaseCompoundStatement) for parent in file.tree.ancestors(call)
-    )
-    return is_outermost and file.source.shows(file.span(call)[1])
+    """Whether a call is all of a notebook's cell, which shows its value."""
+    return file.source.shows(*file.span(call))
 
 
 def _variable(model: Model, call: cst.Call) -> str | None:

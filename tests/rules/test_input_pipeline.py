@@ -286,10 +286,10 @@ def test_used_results_are_not_found(code: str, tmp_path: Path) -> None:
 
 SHOWN = {
     "alone": "source.take(3)",
-    "last of several": "n = 8\nsource.batch(n)",
-    "over lines, before a comment": "source.shuffle(\n    64\n).batch(2)  # of pairs\n\n# see above\n",
+    "over lines, among comments": "# look\nsource.shuffle(\n    64\n).batch(2)  # of pairs\n\n# see above\n",
 }
 NOT_SHOWN = {
+    "last of several": "n = 8\nsource.batch(n)",
     "before another statement": "source.shuffle(64)\nsource.take(1)",
     "before a magic": "source.shuffle(64)\n%time train()",
     "a semicolon": "source.shuffle(64);",
@@ -300,7 +300,7 @@ NOT_SHOWN = {
 
 @_table(SHOWN)
 def test_what_a_cell_shows_is_not_thrown_away(code: str, tmp_path: Path) -> None:
-    """Protects precision of TFG308: a notebook shows the value of a cell's last expression."""
+    """Protects precision of TFG308: a cell with one expression is there to show its value."""
     found_codes = [code for code, _ in found(notebook(HEAD, code, "print(1)"), tmp_path, "a.ipynb")]
     assert "TFG308" not in found_codes
     assert "TFG308" in codes(HEAD + code, tmp_path)

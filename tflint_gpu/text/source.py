@@ -158,8 +158,8 @@ class SourceFile:
         """The parts of the text that are left out of `code`, because they do not parse."""
         return ()
 
-    def shows(self, end: int) -> bool:
-        """Whether whoever runs the file sees the value of an expression that ends at an offset."""
+    def shows(self, start: int, end: int) -> bool:
+        """Whether an expression between two offsets is there to show its value to whoever runs the file."""
         return False
 
     def is_writable(self, start: int, end: int) -> bool:

@@ -141,10 +141,11 @@ class CellSource(SourceFile):
     def _again(self, document: str) -> CellSource:
         """This file with another document."""
 
-    def shows(self, end: int) -> bool:
-        """Whether only comments follow in the cell: its last value is shown, without a semicolon behind it."""
-        rest = self.text[end : self._cell_at(end).end].splitlines()
-        return not any(line.strip() and not line.lstrip().startswith("#") for line in rest)
+    def shows(self, start: int, end: int) -> bool:
+        """Whether the cell has nothing else but comments: it is there to show this value."""
+        cell = self._cell_at(start)
+        around = self.text[cell.start : start].splitlines() + self.text[end : cell.end].splitlines()
+        return not any(line.strip() and not line.lstrip().startswith("#") for line in around)
 
     def is_writable(self, start: int, end: int) -> bool:
         """Whether both offsets lie in one cell."""
