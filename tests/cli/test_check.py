@@ -528,3 +528,43 @@ def test_types_are_shown_of_a_line_or_of_all(tmp_path: Path, tflint: Any) -> Non
     (tmp_path / "a.py").write_text("import tensorflow as tf\nrows = (\n")
     done = tflint("check", "--show-types", "all", "a.py")
     assert done.returncode == 2 and "a.py" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_which_rules_are_fixed_is_chosen_as_in_ruff(tmp_path: Path, tflint: Any) -> None:
+    """Protects who fixes one rule at a time: the finding stays, and nothing says that it can be fixed."""
+    (tmp_path / "a.py").write_text(FIXABLE)
+    for options in (["--unfixable", CODE], ["--fixable", "TFG1"], ["--fixable", "ALL", "--unfixable", "TFG3"]):
+        done = tflint("check", *CHOSEN, "--fix", "--output-format", "concise", *options)
+        assert (done.returncode, (tmp_path / "a.py").read_text()) == (1, FIXABLE), options
+        assert "[*]" not in done.stdout and CODE in done.stdout
+    (tmp_path / "tflint-gpu.toml").write_text(f'unfixable = ["{CODE}"]\n')
+    assert "[*]" not in tflint("check", *CHOSEN, "--output-format", "concise").stdout
+    for options in (["--fixable", "ALL"], ["--extend-fixable", CODE]):
+        (tmp_path / "a.py").write_text(FIXABLE)
+        tflint("check", *CHOSEN, "--fix", *options)
+        assert (tmp_path / "a.py").read_text() == FIXED, options
+
+
+def test_settings_say_which_fixes_are_safe(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE)
+    (tmp_path / "tflint-gpu.toml").write_text('extend-unsafe-fixes = ["TFG3"]\n')
+    tflint("check", *CHOSEN, "--fix")
+    assert (tmp_path / "a.py").read_text() == FIXABLE, "a safe fix counts as unsafe"
+    tflint("check", *CHOSEN, "--fix", "--unsafe-fixes")
+    assert (tmp_path / "a.py").read_text() == FIXED
+    (tmp_path / "a.py").write_text(FIXABLE)
+    (tmp_path / "tflint-gpu.toml").write_text(f'extend-unsafe-fixes = ["TFG3"]\nextend-safe-fixes = ["{CODE}"]\n')
+    tflint("check", *CHOSEN, "--fix")
+    assert (tmp_path / "a.py").read_text() == FIXED, "the more specific entry wins"
+
+
+def test_ignores_by_file_are_added_to_those_of_the_settings(tmp_path: Path, tflint: Any) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text(FIXABLE)
+    (tmp_path / "tflint-gpu.toml").write_text(f'per-file-ignores = {{"a.py" = ["{CODE}"]}}\n')
+    chosen = ("check", *CHOSEN, "--output-format", "concise")
+    done = tflint(*chosen, "--extend-per-file-ignores", f"b.py:{CODE}")
+    assert "c.py:" in done.stdout and "a.py:" not in done.stdout and "b.py:" not in done.stdout
+    done = tflint(*chosen, "--per-file-ignores", f"b.py:{CODE}")
+    assert "a.py:" in done.stdout and "b.py:" not in done.stdout
+    assert "extend-per-file-ignores" in tflint(*chosen, "--extend-per-file-ignores", "a.py").stderr

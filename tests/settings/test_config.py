@@ -128,7 +128,8 @@ def test_all_keys_are_understood() -> None:
         "per-file-ignores": {"!a/*": [CODE]}, "exclude": [], "extend-exclude": [], "respect-gitignore": False,
         "force-exclude": True, "target-tensorflow": "2.9.1", "gpu-memory": "8GB", "output-format": "github", "fix": True,
         "show-advice": True, "fail-on": "advice", "unsafe-fixes": True, "cache-dir": "x", "jobs": 2,
-        "price-per-hour": 2.49,
+        "price-per-hour": 2.49, "fixable": ["ALL"], "unfixable": [CODE], "extend-fixable": ["TFG1"],
+        "extend-safe-fixes": [CODE], "extend-unsafe-fixes": ["TFG3"], "extend-per-file-ignores": {"b/*": [CODE]},
     }  # fmt: skip
     options = parse_options(table, "here")
     assert all(getattr(options, key.replace("-", "_")) is not None for key in table)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.options import TABLE, Options, read_settings_chain, read_settings_file
@@ -15,6 +15,7 @@ from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, most_
 from tflint_gpu.severity import Severity
 
 if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Applicability, Fix
     from tflint_gpu.price import Price
 
 OWN_FILE = "tflint-gpu.toml"
@@ -30,6 +31,8 @@ class Settings:
     """What holds for the files of one directory.
 
     Arguments:
+        fixable: whether the rules that a selector means are fixed.
+        applicability: of the fixes of the rules that a selector means, where it is not their own.
         target_folder: where the settings file is that has `target_tensorflow`; None where the command line has it.
     """
 
@@ -56,10 +59,19 @@ class Settings:
     price_per_hour: str | None = None
     jobs: int | None = None
     severity: tuple[tuple[str, Severity], ...] = ()
+    fixable: tuple[tuple[str, bool], ...] = ()
+    applicability: tuple[tuple[str, Applicability], ...] = ()
 
     def severity_of(self, code: str) -> Severity | None:
         """The severity that the settings give a rule; None where they leave it its own."""
         return most_specific(self.severity, code)
+
+    def fix_of(self, code: str, fix: Fix | None) -> Fix | None:
+        """A rule's fix as the settings want it: without it, or with another applicability."""
+        if fix is None or most_specific(self.fixable, code) is False:
+            return None
+        applicability = most_specific(self.applicability, code)
+        return fix if applicability is None else replace(fix, applicability=applicability)
 
     @property
     def price(self) -> Price | None:
@@ -187,17 +199,35 @@ def combine(layers: Sequence[tuple[Options, Path]], origin: Path | None, base: P
             given["target_folder"] = directory
         if layer.severity is not None:
             given["severity"] = (*settings.severity, *layer.severity)
+        given.update(_fixes(settings, layer))
         settings = replace(settings, **given)
     return settings
 
 
+def _fixes(settings: Settings, layer: Options) -> dict[str, Any]:
+    """What a layer says of fixes, over those below; its `fixable` begins the choice again, as in ruff."""
+    fixable = settings.fixable
+    if layer.fixable is not None:
+        fixable = (("ALL", False), *((selector, True) for selector in layer.fixable))
+    fixable += tuple((selector, True) for selector in layer.extend_fixable or ())
+    fixable += tuple((selector, False) for selector in layer.unfixable or ())
+    safe: tuple[tuple[str, Applicability], ...] = tuple((code, "safe") for code in layer.extend_safe_fixes or ())
+    unsafe: tuple[tuple[str, Applicability], ...] = tuple((code, "unsafe") for code in layer.extend_unsafe_fixes or ())
+    return {"fixable": fixable, "applicability": (*settings.applicability, *safe, *unsafe)}
+
+
 def _per_file_ignores(layers: Sequence[tuple[Options, Path]]) -> tuple[PerFileIgnore, ...]:
-    """The command line's `--per-file-ignores` replaces the file's, as in ruff."""
+    """The command line's `--per-file-ignores` replaces the file's, as in ruff; `--extend-per-file-ignores` adds."""
     chosen: tuple[PerFileIgnore, ...] = ()
     for layer, directory in layers:
         if layer.per_file_ignores is not None:
-            chosen = tuple(
-                PerFileIgnore(FilePattern(text.removeprefix("!"), directory), text.startswith("!"), codes)
-                for text, codes in layer.per_file_ignores
-            )
+            chosen = _ignores(layer.per_file_ignores, directory)
+        chosen += _ignores(layer.extend_per_file_ignores or (), directory)
     return chosen
+
+
+def _ignores(pairs: Iterable[tuple[str, tuple[str, ...]]], directory: Path) -> tuple[PerFileIgnore, ...]:
+    return tuple(
+        PerFileIgnore(FilePattern(text.removeprefix("!"), directory), text.startswith("!"), codes)
+        for text, codes in pairs
+    )

@@ -38,6 +38,7 @@ class Options:
     extend_select: tuple[str, ...] | None = None
     extend_ignore: tuple[str, ...] | None = None
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    extend_per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] | None = None
     respect_gitignore: bool | None = None
@@ -51,6 +52,11 @@ class Options:
     fail_on: Severity | None = None
     fix: bool | None = None
     unsafe_fixes: bool | None = None
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] | None = None
+    extend_fixable: tuple[str, ...] | None = None
+    extend_safe_fixes: tuple[str, ...] | None = None
+    extend_unsafe_fixes: tuple[str, ...] | None = None
     cache_dir: str | None = None
     baseline: str | None = None
     documentation_url: str | None = None
@@ -167,6 +173,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "extend-select": _selectors,
     "extend-ignore": _selectors,
     "per-file-ignores": _table,
+    "extend-per-file-ignores": _table,
     "exclude": _strings,
     "extend-exclude": _strings,
     "respect-gitignore": _boolean,
@@ -180,6 +187,11 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "fail-on": _severity,
     "fix": _boolean,
     "unsafe-fixes": _boolean,
+    "fixable": _selectors,
+    "unfixable": _selectors,
+    "extend-fixable": _selectors,
+    "extend-safe-fixes": _selectors,
+    "extend-unsafe-fixes": _selectors,
     "cache-dir": _string,
     "baseline": _string,
     "documentation-url": _address,
@@ -218,6 +230,12 @@ def check_selectors(options: Options, origin: str) -> None:
         ("extend-select", options.extend_select),
         ("extend-ignore", options.extend_ignore),
         *(("per-file-ignores", codes) for _, codes in options.per_file_ignores or ()),
+        *(("extend-per-file-ignores", codes) for _, codes in options.extend_per_file_ignores or ()),
+        ("fixable", options.fixable),
+        ("unfixable", options.unfixable),
+        ("extend-fixable", options.extend_fixable),
+        ("extend-safe-fixes", options.extend_safe_fixes),
+        ("extend-unsafe-fixes", options.extend_unsafe_fixes),
         ("severity", tuple(rule for rule, _ in options.severity or ())),
     ]
     for key, selectors in places:

@@ -19,6 +19,7 @@ _ADDED = (*_CHOICE, "extend_exclude")
 _UNSET = {
     "select": "all rules but the opt-in ones",
     "per-file-ignores": "no file has exceptions",
+    "fixable": "all rules that have a fix",
     "gpu-memory": "rules that compare with it find nothing",
     "price-per-hour": "`run` names no costs",
     "cache-dir": "the folder `.tflint_gpu_cache` of the project",

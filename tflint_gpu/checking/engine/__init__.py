@@ -327,7 +327,7 @@ class Engine:
         return source.name
 
     def reported(self, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """Those that the settings of the file in which they lie want, with the links that these ask for."""
+        """Those that the settings of the file in which they lie want, with the links and fixes that these ask for."""
         placed = [(diagnostic, self.working_directory / diagnostic.filename) for diagnostic in diagnostics]
         wanted = [
             (diagnostic, self.resolver.for_file(path))
@@ -339,6 +339,7 @@ class Engine:
                 diagnostic,
                 url=settings.link(diagnostic.code),
                 severity=settings.severity_of(diagnostic.code) or diagnostic.severity,
+                fix=settings.fix_of(diagnostic.code, diagnostic.fix),
             )
             for diagnostic, settings in wanted
         )

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from tflint_gpu.text.source import SourceFile
 
 _GROUPS = {
-    "Rules": "select ignore extend_select extend_ignore per_file_ignores target_tensorflow gpu_memory",
-    "Fixes": "fix unsafe_fixes diff fix_only show_fixes",
+    "Rules": "select ignore extend_select extend_ignore per_file_ignores extend_per_file_ignores target_tensorflow"
+    " gpu_memory",
+    "Fixes": "fix unsafe_fixes diff fix_only fixable unfixable extend_fixable show_fixes",
     "Report": "output_format output_file show_advice statistics estimate verified measured fail_on exit_zero"
     " exit_non_zero_on_fix",
     "Which findings": "diff_base baseline no_baseline write_baseline add_noqa ignore_noqa",
@@ -56,10 +57,14 @@ _GROUPS = {
 @list_option("--extend-select", "Rules to run besides the selected ones.")
 @list_option("--extend-ignore", "Rules not to run besides the ignored ones.")
 @list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
+@list_option("--extend-per-file-ignores", "The same, besides those of the settings.", "PAIRS")
 @click.option("--fix/--no-fix", default=None, help="Fix what can be fixed safely.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Use fixes that may change behaviour, too.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--fix-only", is_flag=True, help="Fix, but do not report what is left.")
+@list_option("--fixable", "Rules whose findings may be fixed: codes, prefixes, or ALL (default).")
+@list_option("--unfixable", "Rules whose findings are not fixed.")
+@list_option("--extend-fixable", "Rules whose findings may be fixed besides the fixable ones.")
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
 @click.option("-o", "--output-file", metavar="FILE", help="Where to write the report, instead of standard output.")
 @click.option("--show-advice/--no-show-advice", default=None, help="List advice, too, not only how much there is.")

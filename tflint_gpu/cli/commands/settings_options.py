@@ -70,8 +70,8 @@ def overrides(given: dict[str, Any]) -> Options:
         value = given.get(option.name)
         if value is None:
             continue
-        if option.name == "per_file_ignores":
-            value = _pairs(value)
+        if option.name.endswith("per_file_ignores"):
+            value = _pairs(value, option.name.replace("_", "-"))
         elif isinstance(value, tuple):
             value = list(value)
         table[option.name.replace("_", "-")] = value
@@ -84,7 +84,7 @@ def settings_file(given: dict[str, Any], here: Path) -> Path | None:
     return None if name is None else here / name
 
 
-def _pairs(parts: Sequence[str]) -> dict[str, list[str]]:
+def _pairs(parts: Sequence[str], key: str) -> dict[str, list[str]]:
     """`a.py:TFG1,TFG2,b/*:ALL` as patterns with codes."""
     pairs: dict[str, list[str]] = {}
     pattern = ""
@@ -92,6 +92,6 @@ def _pairs(parts: Sequence[str]) -> dict[str, list[str]]:
         before, colon, code = part.rpartition(":")
         pattern = before if colon else pattern
         if not pattern or not code:
-            raise SettingsError(f"{_COMMAND_LINE}: `per-file-ignores` must be PATTERN:CODE, not {part!r}")
+            raise SettingsError(f"{_COMMAND_LINE}: `{key}` must be PATTERN:CODE, not {part!r}")
         pairs.setdefault(pattern.strip(), []).append(code.strip())
     return pairs

@@ -201,6 +201,7 @@ class Verify:
         # These are `check`'s where they are settings.
         own = ("output_format", "fix")
         settings = overrides({name: value for name, value in self.given.items() if name not in own})
+        settings = replace(settings, fixable=("ALL",))  # it measures what a fix would bring, whoever makes it
         resolver = SettingsResolver(settings, settings_file(self.given, self.here), self.given["isolated"], self.here)
         return resolver, Discovery(resolver, self.here)
 
