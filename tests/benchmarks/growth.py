@@ -170,7 +170,7 @@ def _seconds(files: dict[str, str]) -> tuple[float, set[str]]:
             path.write_text(text, encoding="utf-8")
         command = tflint("check", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", "--verbose", ".")
         used = cost(command, Path(folder))
-    marker = "values were followed no further than "
+    marker = "the analysis stopped at "
     return used.cpu, {line.partition(marker)[2] for line in used.told.splitlines() if marker in line}
 
 

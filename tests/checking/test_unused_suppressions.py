@@ -50,12 +50,12 @@ def run(tmp_path: Path, *rules: Rule, paths: tuple[str, ...] = (".",), **options
         ("f(\n  BAD,\n  1)  # noqa: TFG901", None),
         ("f(\n  BAD,\n  1)\n# noqa: TFG901", "5:1 `TFG901` in this `noqa` comment suppresses nothing"),
         ("x = 1  # noqa: TFG9", "2:8 `TFG9` in this `noqa` comment suppresses nothing"),
-        ("x = BAD  # noqa: TFG901, tfg902", "2:10 `TFG902` in this `noqa` comment is the code of no rule"),
-        ("x = BAD  # noqa: TFG901, E1, TFG901", "2:10 `TFG901` stands in this `noqa` comment already"),
+        ("x = BAD  # noqa: TFG901, tfg902", "2:10 `TFG902` in this `noqa` comment is not the code of a rule"),
+        ("x = BAD  # noqa: TFG901, E1, TFG901", "2:10 `TFG901` appears in this `noqa` comment already"),
         (
             "x = 1  # noqa: TFG901, TFG8, TFG7, E1, TFG8",
-            "2:8 `TFG901` in this `noqa` comment suppresses nothing; `TFG8` and `TFG7` in this `noqa` comment are codes "
-            "of no rule; `TFG8` stands in this `noqa` comment already",
+            "2:8 `TFG901` in this `noqa` comment suppresses nothing; `TFG8` and `TFG7` in this `noqa` comment are not codes "
+            "of a rule; `TFG8` appears in this `noqa` comment already",
         ),
         ("# tflint-gpu: noqa: TFG901\nx = BAD", None),
         ("# tflint-gpu: noqa: TFG901\nx = 1", "2:1 `TFG901` in this comment for the whole file suppresses nothing"),

@@ -67,7 +67,7 @@ def test_files_that_do_not_parse_are_left_and_told_of(tmp_path: Path, tflint: An
 def test_fixes_and_comments_exclude_each_other(tflint: Any) -> None:
     done = tflint(*OPTIONS, "--add-noqa", "--fix")
     assert done.returncode == 2
-    assert "--add-noqa and --fix exclude each other" in done.stderr
+    assert "--add-noqa and --fix cannot be combined" in done.stderr
 
 
 def test_reports_go_to_a_file(tmp_path: Path, tflint: Any) -> None:

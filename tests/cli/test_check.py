@@ -202,7 +202,7 @@ def test_bounds_that_were_met_are_told(tmp_path: Path) -> None:
     (tmp_path / "deep.py").write_text(code + "model = tf.keras.Sequential()\nmodel.fit(ds)\n")
     command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--verbose", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
-    assert "deep.py: values were followed no further than 8 calls inside each other for which" in done.stderr
+    assert "deep.py: the analysis stopped at 8 nested calls whose" in done.stderr
 
 
 def test_files_to_check_are_not_imported(tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_settings_on_the_command_line(tmp_path: Path, tflint: Any) -> None:
     assert "jobs = 2" in tflint("check", "--config", "jobs=7", "-j", "2", "--show-settings").stdout
     wrong = tflint("check", "--config", "job=7")
     assert wrong.returncode == 2 and "--config: unknown key `job`; did you mean `jobs`?" in wrong.stderr
-    assert "no setting in TOML" in tflint("check", "--config", "jobs=").stderr
+    assert "neither a file nor a setting in TOML" in tflint("check", "--config", "jobs=").stderr
     rows = ("--config", 'severity.TFG101 = "advice"', "--config", 'severity.TFG102 = "error"')
     assert '"TFG101" = "advice", "TFG102" = "error"' in tflint("check", *rows, "--show-settings").stdout
     extending = tflint("check", "--config", 'extend = "absent.toml"')
@@ -402,7 +402,10 @@ def test_errors_have_one_form(tmp_path: Path, tflint: Any) -> None:
         (("check", "absent.py"), "absent.py: no such file or directory"),
         (("check", "--selct", "TFG"), "No such option"),
         (("check", "--output-file", "absent/a.txt", "train.py"), "absent/a.txt: No such file or directory"),
-        (("check", "--verified", "notes.txt"), "no report of `verify`; write one with `verify --output-format json`"),
+        (
+            ("check", "--verified", "notes.txt"),
+            "not a report of `verify`; write one with `verify --output-format json`",
+        ),
     ):
         done = tflint(*arguments)
         *usage, last = done.stderr.splitlines()

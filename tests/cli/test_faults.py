@@ -103,7 +103,7 @@ def test_where_nothing_can_be_printed_there_is_one_plain_error(tmp_path: Path) -
     with Path("/dev/full").open("wb") as full:
         done = tflint(tmp_path, "--select", CODE, stdout=full)
     assert done.returncode == 2
-    assert done.stderr == b"error: what was found cannot be printed: No space left on device\n"
+    assert done.stderr == b"error: the report cannot be printed: No space left on device\n"
     closed = tflint(tmp_path, "--select", CODE, stdout=None, stderr=None, limit=lambda: (os.close(1), os.close(2)))
     assert closed.returncode == 1, "the exit code speaks alone"
 

@@ -99,7 +99,7 @@ def test_what_cannot_be_compared_exits_with_2(tmp_path: Path, check: Any, tmp_pa
     for arguments, words in [
         (["--diff-base", "nowhere"], "unknown revision 'nowhere'"),
         (["--diff-base", "HEAD", str(outside)], str(outside)),
-        (["--diff-base", "HEAD", "--write-baseline=known.json"], "exclude each other"),
+        (["--diff-base", "HEAD", "--write-baseline=known.json"], "cannot be combined"),
     ]:
         done = check(*arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
@@ -160,7 +160,7 @@ def test_a_baseline_from_the_first_day_to_the_last(tmp_path: Path, check: Any) -
     path.write_text(TWICE.replace("prefetch(1)", "prefetch(3)"))
     done = check("--baseline", "known.json")
     assert (done.returncode, places(done)) == (1, ["a.py:5", "a.py:11"]), "an edited line is new"
-    gone = "1 known problem is gone; run with --write-baseline to prune the baseline\n"
+    gone = "1 known problem is no longer found; --write-baseline removes them\n"
     assert done.stderr == f"warning: {gone}"
     assert check("--baseline", "known.json", "--quiet").stderr == ""
     assert "a.py: TFG302 ds = ds.prefetch(1)" in check("--baseline", "known.json", "--verbose").stderr
@@ -168,7 +168,7 @@ def test_a_baseline_from_the_first_day_to_the_last(tmp_path: Path, check: Any) -
     done = check("--baseline", "known.json", "--write-baseline")
     assert (done.returncode, done.stderr) == (0, "known.json: 2 known problems (2 added, 1 dropped).\n")
     path.unlink()
-    assert "2 known problems are gone" in check("--baseline", "known.json").stderr
+    assert "2 known problems are no longer found" in check("--baseline", "known.json").stderr
     assert check("--write-baseline=known.json").stderr.endswith("0 known problems (0 added, 2 dropped).\n")
 
 
@@ -178,7 +178,7 @@ def test_a_baseline_named_in_the_settings(tmp_path: Path, check: Any) -> None:
     with (tmp_path / "tflint-gpu.toml").open("a") as settings:
         settings.write('baseline = "known.json"\n')
     done = check()
-    assert (done.returncode, "make it with --write-baseline" in done.stderr) == (2, True)
+    assert (done.returncode, "create it with --write-baseline" in done.stderr) == (2, True)
     assert check("--no-baseline").returncode == 1
     assert check("--write-baseline").returncode == 0
     assert json.loads((tmp_path / "known.json").read_text())["findings"][0]["file"] == "sub/a.py"
@@ -232,10 +232,10 @@ def test_a_run_says_of_what_it_looked_at_only_that_it_is_gone(tmp_path: Path, ch
         assert "gone" not in check("--baseline", "known.json", *arguments, stdin=FIXED).stderr, arguments
         if "-" not in arguments:
             assert "0 dropped" in check("--write-baseline=known.json", *arguments).stderr, arguments
-    assert "1 known problem is gone" in check("--baseline", "known.json").stderr
-    assert "1 known problem is gone" in check("--baseline", "known.json", "b.py").stderr
+    assert "1 known problem is no longer found" in check("--baseline", "known.json").stderr
+    assert "1 known problem is no longer found" in check("--baseline", "known.json", "b.py").stderr
     (tmp_path / "b.py").unlink()
-    assert "1 known problem is gone" in check("--baseline", "known.json", "a.py").stderr, "with its file"
+    assert "1 known problem is no longer found" in check("--baseline", "known.json", "a.py").stderr, "with its file"
 
 
 def test_what_is_known_is_not_mended_either(tmp_path: Path, check: Any) -> None:
@@ -268,11 +268,11 @@ def test_a_baseline_that_is_none_exits_with_2_and_is_left_alone(tmp_path: Path, 
         (["--write-baseline", "sub"], "write --write-baseline=FILE"),
         (["--write-baseline=no/where.json"], "cannot be written"),
         (["--write-baseline"], "needs a file"),
-        (["--write-baseline=x.json", "--diff"], "exclude each other"),
-        (["--write-baseline=x.json", "--fix"], "exclude each other"),
+        (["--write-baseline=x.json", "--diff"], "cannot be combined"),
+        (["--write-baseline=x.json", "--fix"], "cannot be combined"),
         (["--write-baseline=x.json", "-"], "standard input"),
         (["--baseline", "a.py"], "not a baseline"),
-        (["--baseline", "none.json"], "there is no such baseline"),
+        (["--baseline", "none.json"], "the baseline does not exist"),
         (["--baseline", "sub"], "cannot be read"),
     ]:
         done = check(*arguments, stdin="")

@@ -202,7 +202,7 @@ def test_what_does_not_reach_the_programs_is_named_once(train: Path) -> None:
         (("--memory-limit", "much"), "8GiB"),
         (("--time-limit", "0s"), "120s"),
         (("--seed", "-1"), "--seed"),
-        (("--fix", "--diff"), "exclude each other"),
+        (("--fix", "--diff"), "cannot be combined"),
     ],
 )
 def test_a_wrong_option_is_told(train: Path, arguments: tuple[str, ...], message: str) -> None:

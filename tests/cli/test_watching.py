@@ -169,7 +169,7 @@ def test_without_the_library_the_remedy_is_told(tmp_path: Path) -> None:
 def test_what_is_done_once_is_not_watched(option: str, tflint: Any) -> None:
     done = tflint("check", "--watch", option)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"--watch and {option.partition('=')[0]} exclude each other" in done.stderr
+    assert f"--watch and {option.partition('=')[0]} cannot be combined" in done.stderr
 
 
 def test_standard_input_is_not_watched(tflint: Any) -> None:

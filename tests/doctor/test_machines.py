@@ -80,10 +80,10 @@ class Machine:
 MACHINES = {
     "all is well": Machine(GOOD, (), 0, "tflint-gpu check"),
     "a laptop without a card": Machine(
-        Facts(NO_LIBRARY, NO_CARD, PYTHON, CPU_TF), ("TFG924", "TFG937"), 3, "no NVIDIA card"
+        Facts(NO_LIBRARY, NO_CARD, PYTHON, CPU_TF), ("TFG924", "TFG937"), 3, "no NVIDIA GPU"
     ),
     "a CUDA build without a card": Machine(
-        Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=())), ("TFG924",), 3, "no NVIDIA card"
+        Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=())), ("TFG924",), 3, "no NVIDIA GPU"
     ),
     "a card without a driver": Machine(
         Facts(NO_LIBRARY, around(kernel_driver="", device_files=()), PYTHON, replace(TF, gpus=())),
@@ -112,7 +112,7 @@ MACHINES = {
     ),
     "a card with broken memory": Machine(replace(GOOD, survey=card(ecc_errors=3)), ("TFG905",), 1, "Reset or restart"),
     "a card that somebody fills": Machine(
-        replace(GOOD, survey=card(free_memory=GIB, holders=((4711, 78 * GIB),))), ("TFG906",), 0, "Wait for them"
+        replace(GOOD, survey=card(free_memory=GIB, holders=((4711, 78 * GIB),))), ("TFG906",), 0, "Wait for these processes"
     ),
     "the package without CUDA": Machine(
         replace(GOOD, tensorflow=CPU_TF, libraries=(), operations=(),
@@ -166,7 +166,7 @@ MACHINES = {
     "conda's CUDA beside the wheels": Machine(
         replace(GOOD, installation=replace(PYTHON, conda=("cudatoolkit-11.2.2",)),
                 libraries=(replace(LIBRARIES[1], path="/conda/lib/libcublas.so.12"),)),
-        ("TFG912",), 0, "Take the directory out",
+        ("TFG912",), 0, "Remove the directory",
     ),
     "hidden by an empty variable": Machine(
         replace(BLIND, environment=around(variables={"CUDA_VISIBLE_DEVICES": ""})), ("TFG914",), 1, "unset CUDA_VISIBLE"
@@ -223,10 +223,10 @@ MACHINES = {
     ),
     "cuDNN that fails at work": Machine(
         replace(GOOD, operations=(*DONE[:1], Operation("/GPU:0", "convolution", "failed", message="No DNN in stream executor"))),
-        ("TFG920",), 1, "The message says",
+        ("TFG920",), 1, "The message names",
     ),
     "an operation that hangs": Machine(
-        replace(GOOD, operations=(*DONE[:3], Operation("/GPU:0", "XLA", "out of time"))), ("TFG920",), 1, "The message says"
+        replace(GOOD, operations=(*DONE[:3], Operation("/GPU:0", "XLA", "out of time"))), ("TFG920",), 1, "The message names"
     ),
     "a program that hides the card": Machine(
         replace(BLIND, settings=(Setting("CUDA_VISIBLE_DEVICES", "-1", "train.py", 3),),), ("TFG922",), 1, "(train.py:3)"
@@ -342,7 +342,7 @@ MACHINES = {
     ),
     "a job of Slurm on a machine without cards": Machine(
         Facts(NO_LIBRARY, Environment(cards=0, variables={"SLURM_JOB_ID": "7"}), PYTHON, replace(TF, gpus=())),
-        ("TFG924",), 3, "no NVIDIA card",
+        ("TFG924",), 3, "no NVIDIA GPU",
     ),
     "a pod without a GPU": Machine(
         Facts(NO_LIBRARY, around(container="kubernetes", device_files=(), variables={"NVIDIA_VISIBLE_DEVICES": "all"}),
@@ -352,7 +352,7 @@ MACHINES = {
     "a Python that does not answer": Machine(
         Facts(NO_LIBRARY, NO_CARD, Installation("/bin/ls"), TensorFlow(error="the process that imports it did not end in time"),
               silent=(("the packages", "failed"), ("TensorFlow", "out of time"))),
-        ("TFG930", "TFG930", "TFG924"), 2, "Run the command by itself",
+        ("TFG930", "TFG930", "TFG924"), 2, "Run the command alone",
     ),
     "a Mac whose own GPU works": Machine(
         Facts(NO_LIBRARY, MAC, METAL, replace(CPU_TF, gpus=("/physical_device:GPU:0",)), (), DONE[:3]), (), 0, "tflint-gpu check",
@@ -360,10 +360,10 @@ MACHINES = {
     "a Mac whose own GPU fails": Machine(
         Facts(NO_LIBRARY, MAC, METAL, replace(CPU_TF, gpus=("/physical_device:GPU:0",)), (),
               (*DONE[:2], Operation("/GPU:0", "LSTM", "failed", message="InvalidArgumentError: Cannot assign a device"))),
-        ("TFG920",), 1, "The message says",
+        ("TFG920",), 1, "The message names",
     ),
     "a Mac without Apple's plugin": Machine(
-        Facts(NO_LIBRARY, MAC, replace(PYTHON, packages={"tensorflow": "2.18.0"}), CPU_TF), ("TFG924",), 3, "no NVIDIA card"
+        Facts(NO_LIBRARY, MAC, replace(PYTHON, packages={"tensorflow": "2.18.0"}), CPU_TF), ("TFG924",), 3, "no NVIDIA GPU"
     ),
     "a Mac with a plugin for another TensorFlow": Machine(
         Facts(NO_LIBRARY, MAC, METAL, TensorFlow(
@@ -395,7 +395,7 @@ MACHINES = {
     ),
     "an ARM machine without a card": Machine(
         Facts(NO_LIBRARY, replace(NO_CARD, machine="aarch64"), replace(PYTHON, packages={"tensorflow": "2.21.0"}), CPU_TF),
-        ("TFG924",), 3, "no NVIDIA card",
+        ("TFG924",), 3, "no NVIDIA GPU",
     ),
     "a value of a flag that TensorFlow cannot read": Machine(
         replace(GOOD, environment=around(variables={"TF_XLA_FLAGS": "--tf_xla_min_cluster_size=few"}), libraries=(),
@@ -427,14 +427,14 @@ MACHINES = {
     "a login node without CUDA's libraries": Machine(
         Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=()), (
             *LIBRARIES[1:], Library("libcudnn.so.9", error="cannot open"), Library("libcuda.so.1", error="cannot open"))),
-        ("TFG924", "TFG937"), 3, "no NVIDIA card",
+        ("TFG924", "TFG937"), 3, "no NVIDIA GPU",
     ),
     "a login node whose libraries would load": Machine(
         Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=()), (*LIBRARIES, Library("libcuda.so.1", error="cannot open"))),
-        ("TFG924",), 3, "no NVIDIA card",
+        ("TFG924",), 3, "no NVIDIA GPU",
     ),
     "a look that took too long": Machine(
-        replace(GOOD, silent=(("the cards", "out of time"),)), ("TFG930",), 0, "Run the command by itself"
+        replace(GOOD, silent=(("the GPUs", "out of time"),)), ("TFG930",), 0, "Run the command alone"
     ),
 }  # fmt: skip
 
@@ -470,14 +470,14 @@ def test_the_last_line_tells_of_a_missing_card_whatever_else_is_to_be_done() -> 
     )
     for facts in (without, hidden):
         last = as_text(report_on(facts)).splitlines()[-1]
-        assert last.startswith("Next: ") and "there is no NVIDIA card here" in last
+        assert last.startswith("Next: ") and "this machine has no NVIDIA GPU" in last
 
 
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
         (Environment(system="Darwin", machine="arm64"), "tensorflow-metal"),
-        (Environment(container="docker"), "without the cards of its host"),
+        (Environment(container="docker"), "without the GPUs of its host"),
         (Environment(cards=0, variables={"SLURM_JOB_ID": "7"}), "--gpus=1"),
     ],
 )
@@ -489,9 +489,9 @@ def test_where_there_is_no_card_it_is_said_where_one_might_be(environment: Envir
 def test_that_there_is_no_gpu_is_backed_by_the_list_that_was_read() -> None:
     """Protects who has a GPU in the machine all the same: the list can be looked at."""
     found = report_on(Facts(NO_LIBRARY, Environment(cards=0, pci_devices=17), PYTHON, CPU_TF))
-    assert "/sys/bus/pci/devices lists 17 devices, none of them a GPU of NVIDIA" in found.diagnoses[0].seen
+    assert "/sys/bus/pci/devices lists 17 devices, none of them an NVIDIA GPU" in found.diagnoses[0].seen
     blind = report_on(Facts(NO_LIBRARY, Environment(cards=None), PYTHON, CPU_TF)).diagnoses[0]
-    assert "no /sys/bus/pci/devices" in blind.seen
+    assert "/sys/bus/pci/devices does not exist" in blind.seen
 
 
 def test_a_machine_without_a_gpu_says_whether_cudas_libraries_would_load() -> None:
@@ -520,7 +520,7 @@ def test_a_machine_without_tensorflow_and_card_is_not_called_right_and_wrong() -
     missing = TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")
     text = as_text(report_on(Facts(NO_LIBRARY, NO_CARD, PYTHON, missing)))
     assert "TFG909" in text and "TFG924" in text
-    assert "computes nowhere" in text and "computes on the CPU." not in text and "Nothing is wrong" not in text
+    assert "computes nothing" in text and "computes on the CPU." not in text and "Nothing is wrong" not in text
 
 
 def test_xla_ends_a_process_for_a_flag_that_it_does_not_know() -> None:

@@ -60,7 +60,7 @@ def test_wrong_options_end_flake8_with_its_usage(tmp_path: Path, each_flake8: Fl
         (["--tflint-target-tensorflow=latest"], "must be a TensorFlow version such as"),
         (["--tflint-config=nowhere.toml"], "nowhere.toml: No such file"),
         (["--tflint-config=a.py"], "a.py: not valid TOML"),
-        (["--tflint-isolated", "--tflint-config=a.toml"], "--tflint-config and --tflint-isolated exclude each other"),
+        (["--tflint-isolated", "--tflint-config=a.toml"], "--tflint-config and --tflint-isolated cannot be combined"),
     ]:
         done = each_flake8(*options, "a.py")
         assert (done.returncode, done.stdout) == (2, ""), options

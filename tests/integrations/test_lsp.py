@@ -457,7 +457,7 @@ async def test_comments_that_silence_nothing(editor: Editor) -> None:
     await editor.start(options={"extend-select": ["TFG001"]})
     assert codes(await editor.open("layers.py", unused)) == [("TFG001", 5)]
     [action] = await editor.actions("layers.py", 4, ["quickfix"])
-    assert action.title == "tflint-gpu (TFG001): Remove what suppresses nothing", "and no offer to silence it"
+    assert action.title == "tflint-gpu (TFG001): Remove the unused suppression", "and no offer to silence it"
     assert edited(unused, action.edit) == unused.replace("  # noqa: TFG101", "")
     [action] = await editor.actions("layers.py", 4, ["source.fixAll"])
     assert edited(unused, action.edit) == unused.replace("  # noqa: TFG101", "")

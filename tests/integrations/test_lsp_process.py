@@ -124,10 +124,10 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: the language server needs pygls: run `pip install 'tflint-gpu[lsp]'` in the environment of tflint-gpu\n"
+        "error: the language server needs pygls: run `pip install 'tflint-gpu[lsp]'` (in a checkout of tflint-gpu: `pip install '.[lsp]'`)\n"
     )
 
 
 def test_help_needs_no_extra(tflint: Any) -> None:
-    assert "server  Serve an editor by the Language Server Protocol." in tflint("--help").stdout
+    assert "server  Run the language server for an editor." in tflint("--help").stdout
     assert tflint("server", "--help").stdout.startswith("Usage: tflint-gpu server")

@@ -51,7 +51,7 @@ def test_what_lies_deeper_is_said_to_be_unknown(tmp_path: Path) -> None:
     """Protects `check --verbose`, which lists every bound that was met."""
     model = model_of(chain(9), tmp_path)
     assert model.once(TrainingSteps).eager == []
-    assert any("calls inside each other" in bound.what for bound in model.inference.bounds_met)
+    assert any("nested calls" in bound.what for bound in model.inference.bounds_met)
 
 
 AGENTS = """

@@ -170,7 +170,7 @@ def test_a_baseline_of_another_version_can_be_written_anew(tmp_path: Path) -> No
 
 
 def test_a_missing_baseline_tells_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(BaselineError, match="make it with --write-baseline"):
+    with pytest.raises(BaselineError, match="create it with --write-baseline"):
         Baseline.read(tmp_path / "known.json")
 
 

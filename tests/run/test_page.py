@@ -481,6 +481,8 @@ def test_what_the_page_needs(library: str, is_needed: bool) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert (done.stdout, done.stderr) == (
-        f'the HTML report needs {library}: pip install "tflint-gpu[report]"\n' if is_needed else "",
+        f'the HTML report needs {library}: pip install "tflint-gpu[report]" (in a checkout of tflint-gpu: pip install ".[report]")\n'
+        if is_needed
+        else "",
         "",
     )

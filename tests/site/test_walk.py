@@ -32,7 +32,7 @@ LANGUAGES = {
     "sh": "run here", "console": "run here", "bash": "run here", "zsh": "run here", "fish": "run here",
     "toml": "test_printed.py", "ini": "test_printed.py", "yaml": "test_printed.py", "python": "test_printed.py",
     "json": "test_printed.py", "lua": "test_editors.py", "elisp": "test_editors.py",
-    "vim": "it needs vim-lsp, which is not in Debian", "text": "an output without its command",
+    "vim": "it needs vim-lsp, which is not in Debian", "text": "an output without its command", "diff": "a change of a program that the page shows",
 }  # fmt: skip
 """What is done with a block of each language that pages print."""
 _COMMANDS = re.compile(

@@ -233,7 +233,7 @@ class TestChoose:
             (FakeNvml(processes=()), "10.0 GiB of its memory are in use"),
             (FakeNvml(), "another process is on it with 3.0 GiB of its memory"),
             (FakeNvml(processes=((1, None), (2, None))), "2 other processes are on it"),
-            (FakeNvml(free=(79 * GIB,), processes=(), throttle=0x40), "its clocks are held down: heat"),
+            (FakeNvml(free=(79 * GIB,), processes=(), throttle=0x40), "its clocks are throttled: heat"),
             (FakeNvml(free=(79 * GIB,), processes=()), ""),
         ],
         ids=["memory", "process", "processes", "heat", "at rest"],
@@ -241,12 +241,12 @@ class TestChoose:
     def test_a_busy_card_is_told(self, nvml: FakeNvml, note: str) -> None:
         """Protects a figure from a neighbour that nobody mentions, before anything is run."""
         choice = choose(survey(nvml), "auto")
-        assert choice.note == (f"GPU 0 is not at rest: {note}" if note else "")
+        assert choice.note == (f"GPU 0 is busy: {note}" if note else "")
 
     @pytest.mark.parametrize(
         ("device", "visible", "note"),
         [
-            ("gpu:4", None, "there is no gpu:4: 4 visible"),
+            ("gpu:4", None, "gpu:4 does not exist: 4 visible"),
             ("gpu", "-1", "CUDA_VISIBLE_DEVICES hides"),
             ("cpu", None, ""),
         ],
@@ -315,14 +315,14 @@ class TestWatch:
         """Never 0 bytes: drivers that know a process in a container tell 0 of it, others tell nothing or the host's."""
         recording = record(FakeNvml(processes=processes))
         assert recording.is_hidden and recording.memory == recording.card_growth
-        assert len(recording.notes) == 1 and "the card's use rose" in recording.notes[0]
+        assert len(recording.notes) == 1 and "the rise in the GPU's use" in recording.notes[0]
 
     def test_where_the_list_is_open_a_process_that_is_not_on_it_held_nothing(self) -> None:
         """Protects a memory verdict from someone else's growth: the process is not hidden, it is not there."""
         recording = record(FakeNvml(processes=((1, GIB),)))
         assert recording.memory is None and recording.card_growth is not None and not recording.is_hidden
         assert len(recording.notes) == 1 and "held none" in recording.notes[0]
-        assert "another process was on the card with 1.0 GiB" in recording.disturbances[0]
+        assert "another process was on the GPU with 1.0 GiB" in recording.disturbances[0]
 
     def test_the_program_in_bubblewrap_is_the_process_that_holds_the_memory(self) -> None:
         """Protects memory in the sandbox: the process that is started holds none, its grandchild does."""
@@ -386,11 +386,11 @@ class TestWatch:
     def test_clocks_that_are_held_down_are_told_with_their_share(self) -> None:
         """Protects a ratio from a card that got hot in the second half, unless a reader knows."""
         assert record(FakeNvml(throttle=0x40)).disturbances == (
-            "the clocks were held down: heat (100% of the samples)",
+            "the clocks were throttled: heat (100% of the samples)",
         )
         assert record(FakeNvml()).disturbances == ()
         hot = tuple(Sample(float(second), slowed=("heat",) if second > 7 else ()) for second in range(10))
-        assert Recording("ready", hot).disturbances == ("the clocks were held down: heat (20% of the samples)",)
+        assert Recording("ready", hot).disturbances == ("the clocks were throttled: heat (20% of the samples)",)
 
     def test_no_gpu_to_watch(self) -> None:
         """On the CPU the same code runs and records nothing."""

@@ -438,9 +438,9 @@ LATER
         ("    if epoch == 1:\n        print('thawed')", "Both compute the same."),
         (
             "    if epoch == 1:\n        optimizer.learning_rate = 0.1",
-            "in the first 3 steps, before train.py:21 comes by",
+            "in the first 3 steps, before train.py:21 runs",
         ),
-        ("    model.save_weights('m')", "in the first 3 steps, before train.py:21 comes by"),
+        ("    model.save_weights('m')", "in the first 3 steps, before train.py:21 runs"),
     ],
 )
 def test_what_comes_after_the_steps_that_were_compared_is_told(tmp_path: Path, later: str, said: str) -> None:

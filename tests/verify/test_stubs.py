@@ -610,7 +610,7 @@ def test_a_training_function_that_nothing_calls_has_a_program(tmp_path: Path) ->
     code = f"import tensorflow as tf\ndef train(model, ds, optimizer, loss_fn, epochs):\n    for _ in range(epochs):\n        for x, y in ds:{STEP}"
     text, remarks = planned(code, tmp_path)
     assert text.rstrip().endswith("loss_fn=tflint_values.loss(), epochs=1)") and remarks[0].startswith(
-        "made up: `model`"
+        "synthetic: `model`"
     )
 
 

@@ -64,10 +64,10 @@ def test_two_programs_that_do_not_fit_at_once_are_run_one_by_one() -> None:
         ("import cv2000; import sklearn", "`pip install cv2000`"),
         ("raise ModuleNotFoundError(\"No module named 'sklearn.svm'\")", "`pip install scikit-learn`"),
         ("raise ModuleNotFoundError(\"No module named 'distutils'\")", "named 'distutils'"),
-        ("os.environ['SOME_FOLDER']", "; `--env SOME_FOLDER` hands yours on"),
+        ("os.environ['SOME_FOLDER']", "; `--env SOME_FOLDER` passes yours on"),
         ("open('rows.csv')", "tflint-gpu: input=(32, 128) float32"),
         ("os.kill(os.getpid(), 9)", "SIGKILL"),
-        ("os._exit(0)", "without reaching what was flagged"),
+        ("os._exit(0)", "before it reached the flagged code"),
     ],
 )
 def test_a_program_that_fails_is_not_run_again(line: str, reason: str) -> None:
@@ -443,7 +443,7 @@ def test_what_was_made_up_is_told_and_refutes_nothing() -> None:
     assert result.verdict.verdict == "inconclusive" and "a table with the columns a, b" in result.verdict.reason
     assert verdict(case(program(step=0.01), program(step=0.01))).verdict.verdict == "refuted"
     slower = verdict(case(program(step=0.1, **MADE_UP), program(step=0.01, **MADE_UP)))
-    assert slower.verdict.verdict == "confirmed" and "made up: a table" in slower.verdict.reason
+    assert slower.verdict.verdict == "confirmed" and "synthetic: a table" in slower.verdict.reason
 
 
 def test_a_crash_with_made_up_input_is_no_verdict() -> None:
@@ -455,10 +455,10 @@ def test_a_crash_with_made_up_input_is_no_verdict() -> None:
     assert (
         result.verdict.verdict == "not run"
         and "ValueError: shape" in result.verdict.reason
-        and "made up: x" in result.verdict.reason
+        and "synthetic: x" in result.verdict.reason
     )
     ends = case(program(line=f"{early} os._exit(0)"), program())
-    assert "without reaching what was flagged" in verdict(ends).verdict.reason
+    assert "before it reached the flagged code" in verdict(ends).verdict.reason
 
 
 def test_a_predicted_crash_with_made_up_input_is_one_after_one_round_too() -> None:
@@ -474,6 +474,6 @@ def test_results_that_differ_with_made_up_input_are_no_verdict() -> None:
     """Protects from made-up numbers that make two right programs differ."""
     before, after = (program(outputs=[number], dtype="float32", **MADE_UP) for number in (1.0, 2.0))
     result = verdict(case(before, after, Prediction("wrong-result")))
-    assert result.verdict.verdict == "not run" and "which may be due to it" in result.verdict.reason
+    assert result.verdict.verdict == "not run" and "perhaps because of that data" in result.verdict.reason
     told = program(outputs=[1.0], dtype="float32", notes={**MADE_UP["notes"], "wrong": "still the old one"})
     assert verdict(case(told, after, Prediction("wrong-result"))).verdict.verdict == "wrong result confirmed"

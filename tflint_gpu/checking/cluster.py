@@ -82,7 +82,10 @@ def require_ray() -> None:
         NoCluster: Ray is not installed.
     """
     if importlib.util.find_spec("ray") is None:
-        raise NoCluster("ray is not installed: run `pip install 'tflint-gpu[ray]'` in the environment of tflint-gpu")
+        raise NoCluster(
+            "ray is not installed: run `pip install 'tflint-gpu[ray]'` "
+            "(in a checkout of tflint-gpu: `pip install '.[ray]'`)"
+        )
 
 
 def connected() -> Any:

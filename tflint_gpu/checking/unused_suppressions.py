@@ -221,7 +221,7 @@ class UnusedSuppressions:
             noqa_row=location.row,
             severity=rule.severity,
             help="remove the comment" if whole else f"remove {_listed(unused.codes)} from the comment",
-            fix=None if edit is None else Fix("Remove what suppresses nothing", "safe", (edit,)),
+            fix=None if edit is None else Fix("Remove the unused suppression", "safe", (edit,)),
         )
 
 
@@ -231,10 +231,10 @@ def _message(unused: _Unused) -> str:
     if unused.idle:
         parts.append(f"{_listed(unused.idle)} in this {where} {_verb(unused.idle, 'suppress')} nothing")
     if unused.unknown:
-        noun = "is the code of no rule" if len(unused.unknown) == 1 else "are codes of no rule"
+        noun = "is not the code of a rule" if len(unused.unknown) == 1 else "are not codes of a rule"
         parts.append(f"{_listed(unused.unknown)} in this {where} {noun}")
     if unused.repeated:
-        parts.append(f"{_listed(unused.repeated)} {_verb(unused.repeated, 'stand')} in this {where} already")
+        parts.append(f"{_listed(unused.repeated)} {_verb(unused.repeated, 'appear')} in this {where} already")
     return "; ".join(parts)
 
 

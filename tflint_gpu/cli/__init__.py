@@ -29,11 +29,11 @@ _SECONDS_FOR_A_FILE = 10.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _COMMANDS = {
     "check": "Find mistakes in TensorFlow code, and fix them.",
-    "rule": "Explain a rule, or list all.",
-    "verify": "Run what was flagged, and its repair, and measure the difference.",
-    "run": "Run a program, and say where it leaves the GPU idle.",
+    "rule": "Explain a rule, or list all rules.",
+    "verify": "Run the flagged and the repaired code, and measure the difference.",
+    "run": "Run a program, and say which lines leave the GPU idle.",
     "doctor": "Say why TensorFlow does not use the GPU of this machine.",
-    "server": "Serve an editor by the Language Server Protocol.",
+    "server": "Run the language server for an editor.",
 }
 
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _leave(FAILED)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
-            print(f"error: what was found cannot be printed: {error.strerror}", file=sys.stderr, flush=True)
+            print(f"error: the report cannot be printed: {error.strerror}", file=sys.stderr, flush=True)
             _leave(FAILED)  # else the interpreter tries again
         import traceback
 

@@ -17,10 +17,10 @@ from tflint_gpu.settings.options import SettingsError
 @click.option("--output-format", type=click.Choice(("full", "json", "markdown")), default="full", show_default=True)
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that runs your programs.")
 def command(program: Path | None, output_format: str, python: str) -> int:
-    """Examine the driver, the cards, the installation and what hides the cards, and say what to do next.
+    """Say whether TensorFlow can use a GPU on this machine, and if not, why and what to do.
 
-    With PROGRAM it also reads which variables and devices that program sets; the program is not run. Exits with 0 if a
-    GPU works, 1 if something is wrong, 3 if there is none and none was expected, 2 if nothing could be examined.
+    With PROGRAM, also read which variables and devices that program sets; the program does not run. Exit codes: 0 if a
+    GPU works, 1 if something is wrong, 2 if doctor failed, 3 if there is no GPU and none was expected.
     """
     from tflint_gpu.doctor import reports
     from tflint_gpu.doctor.examination import examine

@@ -19,11 +19,11 @@ from tflint_gpu.settings.options import SettingsError, hint_for_rule
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("code", required=False)
-@click.option("--all", "every", is_flag=True, help="All rules.")
-@click.option("--search", metavar="WORDS", help="The rules whose documentation has all of these words.")
+@click.option("--all", "every", is_flag=True, help="Explain all rules.")
+@click.option("--search", metavar="WORDS", help="List the rules whose documentation contains all of these words.")
 @click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
 def command(code: str | None, every: bool, search: str | None, output_format: str) -> int:
-    """Explain the rule CODE (or its name), or all rules, or find rules by words."""
+    """Explain the rule CODE (a code or a name) or all rules, or find rules by words."""
     if [code is not None, every, search is not None].count(True) != 1:
         raise click.UsageError("give a rule's code, --search, or --all")
     chosen = _catalogue() if code is None else (_find(code),)

@@ -12,17 +12,17 @@ from tflint_gpu.integrations import NEEDED
 
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--verified", metavar="FILE", help="Show what `verify --output-format json` measured.")
+@click.option("--verified", metavar="FILE", help="Show what `verify --output-format json` measured for each finding.")
 def command(verified: str | None) -> int:
-    """Serve an editor over standard input and output, by the Language Server Protocol.
+    """Run the language server over standard input and output.
 
-    An editor starts this; there is nothing to see on a terminal. It needs the extra `lsp`.
+    Editors start this command; a terminal shows nothing. It needs the extra `lsp`.
     """
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         click.echo(
             f"error: the language server needs {' and '.join(missing)}: run `pip install 'tflint-gpu[lsp]'` "
-            "in the environment of tflint-gpu",
+            "(in a checkout of tflint-gpu: `pip install '.[lsp]'`)",
             err=True,
         )
         return FAILED

@@ -87,7 +87,7 @@ def examine(
         return answer
 
     # By its path: with `-m` the user's folder comes first, and a `json.py` there would be imported.
-    cards = ask("the cards", [sys.executable, str(_PROBES / "cards.py")], limits.quick)
+    cards = ask("the GPUs", [sys.executable, str(_PROBES / "cards.py")], limits.quick)
     packages = ask("the packages", [str(python), str(_PROBES / "packages.py")], limits.quick)
     old = None if packages.lines else _asked([str(python), str(_PROBES / "old_python.py")], limits.quick, variables)
     if old is not None and old.lines:  # it has no other answer
@@ -116,7 +116,7 @@ def examine(
 def _asked(command: Sequence[str], seconds: float, variables: Mapping[str, str]) -> Answer:
     answer = run(command, seconds, variables)
     if answer.status == "answered" and not answer.lines:
-        return replace(answer, status="failed", log="it printed nothing that is an answer")
+        return replace(answer, status="failed", log="it printed no answer")
     return answer
 
 

@@ -13,18 +13,18 @@ _MOSTLY = 0.9
 # What `cuInit` returns where NVML works (CUDA's driver API, `CUresult`), and the command that helps.
 _STARTS = {
     802: (
-        "CUDA_ERROR_SYSTEM_NOT_READY: the switch between the cards is off",
+        "CUDA_ERROR_SYSTEM_NOT_READY: the switch between the GPUs is off",
         "sudo systemctl start nvidia-fabricmanager",
     ),
     803: ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: libcuda.so.1 is of another version than the driver", "sudo reboot"),
     804: ("CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: a `compat` folder of CUDA stands in for libcuda.so.1", ""),
     999: (
-        "CUDA_ERROR_UNKNOWN: mostly after the machine has slept",
+        "CUDA_ERROR_UNKNOWN: usually after the machine has slept",
         "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm",
     ),
 }
 _CUDA = "libcuda.so.1"
-_FORBIDDEN = "Start the container or the job with the card, so that its cgroup allows the device."
+_FORBIDDEN = "Start the container or the job with the GPU, so that its cgroup allows the device."
 _POD = "Ask for one in the pod: `resources: {limits: {nvidia.com/gpu: 1}}`."
 _WITH_GPUS = {
     "docker": "docker run --gpus all IMAGE",
@@ -42,12 +42,12 @@ def of_the_driver(facts: Facts) -> Iterator[Diagnosis]:
     """No driver, two versions of it, or one that is too old."""
     around, survey = facts.environment, facts.survey
     if around.wsl and not around.wsl_driver and not survey.gpus:
-        yield Diagnosis("TFG918", "/usr/lib/wsl/lib/libcuda.so.1 is not there")
+        yield Diagnosis("TFG918", "/usr/lib/wsl/lib/libcuda.so.1 does not exist")
     elif "version" in survey.note.lower() and "mismatch" in survey.note.lower():
         loaded = f"the driver that is loaded is {around.kernel_driver}: " if around.kernel_driver else ""
         yield Diagnosis("TFG902", f"{loaded}{survey.note}", "sudo reboot")
     elif around.cards and not (survey.gpus or around.kernel_driver or around.container or survey.state == "lost"):
-        cards = "one NVIDIA card" if around.cards == 1 else f"{around.cards} NVIDIA cards"
+        cards = "one NVIDIA GPU" if around.cards == 1 else f"{around.cards} NVIDIA GPUs"
         other = f"; {' and '.join(around.bound)} has it instead" if around.bound else ""
         yield Diagnosis("TFG901", f"the PCI bus has {cards}, and no driver is loaded ({survey.note}){other}")
     driver = next((gpu.driver for gpu in survey.gpus), around.kernel_driver)
@@ -68,7 +68,7 @@ def of_cuda(facts: Facts) -> Iterator[Diagnosis]:
         yield Diagnosis("TFG931", f"the loader finds no {_CUDA}, and NVML works", _with_compute(facts))
     elif around.system == "Linux" and files and not around.wsl and "/dev/nvidia-uvm" not in files:
         command = _WITH_GPUS.get(around.container, "") if around.container else "sudo nvidia-modprobe -u -c 0"
-        yield Diagnosis("TFG931", "there is no /dev/nvidia-uvm, which CUDA needs and NVML does not", command)
+        yield Diagnosis("TFG931", "/dev/nvidia-uvm does not exist; CUDA needs it, NVML does not", command)
     elif tensorflow.cuda_start in _STARTS:
         seen, command = _STARTS[tensorflow.cuda_start]
         yield Diagnosis("TFG931", f"CUDA does not start: {seen}", command)
@@ -121,7 +121,7 @@ def of_the_cards(facts: Facts) -> Iterator[Diagnosis]:
     """Cards that are too old, broken, full, divided or slow."""
     built = facts.tensorflow.capabilities if facts.tensorflow is not None and facts.tensorflow.cuda else ()
     if facts.survey.state == "lost":
-        yield Diagnosis("TFG905", facts.survey.note or "a card does not answer")
+        yield Diagnosis("TFG905", facts.survey.note or "a GPU does not answer")
     for gpu in facts.survey.gpus:
         name = f"GPU {gpu.index} ({gpu.name})"
         if gpu.capability is not None and built and not runs_on(built, gpu.capability):
@@ -137,11 +137,11 @@ def of_the_cards(facts: Facts) -> Iterator[Diagnosis]:
             yield Diagnosis("TFG906", f"{name} has {free} of {total} MiB free; it is held by {holders}")
         yield from _of_the_mode(gpu, name, facts)
         if gpu.mig and gpu.mig_parts == ():
-            yield Diagnosis("TFG932", f"MIG is on for {name}, and it has no parts")
+            yield Diagnosis("TFG932", f"MIG is on for {name}, but it has no parts")
         elif gpu.mig:
             yield Diagnosis("TFG925", f"MIG is on for {name}", "nvidia-smi -L")
         if gpu.slowed:
-            yield Diagnosis("TFG926", f"{name} is slowed by {', '.join(gpu.slowed)}")
+            yield Diagnosis("TFG926", f"{name} is throttled by {', '.join(gpu.slowed)}")
 
 
 def _of_the_mode(gpu: Gpu, name: str, facts: Facts) -> Iterator[Diagnosis]:
@@ -157,11 +157,14 @@ def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
     if facts.tensorflow is not None and facts.tensorflow.gpus:
         return
     if not (has_card(facts) or facts.environment.kernel_driver or facts.environment.wsl):
-        seen = "; ".join(filter(None, [_on_the_bus(facts), facts.survey.note])) or "neither driver nor bus shows a GPU"
+        seen = (
+            "; ".join(filter(None, [_on_the_bus(facts), facts.survey.note]))
+            or "neither the driver nor the bus shows a GPU"
+        )
         if facts.environment.system == "Darwin":
             seen += "; the Mac's own GPU is for the package tensorflow-metal"
         if facts.environment.container and facts.environment.cards is None:
-            seen += "; a container that was started without the cards of its host looks the same"
+            seen += "; a container that was started without the GPUs of its host looks the same"
         if job := facts.environment.variables.get("SLURM_JOB_ID"):
             seen += f"; job {job} of Slurm runs here, and `--gpus=1` would ask for a machine with one"
         yield Diagnosis("TFG924", seen)
@@ -170,6 +173,6 @@ def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
 def _on_the_bus(facts: Facts) -> str:
     around = facts.environment
     if around.cards is None:
-        return "" if around.system != "Linux" else "there is no /sys/bus/pci/devices to look for a GPU in"
+        return "" if around.system != "Linux" else "/sys/bus/pci/devices does not exist, so there is no list of devices"
     devices = "one device" if around.pci_devices == 1 else f"{around.pci_devices or 'no'} devices"
-    return f"/sys/bus/pci/devices lists {devices}, none of them a GPU of NVIDIA (vendor 0x10de)"
+    return f"/sys/bus/pci/devices lists {devices}, none of them an NVIDIA GPU (vendor 0x10de)"

@@ -32,7 +32,7 @@ _CHECKS: tuple[Check, ...] = (
 )
 _NO_REASON = "TFG923"  # TensorFlow lists no GPU, and nothing says why
 _NO_CARD = "TFG924"
-_AND_NO_CARD = "there is no NVIDIA card here: TensorFlow will compute on the CPU"
+_AND_NO_CARD = "this machine has no NVIDIA GPU: TensorFlow will compute on the CPU"
 _RANKS = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -78,16 +78,16 @@ class MachineReport:
             names = ", ".join(dict.fromkeys(operation.name for operation in done))
             return f"TensorFlow computes on {', '.join(devices)}: {names} ran there."
         if hidden := next((shadow for shadow in facts.shadows if shadow.name == "tensorflow"), None):
-            return f"The program gets {hidden.path} for TensorFlow, so it computes nowhere."
+            return f"The program imports {hidden.path} in place of TensorFlow, so it computes nothing."
         if facts.tensorflow is None or not facts.tensorflow.version:
-            return "TensorFlow cannot be imported, so it computes nowhere."
+            return "TensorFlow cannot be imported, so it computes nothing."
         return f"TensorFlow {facts.tensorflow.version} computes on the CPU."
 
     @property
     def next_step(self) -> str:
         """The one thing to do next."""
         if not self.diagnoses or (self._done and self.diagnoses[0].severity == "info"):
-            return "Nothing is to be done here; `tflint-gpu check` looks at the code."
+            return "There is nothing to do here; `tflint-gpu check` examines the code."
         first = self.diagnoses[0]
         what = first.command or first.remedy
         if first.severity == "info":
@@ -101,7 +101,7 @@ class MachineReport:
         """The first diagnosis, and what to do about it."""
         first = next(iter(self.diagnoses), None)
         if first is None:
-            return "no reason is known; `tflint-gpu doctor` looks closer"
+            return "no reason is known; `tflint-gpu doctor` examines it more closely"
         location = f"{first.filename}:{first.row}: " if first.filename else ""
         todo = f". Next: {self.next_step}" if first.severity != "info" else ""
         return f"{first.code} {first.name}: {location}{first.seen}{todo}"
@@ -125,4 +125,4 @@ def _all(facts: Facts) -> Iterator[Diagnosis]:
     for what, how in facts.silent:
         if what == "TensorFlow" and facts.installation.python:
             continue  # its import is said to have failed
-        yield Diagnosis("TFG930", f"looking at {what}: {how}")
+        yield Diagnosis("TFG930", f"probing {what}: {how}")

@@ -103,7 +103,7 @@ def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
     installation = facts.installation
     yield "Python", f"{installation.python} ({installation.executable})"
     if tensorflow is None or not tensorflow.version:
-        yield "TensorFlow", tensorflow.error if tensorflow is not None else "not looked at"
+        yield "TensorFlow", tensorflow.error if tensorflow is not None else "not examined"
         return
     built = (
         f"built for CUDA {tensorflow.cuda} and cuDNN {tensorflow.cudnn}" if tensorflow.cuda else "built without CUDA"

@@ -18,8 +18,10 @@ _SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", 
 _CUDA_DIRECTORY = re.compile(r"--xla_gpu_cuda_data_dir=(\S+)")
 _NO_AVX = "TensorFlow's packages need a processor with AVX: use another machine, or build it for this one."
 _NO_MODULE = "No module named 'tensorflow'"
-_LOOK = '`{} -c "import tensorflow"` shows the whole message: install what it names again, or else TensorFlow.'
-_ROSETTA = "On a Mac with Apple's processor use a Python for arm64: one for Intel runs in Rosetta, without AVX there."
+_LOOK = '`{} -c "import tensorflow"` shows the whole message: reinstall the package that it names, or else TensorFlow.'
+_ROSETTA = (
+    "On a Mac with Apple's processor use a Python for arm64: a Python for Intel runs in Rosetta, which has no AVX."
+)
 _BRING_IT = (
     *_SAME_MODULE,
     "tensorflow-macos",
@@ -276,8 +278,8 @@ def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
         return
     if not visible.strip() or unknown:
         count = len(facts.survey.gpus)
-        cards = "one card" if count == 1 else f"{count} cards, numbered from 0"
-        what = f"`{unknown[0]}`, which is none of them" if visible.strip() else "nothing"
+        cards = "one GPU" if count == 1 else f"{count} GPUs, numbered from 0"
+        what = f"`{unknown[0]}`, which does not exist" if visible.strip() else "nothing"
         yield Diagnosis(
             "TFG914",
             f"CUDA_VISIBLE_DEVICES names {what}; there {'is' if count == 1 else 'are'} {cards}",

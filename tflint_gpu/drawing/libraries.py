@@ -19,4 +19,7 @@ def require_libraries(*names: str) -> None:
     """
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        raise MissingLibrary(f'the HTML report needs {" and ".join(missing)}: pip install "tflint-gpu[report]"')
+        raise MissingLibrary(
+            f'the HTML report needs {" and ".join(missing)}: pip install "tflint-gpu[report]" '
+            '(in a checkout of tflint-gpu: pip install ".[report]")'
+        )

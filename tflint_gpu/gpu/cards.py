@@ -94,7 +94,7 @@ class Gpu:
         elif used is not None and used > max(_GIBIBYTE, (self.total_memory or 0) * _AT_REST):
             processes.append(f"{gibibytes(used)} of its memory are in use")
         if self.slowed:
-            processes.append(f"its clocks are held down: {', '.join(self.slowed)}")
+            processes.append(f"its clocks are throttled: {', '.join(self.slowed)}")
         return tuple(processes)
 
 
@@ -128,7 +128,7 @@ def survey(nvml: Nvml | None = None) -> Survey:
     """
     nvml = nvml or load_nvml()
     if nvml is None:
-        return Survey("no library", note="nvidia-ml-py is not installed: the GPU is not watched")
+        return Survey("no library", note="nvidia-ml-py is not installed: the GPU is not monitored")
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
@@ -175,8 +175,8 @@ def choose(survey: Survey, device: str, visible: str | None = None, order: str |
     is_counted = any(part.strip().isdigit() for part in (visible or "").split(","))
     if is_counted and not is_ordered:
         raise ValueError(
-            f"CUDA_VISIBLE_DEVICES={visible} counts the cards in CUDA's own order, the fastest first, and they are of "
-            "several kinds: set CUDA_DEVICE_ORDER=PCI_BUS_ID too, or name them by UUID"
+            f"CUDA_VISIBLE_DEVICES={visible} counts the GPUs in CUDA's own order, the fastest first, and they are not "
+            "all the same model: set CUDA_DEVICE_ORDER=PCI_BUS_ID too, or name them by UUID"
         )
     gpus = _visible(survey.gpus, visible)
     if not gpus:
@@ -186,20 +186,20 @@ def choose(survey: Survey, device: str, visible: str | None = None, order: str |
     elif int(match[1]) < len(gpus):
         chosen = gpus[int(match[1])]
     else:
-        return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0", tuple(gpus))
+        return Choice(None, f"{device} does not exist: {len(gpus)} visible, counted from 0", tuple(gpus))
     others = tuple(gpu for gpu in gpus if gpu != chosen and gpu.part is None) if chosen.part is None else ()
-    notes = [f"{chosen.title} is not at rest: {'; '.join(chosen.burdens)}"] if chosen.burdens else []
+    notes = [f"{chosen.title} is busy: {'; '.join(chosen.burdens)}"] if chosen.burdens else []
     if match[1] is not None and visible is None and not is_ordered:
         notes.append(
-            f"{chosen.title} is NVML's, a {chosen.name}: the cards are of several kinds, and CUDA counts the fastest "
-            "first unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set"
+            f"{chosen.title} is NVML's, a {chosen.name}: the GPUs are not all the same model, and CUDA counts the "
+            "fastest first unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set"
         )
     return Choice(chosen, "; ".join(notes), others)
 
 
 def _why_none(gpus: Sequence[Gpu], visible: str | None) -> str:
     if visible is None:
-        return "MIG is on, and NVML shows no part of a card that could be used"
+        return "MIG is on, and NVML shows no part of a GPU that could be used"
     return "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows"
 
 

@@ -127,10 +127,10 @@ class Recording:
         if most is not None and most.others and not self.is_hidden:
             who = "another process was" if most.others == 1 else f"{most.others} other processes were"
             share = f" with {gibibytes(most.others_memory)} of its memory" if most.others_memory else ""
-            texts.append(f"{who} on the card{share}")
+            texts.append(f"{who} on the GPU{share}")
         if self.slowed:
             reasons = ", ".join(f"{reason} ({share:.0%} of the samples)" for reason, share in self.slowed.items())
-            texts.append(f"the clocks were held down: {reasons}")
+            texts.append(f"the clocks were throttled: {reasons}")
         return tuple(texts)
 
 
@@ -185,10 +185,8 @@ class Watch:
         """What was seen so far."""
         notes = list(self._notes)
         if self._own.leaders and self._taken and not self._own.is_reported:
-            hidden = (
-                "the card's list of processes shows none of those here: its memory is by how much the card's use rose"
-            )
-            none = "NVML never reported the memory of the process: it is not on the card's list, as it held none"
+            hidden = "the GPU's list shows none of these processes: their memory is the rise in the GPU's use"
+            none = "NVML never reported the memory of the process: it held none, so it is not in the GPU's list"
             notes.append(hidden if self._own.is_hidden else none)
         return Recording(
             self._state, tuple(self._samples), tuple(notes), began=self._began, is_hidden=self._own.is_hidden
@@ -232,7 +230,7 @@ class Watch:
             return False
         if gpu.part is not None:
             self._notes[
-                "MIG is on: of a part of a card NVML tells no utilisation; power and clock are the whole card's"
+                "MIG is on: NVML reports no utilisation for a part of a GPU; power and clock are the whole GPU's"
             ] = None
         return True
 

@@ -61,7 +61,7 @@ class Flake8Run:
         config = getattr(options, "tflint_config", None)
         isolated = getattr(options, "tflint_isolated", False)
         if config is not None and isolated:
-            raise SettingsError("--tflint-config and --tflint-isolated exclude each other")
+            raise SettingsError("--tflint-config and --tflint-isolated cannot be combined")
         table = {} if target is None else {"target-tensorflow": target}
         overrides = replace(parse_options(table, "--tflint-target-tensorflow"), extend_select=tuple(asked_for))
         here = Path.cwd()

@@ -72,7 +72,7 @@ class Baseline:
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise BaselineError(f"{path}: there is no such baseline; make it with --write-baseline") from None
+            raise BaselineError(f"{path}: the baseline does not exist; create it with --write-baseline") from None
         except OSError as error:
             raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror or error}") from None
         document = _document(path, data)

@@ -175,7 +175,7 @@ class ChangedLines:
             entry = self._git("ls-tree", "-z", self.revision, "--", place.relative_to(self.top).as_posix())
             commit = entry.split()[2].decode() if entry.startswith(_GITLINK) else None
         if commit is not None and not run_git(place, "cat-file", "-t", commit, environment=environment, may_fail=True):
-            raise GitError(f"submodule {place}: commit {commit} of {self.name!r} is not there; fetch it")
+            raise GitError(f"submodule {place}: commit {commit} of {self.name!r} does not exist here; fetch it")
         return ChangedLines(commit, self.name, place, environment)._prepared()
 
     def _git(self, *arguments: str) -> bytes:

@@ -109,10 +109,10 @@ def _read(path: Path, command: str, entries: str) -> dict[str, Any]:
     except OSError as error:
         raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise MeasurementError(f"{path}: not JSON ({error}), and so no report of `{command}`; {wanted}") from error
+        raise MeasurementError(f"{path}: not JSON ({error}), so not a report of `{command}`; {wanted}") from error
     is_report = isinstance(data, dict) and isinstance(data.get(entries), list) and isinstance(data.get("device"), dict)
     if not is_report or (data.get("kind") == "run") != (command == "run"):
-        raise MeasurementError(f"{path}: no report of `{command}`; {wanted}")
+        raise MeasurementError(f"{path}: not a report of `{command}`; {wanted}")
     return dict(data)
 
 

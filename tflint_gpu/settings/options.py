@@ -97,13 +97,13 @@ def _table(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _positive(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise TypeError("a number from 1 on")
+        raise TypeError("a number of at least 1")
     return value
 
 
 def _factor(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 1 <= value < math.inf:
-        raise TypeError("a factor from 1 on, such as 1.1")
+        raise TypeError("a factor of at least 1, such as 1.1")
     return float(value)
 
 
@@ -278,7 +278,7 @@ def nearest(word: str, known: Iterable[str], listing: str = "") -> str:
     close = difflib.get_close_matches(word.lower(), words, n=1, cutoff=_RESEMBLANCE)
     if close:
         return f"; did you mean `{words[close[0]]}`?"
-    return f"; {listing} lists them" if listing else f"; known are {', '.join(words.values())}"
+    return f"; {listing} lists them" if listing else f"; known: {', '.join(words.values())}"
 
 
 def read_settings_file(path: Path) -> Options | None:
@@ -340,7 +340,7 @@ def read_settings_chain(path: Path, base: Path) -> tuple[Written, ...]:
             break
         extended = Path(os.path.normpath(place.parent / os.path.expandvars(Path(options.extend).expanduser())))
         if not extended.is_file():
-            raise SettingsError(f"{place}: `extend` names {extended}, which is no file")
+            raise SettingsError(f"{place}: `extend` names {extended}, which is not a file")
         place = extended
     return tuple(chain)
 

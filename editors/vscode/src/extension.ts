@@ -6,7 +6,7 @@ const NAME = "tflint-gpu";
 const FIX_ALL = vscode.CodeActionKind.SourceFixAll.append("tflintGpu");
 const PYTHON = "ms-python.python";
 const LANGUAGES = ["python", "quarto", "markdown"];
-const INSTALL = "pip install 'tflint-gpu[lsp]'";
+const INSTALL = "pip install 'tflint-gpu[lsp]' (in a checkout of tflint-gpu: pip install '.[lsp]')";
 
 /** What we use of the Python extension: https://github.com/microsoft/vscode-python/blob/main/src/client/api/types.ts */
 interface Environments {

@@ -54,86 +54,108 @@ _GROUPS = {
 @click.argument("paths", nargs=-1)
 @list_option("--select", "Rules to run: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to run.")
-@list_option("--extend-select", "Rules to run besides the selected ones.")
-@list_option("--extend-ignore", "Rules not to run besides the ignored ones.")
+@list_option("--extend-select", "Rules to run in addition to the selected ones.")
+@list_option("--extend-ignore", "Rules not to run, in addition to the ignored ones.")
 @list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
-@list_option("--extend-per-file-ignores", "The same, besides those of the settings.", "PAIRS")
-@click.option("--fix/--no-fix", default=None, help="Fix what can be fixed safely.")
-@click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Use fixes that may change behaviour, too.")
+@list_option("--extend-per-file-ignores", "Rules not to run in some files, in addition to the settings.", "PAIRS")
+@click.option("--fix/--no-fix", default=None, help="Apply safe fixes, which keep the program's results.")
+@click.option(
+    "--unsafe-fixes/--no-unsafe-fixes", default=None, help="Also apply fixes that may change the program's results."
+)
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option("--fix-only", is_flag=True, help="Fix, but do not report what is left.")
+@click.option("--fix-only", is_flag=True, help="Apply fixes, but do not report the findings that are left.")
 @list_option("--fixable", "Rules whose findings may be fixed: codes, prefixes, or ALL (default).")
 @list_option("--unfixable", "Rules whose findings are not fixed.")
-@list_option("--extend-fixable", "Rules whose findings may be fixed besides the fixable ones.")
-@click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
-@click.option("-o", "--output-file", metavar="FILE", help="Where to write the report, instead of standard output.")
-@click.option("--show-advice/--no-show-advice", default=None, help="List advice, too, not only how much there is.")
-@click.option("--show-fixes/--no-show-fixes", default=None, help="List what was fixed, by file and rule.")
-@click.option("--progress/--no-progress", default=None, help="Show a bar on a terminal if it takes long (default).")
+@list_option("--extend-fixable", "Rules whose findings may be fixed, in addition to the fixable ones.")
+@click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="The format of the report.")
+@click.option("-o", "--output-file", metavar="FILE", help="Write the report to this file, not to standard output.")
+@click.option("--show-advice/--no-show-advice", default=None, help="List advice; by default it is only counted.")
+@click.option("--show-fixes/--no-show-fixes", default=None, help="List the fixes that were made, by file and rule.")
+@click.option(
+    "--progress/--no-progress", default=None, help="Show a progress bar on a terminal during a long check (default)."
+)
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option(
-    "--diff-base", metavar="REV", help="Only findings on lines changed since REV; REV... is where HEAD left it."
+    "--diff-base",
+    metavar="REV",
+    help="Report only findings on lines changed since REV; `REV...` is the commit where HEAD branched off.",
 )
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file lists.")
-@click.option("--no-baseline", is_flag=True, help="Report findings that a baseline lists, too.")
+@click.option("--no-baseline", is_flag=True, help="Also report findings that a baseline lists.")
 @click.option(
     "--write-baseline",
     is_flag=False,
     flag_value="",
     metavar="[FILE]",
-    help="Write the findings to the baseline, and drop those that are gone.",
+    help="Write the findings to the baseline and drop entries whose findings no longer exist.",
 )
-@click.option("--estimate", is_flag=True, help="First what brings most when it is fixed; with --measured, how much.")
-@click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
-@click.option("--measured", metavar="FILE", help="Add what each finding cost in a `run --output-format json`.")
-@click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
+@click.option(
+    "--estimate", is_flag=True, help="Sort findings by what their fixes bring; with --measured, show how much."
+)
+@click.option("--verified", metavar="FILE", help="Show what `verify --output-format json` measured for each finding.")
+@click.option(
+    "--measured", metavar="FILE", help="Show what each finding cost in a run, from `run --output-format json`."
+)
+@click.option(
+    "--target-tensorflow", metavar="VERSION", help="The TensorFlow version that the code is for, such as 2.16."
+)
 @click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
-@click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
+@click.option("--stdin-filename", metavar="NAME", help="The file name of standard input (-).")
 @config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
-@list_option("--exclude", "Files and directories to leave out, instead of the usual ones.", "PATTERNS")
-@list_option("--extend-exclude", "Files and directories to leave out besides.", "PATTERNS")
-@click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores.")
-@click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if named.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes.")
+@list_option("--exclude", "Files and directories to leave out, in place of the defaults.", "PATTERNS")
+@list_option("--extend-exclude", "Files and directories to leave out in addition.", "PATTERNS")
+@click.option(
+    "--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out files that git ignores (default)."
+)
+@click.option(
+    "--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if they are named as PATHS."
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="The number of processes.")
 @click.option(
     "--executor",
     type=click.Choice(["local", "ray"]),
     default="local",
-    help="Where to check: processes here, or the Ray cluster at RAY_ADDRESS.",
+    help="Check in processes on this machine, or on the Ray cluster at RAY_ADDRESS.",
 )
-@click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write stored results.")
-@click.option("--cache-dir", metavar="DIR", help="Where to store results.")
-@click.option("--add-noqa", is_flag=True, help="Suppress all findings by `# noqa` comments in the files.")
-@click.option("--ignore-noqa", is_flag=True, help="Report what `# noqa` comments suppress.")
-@click.option("--fail-on", type=click.Choice(WORST_FIRST), help="Exit with 1 for this or worse (default: warning).")
+@click.option("-n", "--no-cache", is_flag=True, help="Do not use the cache.")
+@click.option("--cache-dir", metavar="DIR", help="The folder of the cache.")
+@click.option("--add-noqa", is_flag=True, help="Write a `# noqa` comment into the files for each finding.")
+@click.option("--ignore-noqa", is_flag=True, help="Also report findings that `# noqa` comments suppress.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(WORST_FIRST),
+    help="Exit with 1 for findings of this severity or a worse one (default: warning).",
+)
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
-@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if something was fixed.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if a fix was made.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes (needs the extra `watch`).")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(
-    "--show-settings", is_flag=True, help="Show the first file's settings as TOML, and where each comes from."
+    "--show-settings", is_flag=True, help="Show the settings of the first file as TOML, with the source of each."
 )
 @click.option(
     "--show-types",
     metavar="LINE",
-    help="Print what is known of the tensors, datasets and models on a line, or on `all`: dtype, shape, elements.",
+    help="Print dtype, shape and elements of the tensors, datasets and models on this line, or on `all` lines.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
-@click.option("-v", "--verbose", is_flag=True, help="Report more on the way.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Also report times and the bounds of the analysis that were reached."
+)
 def command(paths: tuple[str, ...], **given: Any) -> int:
-    """Find mistakes in TensorFlow code in PATHS (default: here; - is standard input).
+    """Find mistakes in the TensorFlow code in PATHS (default: the current folder; - is standard input).
 
-    Exits with 0 if nothing worse than advice was found (--fail-on), else 1; 2 if the work could not be done.
+    Exit codes: 0 if there is nothing worse than advice (see --fail-on), 1 if there is, 2 if the check failed.
     """
     refuse_isolated_config(given)
     if given["quiet"] and given["verbose"]:
-        raise click.UsageError("--quiet and --verbose exclude each other")
+        raise click.UsageError("--quiet and --verbose cannot be combined")
     for option in ("fix", "fix_only", "diff", "write_baseline", "stdin_filename", "ignore_noqa", "output_file"):
         if given["add_noqa"] and given[option] not in (None, False):
-            raise click.UsageError(f"--add-noqa and --{option.replace('_', '-')} exclude each other")
+            raise click.UsageError(f"--add-noqa and --{option.replace('_', '-')} cannot be combined")
     if given["add_noqa"] and "-" in paths:
-        raise click.UsageError("--add-noqa and standard input (-) exclude each other")
+        raise click.UsageError("--add-noqa and standard input (-) cannot be combined")
     if not given["watch"]:
         gc.disable()  # for a process that ends soon; the engine sweeps now and then
     if given["watch"]:
@@ -187,7 +209,7 @@ class Check:
         if "-" not in self.paths and self.given["stdin_filename"] is None:
             return discovery.find(self.paths or (".",))
         if set(self.paths) - {"-"}:
-            raise click.UsageError("standard input (-) and other paths exclude each other")
+            raise click.UsageError("standard input (-) and other paths cannot be combined")
         here = discovery.working_directory
         path = Path(os.path.normpath(here / (self.given["stdin_filename"] or "-")))
         return [discovery.describe(path, here, sys.stdin.buffer.read())]
@@ -276,9 +298,9 @@ class Check:
             return None
         for option in ("fix", "fix_only", "diff", "diff_base", "stdin_filename"):
             if self.given[option]:
-                raise click.UsageError(f"--write-baseline and --{option.replace('_', '-')} exclude each other")
+                raise click.UsageError(f"--write-baseline and --{option.replace('_', '-')} cannot be combined")
         if "-" in self.paths:
-            raise click.UsageError("--write-baseline and standard input (-) exclude each other")
+            raise click.UsageError("--write-baseline and standard input (-) cannot be combined")
         path = here / name if name else settings.baseline
         if path is None:
             raise click.UsageError(
@@ -340,7 +362,7 @@ class Check:
                 tell(f"warning: {warning}")
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
-                    tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
+                    tell(f"{result.file.name}: the analysis stopped at {', '.join(result.bounds)}")
             errors = [error for result in results for error in result.errors]
             diagnostics = each_once(results)
             return Outcome(

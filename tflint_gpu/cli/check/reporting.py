@@ -126,7 +126,7 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
         else:
             stream.write(renderer(options.output_format)(diagnostics, view))
             if options.output_format == "markdown" and outcome.advice:
-                stream.write(f"\n{by_severity(outcome.advice)}: `--show-advice` lists what it is.\n")
+                stream.write(f"\n{by_severity(outcome.advice)}: `--show-advice` lists it.\n")
         if is_for_people:
             lines += summary(diagnostics, len(fixed), outcome.fixing, options.unsafe_fixes, outcome.advice)
             lines += of_tensorflow_1(outcome.old)
@@ -191,7 +191,7 @@ def tell_baseline(outcome: Outcome, options: ReportOptions, write: Callable[[], 
     """Write a baseline, unless a part of the work failed, and return the exit code."""
     _tell_errors(outcome.errors, options.verbose)
     if outcome.errors:
-        tell("error: the baseline was not written, because what was found is not complete")
+        tell("error: the baseline was not written, because the findings are incomplete")
         return FAILED
     message = write()
     if not options.quiet:
@@ -218,7 +218,7 @@ def _tell_gone(gone: Sequence[Entry], options: ReportOptions) -> None:
     if not gone or options.quiet:
         return
     are = "is" if len(gone) == 1 else "are"
-    tell(f"warning: {plural(len(gone), 'known problem')} {are} gone; run with --write-baseline to prune the baseline")
+    tell(f"warning: {plural(len(gone), 'known problem')} {are} no longer found; --write-baseline removes them")
     if options.verbose:
         for entry in gone:
             tell(f"  {printable(entry.file)}: {entry.code} {printable(entry.line)}")

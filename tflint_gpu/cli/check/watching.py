@@ -34,9 +34,9 @@ def refuse_other_work(paths: Sequence[str], given: dict[str, Any]) -> None:
     """Raise UsageError for options that mean something only once."""
     for option in (*_EXCLUDING, "stdin_filename"):
         if given[option] not in (None, False):
-            raise click.UsageError(f"--watch and --{option.replace('_', '-')} exclude each other")
+            raise click.UsageError(f"--watch and --{option.replace('_', '-')} cannot be combined")
     if "-" in paths:
-        raise click.UsageError("--watch and standard input (-) exclude each other")
+        raise click.UsageError("--watch and standard input (-) cannot be combined")
 
 
 def watch(check: Callable[[], int], paths: Iterable[str]) -> NoReturn:
@@ -51,7 +51,8 @@ def watch(check: Callable[[], int], paths: Iterable[str]) -> NoReturn:
     """
     if importlib.util.find_spec("watchdog") is None:
         raise click.ClickException(
-            "--watch needs watchdog: run `pip install 'tflint-gpu[watch]'` in the environment of tflint-gpu"
+            "--watch needs watchdog: run `pip install 'tflint-gpu[watch]'` "
+            "(in a checkout of tflint-gpu: `pip install '.[watch]'`)"
         )
     changes = _observed([Path.cwd() / path for path in paths])
     _tell("Starting to watch...", clears=True)

@@ -17,7 +17,7 @@ def seconds(_: click.Context, __: click.Parameter, value: str | None) -> float:
         return math.inf
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value.strip())
     if match is None or float(match[1]) <= 0:
-        raise click.BadParameter(f"{value!r} is no time: write it as 120s, 10m or 1h")
+        raise click.BadParameter(f"{value!r} is not a time: write it as 120s, 10m or 1h")
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
@@ -25,7 +25,7 @@ def size(_: click.Context, __: click.Parameter, value: str) -> int:
     """`8GiB` or `500MB`, in bytes."""
     memory = memory_size(value)
     if not memory:
-        raise click.BadParameter(f"{value!r} is no size: write it as 500MB or 8GiB")
+        raise click.BadParameter(f"{value!r} is not a size: write it as 500MB or 8GiB")
     return memory
 
 
@@ -38,7 +38,7 @@ def environment(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
     for text in given:
         name, equals, value = text.partition("=")
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise click.BadParameter(f"{text!r} is no variable: write it as NAME or NAME=VALUE")
+            raise click.BadParameter(f"{text!r} is not a variable: write it as NAME or NAME=VALUE")
         if name in _OWN_VARIABLES:
             raise click.BadParameter(f"{name} is set by verify itself; see --device and --seed")
         if not equals and name not in os.environ:

@@ -37,7 +37,7 @@ def _config(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tup
         try:
             said = loads(pair)
         except TOMLDecodeError as error:
-            raise click.BadParameter(f"{pair!r} is no file, and no setting in TOML: {error}") from None
+            raise click.BadParameter(f"{pair!r} is neither a file nor a setting in TOML: {error}") from None
         if "extend" in said:
             raise click.BadParameter("`extend` is for settings files: name the file instead, --config FILE")
         for key, value in said.items():  # of a table each row may be given by itself
@@ -53,14 +53,14 @@ config_option = click.option(
     multiple=True,
     callback=_config,
     metavar="FILE|KEY=VALUE",
-    help="The only settings file to read, or a setting as in one: 'fail-on = \"error\"'.",
+    help="The only settings file to read, or one setting: 'fail-on = \"error\"'.",
 )
 
 
 def refuse_isolated_config(given: dict[str, Any]) -> None:
     """Raise UsageError where a settings file is named and none is to be read."""
     if given["isolated"] and given["config"][0] is not None:
-        raise click.UsageError("--config FILE and --isolated exclude each other")
+        raise click.UsageError("--config FILE and --isolated cannot be combined")
 
 
 def overrides(given: dict[str, Any]) -> Options:

@@ -73,46 +73,53 @@ _GROUPS = {
 @click.argument("paths", nargs=-1)
 @list_option("--select", "Rules to verify: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to verify.")
-@list_option("--extend-select", "Rules to verify besides the selected ones.")
+@list_option("--extend-select", "Rules to verify in addition to the selected ones.")
 @click.option("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), gpu, gpu:N or cpu.")
-@click.option("--budget", default="10m", callback=seconds, metavar="TIME", help="For everything: 120s, 10m.")
+@click.option(
+    "--budget", default="10m", callback=seconds, metavar="TIME", help="The time for everything, such as 120s or 10m."
+)
 @click.option(
     "--order",
     type=click.Choice(["file", "severity", "cost"]),
-    help="Which findings come first; by default as in the files. cost: the most expensive in `run` first.",
+    help="The order of the findings; cost: the most expensive in a run first. Default: file.",
 )
-@click.option("--runs", type=click.IntRange(min=1), metavar="N", help="Runs of each program.")
+@click.option("--runs", type=click.IntRange(min=1), metavar="N", help="The number of runs of each program.")
 @click.option(
     "--smallest-gain",
     type=float,
     metavar="FACTOR",
-    help="Below which no change is worth it (1.1): what is sure to bring less is measured no longer.",
-)
-@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs here.")
-@click.option(
-    "--output-format", default="full", type=click.Choice(["full", "json", "html", "markdown"]), help="What to write."
+    help="The factor that makes a change worth it (1.1); a repair that surely brings less is measured no further.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it."
+    "--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs in this folder."
 )
-@click.option("--at", metavar="PLACE", help="Only what was found there: [FILE:][cell N:]ROW[:COLUMN].")
-@click.option("--diff", is_flag=True, help="Show the repairs that were confirmed as patches, and change nothing.")
-@click.option("--fix", is_flag=True, help="Show the repairs that were confirmed as patches, and apply them.")
 @click.option(
-    "--measured", metavar="FILE", help="What findings cost, from `run --output-format json`; implies --order cost."
+    "--output-format",
+    default="full",
+    type=click.Choice(["full", "json", "html", "markdown"]),
+    help="The format of the report.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="The file of the report."
+)
+@click.option("--at", metavar="PLACE", help="Verify only the findings at this location: [FILE:][cell N:]ROW[:COLUMN].")
+@click.option("--diff", is_flag=True, help="Show confirmed repairs as patches, and change nothing.")
+@click.option("--fix", is_flag=True, help="Show confirmed repairs as patches, and apply them.")
+@click.option(
+    "--measured", metavar="FILE", help="The cost of findings, from `run --output-format json`; implies --order cost."
 )
 @click.option(
     "--executor",
     type=click.Choice(["local", "ray"]),
     default="local",
-    help="Where to run: here, or on the Ray cluster at RAY_ADDRESS, an experiment for each card at a time.",
+    help="Run on this machine, or on the Ray cluster at RAY_ADDRESS, one experiment at a time on each GPU.",
 )
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
 @click.option(
     "--sandbox",
     default="auto",
     type=click.Choice(["auto", "bwrap", "landlock", "none", "help"]),
-    help="What confines the programs: bubblewrap or else Landlock (auto), or nothing; help: what each blocks.",
+    help="The sandbox of the programs; auto: bubblewrap, or else Landlock; help: what each of them blocks.",
 )
 @click.option(
     "--env",
@@ -120,28 +127,36 @@ _GROUPS = {
     multiple=True,
     callback=environment,
     metavar="NAME[=VALUE]",
-    help="A variable that the programs get: yours, or with this value.",
+    help="Pass on a variable of your environment, or set one to this value.",
 )
-@click.option("--time-limit", default="60s", callback=seconds, metavar="TIME", help="For one run of a program.")
-@click.option("--memory-limit", default="8GiB", callback=size, metavar="SIZE", help="For one run of a program.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Of all random numbers; by default 1.")
+@click.option(
+    "--time-limit", default="60s", callback=seconds, metavar="TIME", help="The time for one run of a program."
+)
+@click.option(
+    "--memory-limit", default="8GiB", callback=size, metavar="SIZE", help="The memory for one run of a program."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="The seed of all random numbers (default: 1)."
+)
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
-@click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
+@click.option(
+    "--target-tensorflow", metavar="VERSION", help="The TensorFlow version that the code is for, such as 2.16."
+)
 @click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
 @config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
-    """Run the flagged code in PATHS and its repair, and measure whether what was predicted is there.
+    """Run the flagged and the repaired code of PATHS, and measure whether the predictions hold.
 
-    Exits with 1 if a prediction was confirmed, 0 if something was run and none was, 3 if none of the code could be run,
-    2 if the work could not be done. What a rule's own workload shows is a reference, and confirms nothing.
+    Exit codes: 0 if some of your code ran and no prediction was confirmed, 1 if one was confirmed, 2 after an error,
+    3 if none of your code could run. The result of a rule's workload is a reference and confirms nothing.
     """
     refuse_isolated_config(given)
     if given["fix"] and given["diff"]:
-        raise click.UsageError("--fix and --diff exclude each other: --fix shows what it changes, too")
+        raise click.UsageError("--fix and --diff cannot be combined: --fix also shows the changes")
     if (given["fix"] or given["diff"]) and given["output_format"] != "full" and given["output"] is None:
-        raise click.UsageError("patches go to standard output: say with -o FILE where the report goes")
+        raise click.UsageError("patches go to standard output: name a file for the report with -o FILE")
     if given["sandbox"] == "help":
         from tflint_gpu.verify.execution.sandbox import sandbox_help
 
@@ -186,7 +201,7 @@ class Verify:
         if any(result.gpu_unused for result in report.results):
             unused = {result.case.diagnostic.filename for result in report.results if result.gpu_unused}
             why = why_unused(self.given["python"], [self.here / name for name in sorted(unused)])
-            tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
+            tell(f"error: a GPU was chosen, but TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report)
 
@@ -229,7 +244,7 @@ class Verify:
         if not chosen:
             places = sorted({f"{diagnostic.filename}:{diagnostic.location}" for _, _, diagnostic, _ in flagged})
             known = ", ".join(places[:_MOST_PLACES]) or "nowhere"
-            raise click.UsageError(f"--at {wanted}: nothing was found there, but at {known}")
+            raise click.UsageError(f"--at {wanted}: no finding is there; findings are at {known}")
         return chosen, models
 
     def _ordered(self, cases: list[Case]) -> list[Case]:

@@ -25,10 +25,10 @@ def cluster_asked_for(given: dict[str, Any]) -> Cluster | None:
     from tflint_gpu.verify.experiments.cluster import Cluster
 
     if given["keep"] is not None:
-        raise click.UsageError("--executor ray and --keep exclude each other: the programs lie on other machines")
+        raise click.UsageError("--executor ray and --keep cannot be combined: the programs are on other machines")
     device = given["device"]
     if device.startswith("gpu:"):
-        raise click.UsageError(f"--executor ray and --device {device} exclude each other: say auto, gpu or cpu")
+        raise click.UsageError(f"--executor ray and --device {device} cannot be combined: say auto, gpu or cpu")
     try:
         return Cluster({"gpu": True, "cpu": False}.get(device))
     except NoCluster as error:

@@ -36,7 +36,7 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
     if not ready:
         return
     own = any(case.experiment is not None and not case.experiment.only_workload for case in ready)
-    what = "code cut out of the checked files" if own else "workloads of the rules, and none of the checked code"
+    what = "code extracted from the checked files" if own else "workloads of the rules, and none of the checked code"
     where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
     _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {protection_of(setup.sandbox)}:")
     for case, owner in zip(ready, measured_with(ready), strict=True):
@@ -47,7 +47,7 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
     if consented:
         return
     if not sys.stdin.isatty():
-        raise click.ClickException("verify runs code of the checked files: pass --yes where nobody can be asked")
+        raise click.ClickException("verify runs code of the checked files: pass --yes where nobody can answer")
     if not click.confirm("Run it?", err=True):
         raise click.ClickException("nothing was run")
 
@@ -71,7 +71,7 @@ def _dropped(setup: Setup) -> Iterator[str]:
 
     names = [name for name in DROPPED_VARIABLES if name in os.environ and name not in setup.sandbox.variables]
     if names:
-        yield f"The programs run without {', '.join(names)} of your environment; --env {names[0]} hands it on."
+        yield f"The programs run without {', '.join(names)} of your environment; --env {names[0]} passes it on."
 
 
 def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:

@@ -33,7 +33,7 @@ def version_of_tensorflow(python: str) -> str:
     version = done.stdout.strip()
     if not version:
         raise click.ClickException(
-            f'{python} has no TensorFlow: install it there (`pip install "tflint-gpu[verify]"`), '
+            f"{python} has no TensorFlow: install it there (`pip install tensorflow`), "
             "or name the interpreter that has it with --python"
         )
     return version

@@ -53,7 +53,7 @@ def show_repairs(
     for reason in withheld:
         click.echo(printable(f"Not offered for {figures.finding(reason.verification)}: {reason.reason}."))
     if not made:
-        click.echo("No repair is offered: none was confirmed that can be written into these files.")
+        click.echo("No repair is offered: no confirmed repair can be written into these files.")
         return True
     if not apply:
         click.echo(f"{plural(count, 'repair')} can be applied with --fix.")

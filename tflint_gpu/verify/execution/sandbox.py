@@ -310,23 +310,23 @@ def sandbox_help() -> str:
 
 
 _HELP = """\
-verify runs code of the checked files. In bubblewrap it has no network, a read-only file system but for its own
-scratch folder and /tmp, and no rights. {state}
-Where bubblewrap does not work, Landlock of the Linux kernel (5.13 on) confines it: a read-only file system but for the
-scratch folder, and from 6.7 on no TCP; it needs nothing to be installed. Under it `chmod`, `chown`, `utime` and their
-like do nothing. {landlock}
+verify runs code of the checked files. In bubblewrap the code has no network and no privileges, and the file system is
+read-only except for its scratch folder and /tmp. {state}
+Where bubblewrap does not work, Landlock of the Linux kernel (from 5.13 on) confines the code: the file system is
+read-only except for the scratch folder, and from Linux 6.7 on there is no TCP. Landlock needs no installation. Under it
+`chmod`, `chown`, `utime` and similar calls do nothing. {landlock}
 
-To get it:
+To get bubblewrap:
   Debian, Ubuntu      apt install bubblewrap
   Fedora              dnf install bubblewrap
-  "No permissions to create new namespace": the system forbids user namespaces. On Ubuntu from 23.10 on, AppArmor does:
+  "No permissions to create new namespace": the system forbids user namespaces. On Ubuntu from 23.10 on (AppArmor):
                       sysctl kernel.apparmor_restrict_unprivileged_userns=0
   in Docker           docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ...
 
-Without it:
-  --synthetic         runs the rules' own workloads, and nothing of the checked code
-  a container, a virtual machine or a user of its own, in which there is nothing to protect
-  --sandbox none      says that you know: without it verify runs nothing that neither of them confines
+Without bubblewrap and Landlock:
+  --synthetic         runs the rules' own workloads and nothing of the checked code
+  a container, a virtual machine or a separate user account with nothing to protect
+  --sandbox none      runs the code unconfined; without this option verify then runs nothing
 """
 
 

@@ -49,7 +49,7 @@ from tflint_gpu.verify.slicing.inputs import InputError
 from tflint_gpu.verify.statistics import outcomes
 from tflint_gpu.verify.statistics.statistics import EXTRACTION_FAULTS, Verdict, judge
 
-OUT_OF_BUDGET = "the budget ended before a round was whole"
+OUT_OF_BUDGET = "the budget ended before a round was complete"
 _SHORTEST_ATTEMPT = 10.0
 _MOST_WAYS = 5
 _OUT_OF_MEMORY = {"killed", "out of memory"}

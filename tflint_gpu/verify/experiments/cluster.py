@@ -90,7 +90,7 @@ class Cluster:
             if has_cards and self.wants_gpu is not False:
                 for number in range(int(resources.get("GPU", 0))):
                     options = {"num_gpus": 1, "num_cpus": min(1, resources.get("CPU", 0)), "scheduling_strategy": there}
-                    yield Slot(options, f"{host}, card {number + 1}")
+                    yield Slot(options, f"{host}, GPU {number + 1}")
             elif resources.get("CPU", 0) >= 1:  # what is timed shares its machine with no other experiment
                 yield Slot({"num_cpus": resources["CPU"], "scheduling_strategy": there}, host)
 
@@ -215,7 +215,9 @@ def _measure_here(
     cases, setup, measure = _planned(ray.get(plan[0]))
     if number >= len(cases) or _key(cases[number]) != key:
         there = platform.node()
-        return f"{there} finds something else in the files than this machine: it needs the same, at the same place"
+        return (
+            f"{there} finds other findings in the files than this machine: it needs the same files under the same path"
+        )
     case = cases[number]
     result = measure(case, setup, seconds, None if known is None else dataclasses.replace(known, case=case), rounds)
     return dataclasses.replace(result, case=_NO_CASE)

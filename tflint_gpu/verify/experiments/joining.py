@@ -70,7 +70,7 @@ def among_others(case: Case, results: Iterable[Verification]) -> Case:
         pair = pair_of(left_out)
     except (NotExtractable, InputError):
         return case
-    remark = f"with the other repairs of {_at(joint.case.diagnostic)} made"
+    remark = f"with the other repairs at {_at(joint.case.diagnostic)} applied"
     return dataclasses.replace(left_out, pair=pair, remarks=(remark,))
 
 

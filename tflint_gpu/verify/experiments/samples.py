@@ -59,12 +59,12 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
         crash = outcomes.Crash(outcome.exception or "Exception", outcome.text, during, lacks_variable=lacks)
         return outcomes.Run(crash=crash, outputs=_outputs(outcome))
     if outcome.status == "no result" and outcome.exit_code == 0:
-        return outcomes.Run(failure="the program ended without reaching what was flagged")
+        return outcomes.Run(failure="the program ended before it reached the flagged code")
     if outcome.status != "finished" or outcome.result is None:
         return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
     result = outcome.result
     if result.notes.get("unfinished"):
-        return outcomes.Run(failure="the program ended without reaching what was flagged")
+        return outcomes.Run(failure="the program ended before it reached the flagged code")
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     whole = _whole(result.notes)
     traces = 0.0 if whole is None else whole.traces
@@ -105,10 +105,11 @@ def aside(before: Sample, after: Sample) -> str:
     """What else a program found out: how a function does that was also run eagerly."""
     if before.notes.get("eager") != "works":
         return ""
-    text = "; run eagerly it works"
+    text = "; run eagerly, it works"
     if before.steps and after.steps:
-        text += f", {statistics.median(before.steps) / statistics.median(after.steps):.2g} times as long as the repair"
-    return text + (", and passes no gradient on" if before.notes.get("gradient") == "None" else "")
+        factor = f"{statistics.median(before.steps) / statistics.median(after.steps):.2g}"
+        text += " and is as fast as the repair" if factor == "1" else f" and takes {factor} times as long as the repair"
+    return text + (", but passes no gradient on" if before.notes.get("gradient") == "None" else "")
 
 
 def remedy(sample: Sample) -> str:
@@ -116,11 +117,11 @@ def remedy(sample: Sample) -> str:
     crash = sample.run.crash
     kind = crash.exception.rpartition(".")[2] if crash is not None else ""
     if kind == EMPTY:
-        return "; `# tflint-gpu: input=(32, 128) float32` on the line that makes the data says what it is like"
+        return "; `# tflint-gpu: input=(32, 128) float32` on the line that makes the data describes its shape and dtype"
     if kind in ("FileNotFoundError", "NotFoundError"):
-        return "; say what the data is like with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
+        return "; describe the data with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
     if crash is not None and crash.lacks_variable:
-        return f"; `--env {crash.text.strip(chr(39))}` hands yours on, `--env NAME=VALUE` gives it a value"
+        return f"; `--env {crash.text.strip(chr(39))}` passes yours on, `--env NAME=VALUE` gives it a value"
     missing = _NOT_THERE.match(crash.text) if crash is not None and kind == "ModuleNotFoundError" else None
     top = missing[1].partition(".")[0] if missing is not None else ""
     if not top or top in sys.stdlib_module_names:
@@ -143,7 +144,7 @@ def remarks_on(case: Case, samples: Sequence[tuple[Sample, Sample]]) -> tuple[st
     made_up = dict.fromkeys(text for note in notes if isinstance(note, list) for text in note if isinstance(text, str))
     more: tuple[str, ...] = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
     hurried = {sample.notes["hurried"] for both in samples for sample in both if "hurried" in sample.notes}
-    more += (f"for want of time measured after {min(map(str, hurried))} steps of warm-up",) if hurried else ()
+    more += (f"for lack of time, measured after {min(map(str, hurried))} steps of warm-up",) if hurried else ()
     return (*(case.pair.remarks if case.pair is not None else ()), *case.remarks, *more)
 
 
@@ -158,11 +159,13 @@ def with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round], expected:
     flagged = [item.before for item in rounds if not _raised(item.before, expected)]
     faults = [run.fault for run in (*flagged, *(item.after for item in rounds)) if run.fault is not None]
     if faults and verdict.verdict not in CONFIRMED:
-        return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
+        return Verdict("not run", f"with synthetic data a program did not run to its end: {faults[0]}")
     if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
-        return Verdict("not run", f"with what was made up the results differ, which may be due to it: {verdict.reason}")
+        return Verdict(
+            "not run", f"with synthetic data the results differ, perhaps because of that data: {verdict.reason}"
+        )
     if verdict.verdict in ("refuted", "no gain worth having"):
-        reason = f"{verdict.reason}; what was made up may be too unlike the real input to say more"
+        reason = f"{verdict.reason}; the synthetic data may be too different from the real data to say more"
         return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
     return verdict
 

@@ -54,7 +54,7 @@ def repairs(results: Sequence[Verification]) -> Iterator[Repair | Withheld]:
 
 def _objection(result: Verification, experiment: Experiment) -> str:
     if experiment.variant:
-        return f"it was measured {experiment.variant}, which is not how this code runs"
+        return f"it was measured {experiment.variant}, and your code does not run like that"
     if not experiment.user_edits:
         return "the repair that was measured cannot be written into this code as an edit"
     if result.case.prediction.kind in ("slowdown", "memory") and experiment.same_outputs:

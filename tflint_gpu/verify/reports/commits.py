@@ -60,7 +60,7 @@ def _compared(repair: Repair) -> str:
     if not repair.later:
         return "Both compute the same."
     steps = "step" if repair.compared == 1 else f"{repair.compared} steps"
-    return f"Both compute the same in the first {steps}, before {repair.later} comes by; later ones were not compared."
+    return f"Both compute the same in the first {steps}, before {repair.later} runs; later steps were not compared."
 
 
 def _factor(begins: str, result: Verification) -> str:

@@ -74,16 +74,16 @@ def spread(result: Verification) -> Iterator[tuple[str, str, str]]:
     if per:
         rows += [(f"time per {per}, p{share}", _percentile_text(share, per)) for share in PERCENTILES]
     rows += [
-        ("once: tracing and the like", lambda side: _median(side, "once", duration)),
+        ("one-time costs such as tracing", lambda side: _median(side, "once", duration)),
         ("a process from start to end", lambda side: _middle([sample.seconds for sample in side], duration)),
-        ("memory of the machine, most", lambda side: _most([sample.host_memory for sample in side])),
-        ("memory of the card, most (NVML)", lambda side: _most([_recorded(sample) for sample in side])),
-        ("memory of the card, most (TensorFlow)", lambda side: _most([allocated(sample) for sample in side])),
+        ("peak memory of the machine", lambda side: _most([sample.host_memory for sample in side])),
+        ("peak memory of the GPU (NVML)", lambda side: _most([_recorded(sample) for sample in side])),
+        ("peak memory of the GPU (TensorFlow)", lambda side: _most([allocated(sample) for sample in side])),
         ("GPU utilisation while measuring", lambda side: _known(figures.percent(side))),
         ("SM clock while measuring", lambda side: _range(side, lambda moment: moment.clock, "MHz")),
         ("power while measuring", lambda side: _range(side, lambda moment: moment.power, "W")),
-        ("clocks held down while measuring", _slowed),
-        ("what it computed lies on", figures.used_devices),
+        ("throttled while measuring", _slowed),
+        ("device of the results", figures.used_devices),
     ]
     for name, text in rows:
         flagged, repaired = text(result.before), text(result.after)

@@ -17,7 +17,7 @@ from tflint_gpu.verify.statistics.statistics import CONFIRMED, NO_VERDICTS
 NOTHING = "-"
 PER = "seconds per "
 CPU_MARK = "(CPU)"
-BUSY_MARK = "(GPU not at rest)"
+BUSY_MARK = "(busy GPU)"
 CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
 _ORDER = (*CONFIRMED, "refuted", "no gain worth having", "inconclusive", *NO_VERDICTS)
 _WORTH_TELLING = 0.05  # seconds
@@ -148,7 +148,7 @@ def costs(result: Verification) -> list[str]:
     flagged, repaired = (_once(samples) for samples in (result.before, result.after))
     if flagged is None or repaired is None or max(flagged, repaired) < _WORTH_TELLING:
         return []
-    once = f"once: tracing, compiling and the like take {duration(flagged)}, with the repair {duration(repaired)}"
+    once = f"one-time costs such as tracing and compiling: {duration(flagged)}, with the repair {duration(repaired)}"
     return [once, *_whole(result)]
 
 
@@ -162,7 +162,7 @@ def _whole(result: Verification) -> Iterator[str]:
     for sample in result.after[:1]:
         match sample.notes.get("whole"):
             case {"steps": None, "shapes": int(shapes), "trace": float(trace)} if shapes > 1 and trace > _LEAST_TRACE:
-                yield f"the data has {shapes} shapes or more, of which the repair traces each in {duration(trace)}"
+                yield f"the data has {shapes} shapes or more, and the repair takes {duration(trace)} to trace each"
 
 
 def share(report: Report, result: Verification) -> str:
@@ -171,7 +171,7 @@ def share(report: Report, result: Verification) -> str:
     if joint is None or known is None:
         return ""
     where = place(joint.case.diagnostic.filename, joint.case.diagnostic.location)
-    more = "" if known.share is not None else "; more rounds (`--runs`) say it closer"
+    more = "" if known.share is not None else "; more rounds (`--runs`) narrow the interval"
     return f"share: {percentage(known)} of the time that {joint.case.variant} save ({where}), {measured(joint)}{more}"
 
 
@@ -181,7 +181,7 @@ def of_run(result: Verification) -> str:
     if lost is None or ratio is None or ratio <= 1:
         return ""
     most = 1 / (1 - lost + lost / ratio)
-    return f"of the run that was measured {lost:.0%} is lost here: the repair makes it up to {factor(most)} as fast"
+    return f"{lost:.0%} of the measured run is lost here; the repair makes the run up to {factor(most)} as fast"
 
 
 def percentage(known: Share) -> str:
@@ -209,7 +209,7 @@ def device(report: Report) -> str:
     if report.gpu is None:
         return f"the CPU ({report.device_note})" if report.device_note else "the CPU"
     card = report.gpu.described
-    return card if report.used_gpu is not None else f"the CPU: {card} was there, and no program used it"
+    return card if report.used_gpu is not None else f"the CPU: no program used {card}"
 
 
 def head(report: Report) -> str:
@@ -228,7 +228,7 @@ def summary(report: Report) -> str:
 def remarks(report: Report) -> Iterator[str]:
     """Sentences that a reader must have seen before the numbers are quoted."""
     if report.counts["reference"] and not report.has_measured:
-        yield "Only workloads of the rules were run: none of this code was measured."
+        yield "Only workloads of the rules were run: your code was not measured."
     if report.measures_cpu:
         yield CPU_SENTENCE
     if report.gpu is not None and report.device_note:

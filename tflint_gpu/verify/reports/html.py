@@ -119,7 +119,7 @@ def _plots(result: Verification, number: int) -> dict[str, Markup]:
     what = "Memory held" if result.unit == "bytes" else f"Time per {result.unit.removeprefix(figures.PER)}"
     drawn = {
         f"{what}, flagged and repaired code": plots.amounts(result, f"amounts-{number}"),
-        f"{what}: how it is spread": plots.distribution(result, f"spread-{number}"),
+        f"{what}: distribution": plots.distribution(result, f"spread-{number}"),
         "GPU utilisation over time": plots.utilisation(result, f"use-{number}"),
         "Clock over time": plots.clock(result, f"clock-{number}"),
         "Power over time": plots.power(result, f"power-{number}"),

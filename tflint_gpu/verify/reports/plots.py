@@ -135,7 +135,7 @@ def _over_time(
                 held = [sample for sample in recording.samples if sample.slowed]
                 slowed += _points(replace(recording, samples=tuple(held)), pick)
         if slowed and marks:
-            axes.plot(*_columns(slowed), linestyle="", marker="x", markersize=5, color=_BAD, label="clocks held down")
+            axes.plot(*_columns(slowed), linestyle="", marker="x", markersize=5, color=_BAD, label="throttled")
         most = max(value for side in points for line in side for _, value in line)
         axes.set_ylim(0, 104 if label.endswith("(%)") else most * 1.1 or 1)
         axes.set_xlim(left=0)

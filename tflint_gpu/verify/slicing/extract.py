@@ -55,8 +55,8 @@ from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, un
 from tflint_gpu.verify.stubs.readers import ABSENT, BARS, ENVIRONMENT, FILES, MODULES, RECORDERS
 
 OLD_KERAS = "tflint_keras2"
-MADE_UP = "made up:"
-_MOVED = "the repair moves the step into a function of its own, which gets the program's numbers as tensors"
+MADE_UP = "synthetic:"
+_MOVED = "the repair moves the step into a separate function, which gets the program's numbers as tensors"
 _MAX_FILES = 400
 _MEASURING = (
     HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine", "tflint_whole",
@@ -119,7 +119,7 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
         NotExtractable: the rule has none.
     """
     if experiment.workload is None:
-        raise NotExtractable("this rule has no workload of its own")
+        raise NotExtractable("this rule has no workload")
     programs = []
     for repaired in (False, True):
         lines = (f"import {HARNESS}", opening, experiment.opening, experiment.workload.text(repaired=repaired))
@@ -411,8 +411,8 @@ class _Cut:
             is_opened = file is self.entry.file or any(module in text for module in (HARNESS, *MODULES))
             return tidy(with_opening(text, opening) if is_opened else text)
         except SyntaxError as error:
-            where = f"{file.source.name}, line {error.lineno} of what is left"
-            raise NotExtractable(f"what was cut out does not parse: {error.msg} ({where})") from error
+            where = f"{file.source.name}, line {error.lineno} of the extracted program"
+            raise NotExtractable(f"the extracted program does not parse: {error.msg} ({where})") from error
 
     def _name(self, path: Path) -> str:
         """Of a file in a program's folder; a notebook's code is written as a script."""

@@ -162,11 +162,11 @@ def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided:
     if prediction.kind == "slowdown" and name in CONFIRMED and math.log(interval.low) <= (change := drift(ratios)):
         name, more = (
             "inconclusive",
-            f": rounds differ by more, by {math.exp(change):.3g} times from one to the next",
+            f": from one round to the next the ratio changes by more, by a factor of {math.exp(change):.3g}",
         )
     gain = _gain_of_whole(rounds)
     if prediction.kind == "slowdown" and name in CONFIRMED and gain is not None and gain < smallest_gain:
-        more = f", but its whole run {gain:.3g} times: what is traced and built once takes longer than that saves"
+        more = f", but its whole run only {gain:.3g} times as long: the one-time costs exceed the time saved"
         name = "no gain worth having"
     return _with_interval(name, f"{text}{more}{_remarks(rounds)}", interval)
 
@@ -196,10 +196,10 @@ def _judge_slowdown(prediction: Prediction, interval: Interval, smallest_gain: f
     if interval.high < SMALLEST_SLOWDOWN:
         return "refuted", ", which is no slowdown"
     if interval.high < smallest_gain:
-        return "no gain worth having", f", less than the {smallest_gain:.3g} from which on a change is worth it"
+        return "no gain worth having", f", less than {smallest_gain:.3g}, the least that makes a change worth it"
     if interval.low > SMALLEST_SLOWDOWN:
         return _by_range("confirmed", interval, prediction), _against_range(interval, prediction)
-    return "inconclusive", f": {SMALLEST_SLOWDOWN:.3g} lies in between"
+    return "inconclusive", f": the interval contains {SMALLEST_SLOWDOWN:.3g}"
 
 
 def _judge_no_effect(interval: Interval) -> tuple[VerdictName, str]:
