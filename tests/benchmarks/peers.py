@@ -90,7 +90,7 @@ def together(field: Field) -> Iterator[Figure]:
     alone = sum(cost(tflint(*_CHECK, "--jobs", "1", "."), folder).cpu for folder in folders)
     start = cost(tflint(*_CHECK, "-"), given=b"import tensorflow as tf\n").cpu
     once = cost(tflint(*_CHECK, "--jobs", "1", *map(str, folders)), field.repositories)
-    note = f"{len(folders)} repositories; of each by itself the start is left out, {start:.2f} s"
+    note = f"{len(folders)} repositories; the start of each, {start:.2f} s, is left out"
     yield Figure(
         "user code in one run, to the sum of each alone",
         (once.cpu - start) / (alone - start * len(folders)),
