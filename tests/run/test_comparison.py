@@ -83,6 +83,22 @@ def test_each_training_of_a_program_is_compared_with_the_same(tmp_path: Path) ->
     assert [one["training"] for one in found] == ["`fit` at train.py:12", "`fit` at train.py:23"]
 
 
+def test_validation_between_epochs_hides_no_slower_step(tmp_path: Path) -> None:
+    """Protects the ratio: it is of the steps, as its interval is."""
+    slow = {**training(0.015), "seconds": 60.0}
+    code, text = compared(
+        report(tmp_path / "old.json", {**training(0.010), "seconds": 58.0}), report(tmp_path / "new.json", slow)
+    )
+    assert code == 1 and "1.5 times" in text, text
+
+
+def test_reports_that_would_be_left_out_are_refused(tmp_path: Path) -> None:
+    names = [report(tmp_path / f"{number}.json", training(0.01)) for number in range(5)]
+    for old, new in ((names[:2], names[2:4]), (names[:1], names[1:4])):
+        code, said = compared(",".join(old), ",".join(new))
+        assert code == 2 and "each side needs one report, or three or more" in said
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -90,6 +106,8 @@ def test_each_training_of_a_program_is_compared_with_the_same(tmp_path: Path) ->
         ("x", "no JSON: write one with `run --output-format json`"),
         ('{"kind": "verify"}', "no report of a run"),
         ('{"kind": "run", "trainings": []}', "no training was under way"),
+        ('{"kind": "run", "version": "0.0.9"}', "of another version (0.0.9): run it again"),
+        ('{"kind": "run", "trainings": [{"began": 0.0, "seconds": 0.0}]}', "of another version"),
     ],
 )
 def test_what_cannot_be_compared_names_the_file(text: str | None, reason: str, tmp_path: Path) -> None:

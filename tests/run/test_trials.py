@@ -52,8 +52,31 @@ def learn(x):
 
 
 layer.build((None, 4))
+pairs = tf.data.Dataset.range(64).batch(2).map(lambda pair: pair[0])
+assert len(list(pairs.batch(16).take(1))) == 1
 for x in numbers().batch(8):
     learn(x)
+"""
+OF_A_DATASET = """\
+import numpy as np
+import tensorflow as tf
+
+class Custom(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.layer = tf.keras.layers.Dense(1)
+    def call(self, x):
+        return self.layer(x)
+    def train_step(self, data):
+        super().train_step(data)
+        return {"g_loss": tf.constant(float("nan"))}
+
+data = tf.data.Dataset.from_tensors((tf.ones((4,)), tf.ones((1,)))).repeat(640)
+windows = data.batch(5)
+model = Custom()
+model.compile("sgd", "mse", steps_per_execution=np.int64(2))
+model.fit(data.batch(np.int64(32)), validation_data=windows.batch(7).unbatch(), epochs=10**6, verbose=0,
+          callbacks=tf.keras.callbacks.CallbackList([]))
 """
 
 
@@ -70,10 +93,13 @@ def tried(program: str, wanted: str, folder: Path) -> dict[str, Any]:
 
 def test_settings_of_fit_are_changed(tmp_path: Path) -> None:
     """Protects the first question: would larger batches be faster, and is what is learnt the same?"""
-    found = tried(OF_ARRAYS, "batch=64,xla,workers=2", tmp_path)
+    found = tried(OF_ARRAYS, "batch=64,4,xla,workers=2", tmp_path)
     assert (found["as it is"]["batch"], found["batch=64"]["batch"], found["xla"]["batch"]) == (4, 64, 4)
     assert found["batch=64"]["times_as_fast"] and found["xla"]["times_as_fast"]
     assert found["as it is"]["loss"] > 0 and found["xla"]["loss"] == pytest.approx(found["as it is"]["loss"], rel=0.5)
+    assert (
+        found["batch=4"]["has_it"] and found["batch=4"]["times_as_fast"] is None and not found["batch=4"]["change_at"]
+    )
     assert found["workers=2"]["times_as_fast"] is None
     assert found["workers=2"]["change_at"] == [{"filename": str(tmp_path / "train.py"), "row": 6}]
 
@@ -86,11 +112,49 @@ def test_settings_of_a_pipeline_are_changed(tmp_path: Path) -> None:
     assert found["as it is"]["peak_memory"] > 1 << 20
 
 
+def test_only_the_batch_that_is_trained_on_is_changed(tmp_path: Path) -> None:
+    """Protects windows and validation, which are batched, too; losses that are no number; several steps in one call."""
+    found = tried(OF_A_DATASET, "batch=16", tmp_path)
+    assert (found["as it is"]["batch"], found["batch=16"]["batch"]) == (64, 32), "two steps in each call"
+    assert found["batch=16"]["times_as_fast"] and found["as it is"]["loss"] is None
+
+
+def test_a_trial_of_a_program_that_fails_later_is_of_no_use(tmp_path: Path) -> None:
+    """Protects the largest batch from being one that ran out of memory after some steps."""
+    failing = OF_A_PIPELINE + "    if optimizer.iterations == 40: raise MemoryError('no room')\n"
+    (tmp_path / "train.py").write_text(failing)
+    command = [
+        sys.executable,
+        "-m",
+        "tflint_gpu",
+        "run",
+        "--isolated",
+        "--rounds",
+        "1",
+        "--try",
+        "prefetch",
+        "train.py",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "steps: MemoryError: no room" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    "options", [("--try", "xla", "--pid", "1"), ("--try", "xla", "--compare"), ("--trace", "9", "--try", "xla")]
+)
+def test_options_of_which_one_would_be_ignored(options: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "tflint_gpu", "run", *options]
+    done = subprocess.run(
+        [*command, *([] if "--pid" in options else ["x.py"])], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "exclude each other" in done.stderr, done.stderr
+
+
 def test_a_program_that_fails_says_how(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint('no data', file=sys.stderr)\nsys.exit(3)\n")
     command = [sys.executable, "-m", "tflint_gpu", "run", "--isolated", "--rounds", "1", "--try", "xla", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "as it is: ended with exit code 3 after 0 steps: no data" in done.stdout
+    assert done.returncode == 1 and "as it is: it ended with exit code 3 after 0 steps: no data" in done.stdout
 
 
 def test_settings_are_read() -> None:
@@ -110,7 +174,7 @@ def trial(setting: Setting, seconds: float, batch: int | None, memory: int, loss
     training = Training(FIT, "fit")
     for number in range(30):
         training.add(number * seconds, seconds)
-    return Trial(setting, training, 1, batch, memory, losses)
+    return Trial(setting, training, True, batch=batch, memory=memory, is_of_gpu=True, losses=losses)
 
 
 def test_settings_are_compared_by_samples_and_by_rounds() -> None:
@@ -125,14 +189,16 @@ def test_settings_are_compared_by_samples_and_by_rounds() -> None:
     assert after.ratio.ratio == pytest.approx(2.0) and after.ratio.low > 1.9
     assert (after.loss, before.loss, after.samples) == (2.5, 3.0, 64), "after as many samples as all have seen"
     assert after.where == ()
-    rounds[0][1].changes = rounds[1][1].changes = rounds[2][1].changes = 0
+    for trials in rounds:
+        trials[1].is_changed = False
     assert summarised(rounds, lambda *_: (FIT,))[1].where == (FIT,), "nothing took it"
 
 
 def test_the_largest_batch_is_on_a_line() -> None:
     rounds = [[trial(Setting("batch", str(size)), 0.01, size, 1000 + 10 * size, {}) for size in (16, 32, 64)]]
+    rounds[0].append(trial(Setting("xla"), 0.01, 16, 9999, {}))
     tries = summarised(rounds, lambda *_: ())
-    assert largest_batch(tries, 11_000) == 1000
+    assert largest_batch(tries, 11_000) == 1000, "and what XLA needs is no part of it"
     assert largest_batch(tries[:1], 11_000) is None
 
 

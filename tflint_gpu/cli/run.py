@@ -153,15 +153,14 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
 
     Exits as the program does; a signal that ends it ends this command, too. Options come before PROGRAM.
     """
+    refuse_windows("run")
     if program is None and given["is_comparison"]:
         raise click.UsageError("name reports: tflint-gpu run --compare old.json new.json")
     if (program is None) == (given["pid"] is None):
         raise click.UsageError("name a program (tflint-gpu run train.py), or a process that runs (--pid N)")
     if given["pid"] is not None and given["is_module"]:
         raise click.UsageError("--pid watches what runs already: it takes no program")
-    others = given["pid"] is not None, given["sampler"] == "py-spy", given["try_settings"] is not None
-    if given["trace"] is not None and any(others):
-        raise click.UsageError("--trace is for one run with the sampler inside: no --pid, --try or --sampler py-spy")
+    _refuse_together(given)
     if given["has_lock"] and given["pid"] is None and given["sampler"] != "py-spy":
         raise click.UsageError("--gil needs --pid N or --sampler py-spy")
     if given["pid"] is None and (given["is_native"] or given["watched_for"] != math.inf):
@@ -170,6 +169,20 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
     if program is not None and given["is_comparison"]:
         return compare_reports((program, *arguments), given)
     return Run(program or "", arguments, given).run()
+
+
+def _refuse_together(given: dict[str, Any]) -> None:
+    """Raise UsageError for two options of which one would be ignored."""
+    outside = {"--pid": given["pid"] is not None, "--sampler py-spy": given["sampler"] == "py-spy"}
+    ways = {
+        "--compare": given["is_comparison"],
+        "--try": given["try_settings"] is not None,
+        "--trace": given["trace"] is not None,
+        "a watch from outside (--pid, --sampler py-spy)": any(outside.values()),
+    }
+    chosen = [name for name, is_chosen in ways.items() if is_chosen]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other: use one of them")
 
 
 @dataclass(slots=True)
@@ -184,7 +197,6 @@ class Run:
 
     def run(self) -> int:
         """Run the program, report, and end as it did."""
-        refuse_windows("run")
         from tflint_gpu.run import NOTHING, CannotWatch, Outside, Recording, checkable, end_as, renderer
 
         renderer(self.given["output_format"])

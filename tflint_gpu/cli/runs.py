@@ -60,7 +60,14 @@ def try_settings(program: Program, given: dict[str, Any], here: Path, limit: int
         wanted = trials.settings(given["try_settings"])
     except trials.UnknownSetting as error:
         raise click.BadParameter(str(error), param_hint="--try") from error
-    done = trials.tried(program, wanted, given["rounds"], lambda line: click.echo(f"tflint-gpu: {line}", err=True))
+    done: list[list[trials.Trial]] = []
+    try:
+        for trials_of_a_round in trials.tried(program, wanted, given["rounds"], _say):
+            done.append(trials_of_a_round)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        _say(f"interrupted: {len(done)} of {given['rounds']} rounds were done")
 
     def where(setting: trials.Setting, trains: Place) -> tuple[Place, ...]:
         operations = [
@@ -76,8 +83,16 @@ def try_settings(program: Program, given: dict[str, Any], here: Path, limit: int
     return FOUND if tries[0].seconds is None else 0
 
 
+def _say(line: str) -> None:
+    click.echo(f"tflint-gpu: {line}", err=True)
+
+
 def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        replace_file(output, text.encode("utf-8"))
+    """Write a report; where the file cannot be written it goes to standard output, as it took long."""
+    if output is not None:
+        try:
+            replace_file(output, text.encode("utf-8"))
+            return
+        except OSError as error:
+            click.echo(f"error: {output}: cannot be written: {error.strerror}", err=True)
+    click.echo(text, nl=False)

@@ -16,6 +16,7 @@ from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.ratios import FEWEST_FOR_INTERVAL, Interval, paired_ratio, ratio_of_means
+from tflint_gpu.run.steps import WARM_UP
 
 _PARTS = 12
 
@@ -30,7 +31,7 @@ class Trained:
 
     Arguments:
         name: the line that calls `fit`, or the step of a loop.
-        seconds: of a step, the waits between steps included.
+        seconds: of a step, without what lies between two epochs.
         parts: seconds of a step in each of some parts that follow each other; none where they are too few.
         idle: part of the time.
         wall: seconds of all.
@@ -86,13 +87,16 @@ def compare(groups: Sequence[tuple[str, Sequence[Path]]], factor: float) -> list
         factor: a training is slower when its steps take more than this times as long.
 
     Raises:
-        NotComparable: a file is no report of a run, or has no steady training.
+        NotComparable: a file is no report of a run, or has no steady training; groups of two, or of different sizes.
     """
+    sizes = {len(paths) for _, paths in groups}
+    if len(sizes) > 1 or sizes == {2}:
+        raise NotComparable("each side needs one report, or three or more and as many as the other sides")
     read = [(label, [_trainings(path) for path in paths]) for label, paths in groups]
     comparisons = []
     (_, first), *others = read
     for label, later in others:
-        pairs = [_matched(before, after) for before, after in zip(first, later, strict=False)]
+        pairs = _matched(first, later)
         for number in range(min(map(len, pairs))):
             rounds = [pair[number] for pair in pairs]
             before, after = rounds[0]
@@ -112,11 +116,13 @@ def _ratio(rounds: Sequence[tuple[Trained, Trained]]) -> Interval:
     return replace(interval, ratio=ratio, low=min(interval.low, ratio), high=max(interval.high, ratio))
 
 
-def _matched(first: Sequence[Trained], later: Sequence[Trained]) -> list[tuple[Trained, Trained]]:
-    """The trainings in their order; where their numbers differ, the longest alone."""
-    if len(first) == len(later):
-        return list(zip(first, later, strict=True))
-    return [(_longest(first), _longest(later))]
+def _matched(
+    first: Sequence[Sequence[Trained]], later: Sequence[Sequence[Trained]]
+) -> list[list[tuple[Trained, Trained]]]:
+    """The trainings of each run in their order; where their numbers differ anywhere, the longest alone."""
+    if len({len(trainings) for trainings in (*first, *later)}) > 1:
+        first, later = ([[_longest(trainings)] for trainings in runs] for runs in (first, later))
+    return [list(zip(before, after, strict=True)) for before, after in zip(first, later, strict=True)]
 
 
 def _longest(trainings: Sequence[Trained]) -> Trained:
@@ -131,12 +137,17 @@ def _trainings(path: Path) -> list[Trained]:
         raise NotComparable(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise NotComparable(f"{path}: no JSON: write one with `run --output-format json`") from error
+    if isinstance(data, dict) and data.get("kind") == "run" and "trainings" not in data:
+        raise NotComparable(f"{path}: a report of another version ({data.get('version')}): run it again")
     if not isinstance(data, dict) or data.get("kind") != "run" or not isinstance(data.get("trainings"), list):
         raise NotComparable(f"{path}: no report of a run: write one with `run --output-format json`")
     if not data["trainings"]:
-        raise NotComparable(f"{path}: no training was under way: none has more than ten steps in a row")
-    ordered = sorted(data["trainings"], key=lambda training: float(training["began"]))
-    return [_trained(training, data.get("memory") or {}) for training in ordered]
+        raise NotComparable(f"{path}: no training was under way: a training has {2 * WARM_UP} steps or more")
+    try:
+        ordered = sorted(data["trainings"], key=lambda training: float(training["began"]))
+        return [_trained(training, data.get("memory") or {}) for training in ordered]
+    except (KeyError, TypeError, ZeroDivisionError) as error:
+        raise NotComparable(f"{path}: a report of another version ({data.get('version')}): run it again") from error
 
 
 def _trained(data: dict[str, Any], memory: dict[str, Any]) -> Trained:
@@ -147,7 +158,7 @@ def _trained(data: dict[str, Any], memory: dict[str, Any]) -> Trained:
     parts = tuple(sum(block["seconds"] for block in part) / sum(block["steps"] for block in part) for part in joined)
     return Trained(
         f"`fit` at {name}" if data["kind"] == "fit" else name,
-        data["seconds"] / data["steps"],
+        sum(block["seconds"] for block in blocks) / sum(block["steps"] for block in blocks),
         data["step_seconds"]["p50"],
         data["step_seconds"]["p99"],
         data["idle"] / data["seconds"],

@@ -208,7 +208,7 @@ class Decoder:
         elif kind == "B":
             return StepDone(rest[0], self._places[process][rest[1]], float(rest[2]), float(rest[3]))
         elif kind == "V":
-            return Told(str(rest[0]), rest[1])
+            return Told(str(rest[0]), rest[1]) if process == self._main else None
         elif kind == "X":
             return Profiled(**rest[0])
         elif kind == "G":

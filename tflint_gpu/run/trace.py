@@ -206,7 +206,8 @@ def read_trace(python: str, asked: int, profiled: Profiled | None) -> Trace:
     events = profiled.profile.removesuffix(".xplane.pb") + ".trace.json.gz"
     done = subprocess.run([python, str(READER), profiled.profile, events], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        return replace(trace, why=f"it cannot be read: {done.stderr.strip().splitlines()[-1:] or ['no reason given']}")
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return replace(trace, why=f"it cannot be read: {reason}")
     told = json.loads(done.stdout)
     return replace(
         trace,

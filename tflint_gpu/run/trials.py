@@ -7,13 +7,14 @@ verify's interval.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -21,14 +22,14 @@ from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.ratios import Interval, paired_ratio
 from tflint_gpu.run.program import Program, read_samples
 from tflint_gpu.run.samples import Decoder, Memory, Place, StepDone, Told
-from tflint_gpu.run.steps import Training
+from tflint_gpu.run.steps import WARM_UP, Training
 
 STEPS, SECONDS = 50, 2.0
 """A trial ends with this many steady steps, and after so many seconds of them at the least."""
 _PATIENCE = 10.0
 _LEAST = 5  # steady steps
 _SETTINGS = {
-    "xla": r"",
+    "xla": r"(off)?",
     "mixed_precision": r"(mixed_\w+)?",
     "batch": r"[1-9]\d*",
     "workers": r"[1-9]\d*",
@@ -77,27 +78,33 @@ class Trial:
 
     Attributes:
         training: its steady steps; None before there is one.
-        changes: how often the setting changed something.
+        is_changed: whether the setting changed something.
+        has_it: whether the program has it already.
         batch: the samples of a step; None where they are not known.
+        batched: the file and row at which the dataset that is trained on is batched.
         memory: the most that TensorFlow used of the GPU, else the most that the process held, in bytes.
+        is_of_gpu: whether that is the GPU's.
         losses: the loss after how many samples.
         failure: why it has no steady steps.
     """
 
     setting: Setting
     training: Training | None = None
-    changes: int = 0
+    is_changed: bool = False
+    has_it: bool = False
     batch: int | None = None
+    batched: tuple[str, int] | None = None
     memory: int | None = None
+    is_of_gpu: bool = False
     losses: dict[int, float] = field(default_factory=dict)
     failure: str = ""
 
     @property
     def seconds(self) -> float | None:
         """Of a sample; of a step, where its samples are not known."""
-        if self.training is None or self.training.steps < _LEAST:
+        if self.failure or self.training is None or self.training.steps < _LEAST:
             return None
-        return self.training.wall / self.training.steps / (self.batch or 1)
+        return self.training.seconds / self.training.steps / (self.batch or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,8 @@ class Tried:
     Arguments:
         ratio: how many times as fast as the program as it is; None where that is not known.
         loss: after `samples`, which all settings reached.
+        is_of_gpu: whether the memory is the GPU's.
+        has_it: whether the program has the setting already.
         where: for a setting that nothing took: the lines that would have to change.
     """
 
@@ -118,45 +127,58 @@ class Tried:
     loss: float | None
     samples: int | None
     failure: str
+    is_of_gpu: bool = False
+    has_it: bool = False
     where: tuple[Place, ...] = ()
 
 
-def tried(program: Program, wanted: Sequence[Setting], rounds: int, say: Callable[[str], None]) -> list[list[Trial]]:
-    """Run all settings in turns; the first trial of each round is of the program as it is.
+def tried(
+    program: Program, wanted: Sequence[Setting], rounds: int, say: Callable[[str], None]
+) -> Iterator[list[Trial]]:
+    """Run all settings in turns; each round is given when it is done, the program as it is first.
 
     Arguments:
         say: gets a line before each trial.
     """
-    done: list[list[Trial]] = []
+    batched: tuple[str, int] | None = None
     for number in range(rounds):
         order = [UNCHANGED, *wanted]
         trials = []
         for setting in order if number % 2 == 0 else reversed(order):
             say(f"round {number + 1} of {rounds}: {setting}")
-            trials.append(run_trial(program, setting))
-        done.append(sorted(trials, key=lambda trial: order.index(trial.setting)))
-    return done
+            trials.append(run_trial(program, setting, batched))
+            batched = batched or trials[-1].batched
+        yield sorted(trials, key=lambda trial: order.index(trial.setting))
 
 
-def run_trial(program: Program, setting: Setting) -> Trial:
-    """Run the program until enough steps were steady, or to its end."""
-    trial, enough, done = Trial(setting), threading.Event(), threading.Event()
+def run_trial(program: Program, setting: Setting, batched: tuple[str, int] | None = None) -> Trial:
+    """Run the program until enough steps were steady, or to its end.
+
+    Arguments:
+        batched: the file and row at which the dataset that is trained on is batched, where that is known.
+    """
+    trial, enough, done, has_enough = Trial(setting), threading.Event(), threading.Event(), False
     decoder, by_place = Decoder(), dict[Place, Training]()
 
     def take(line: bytes) -> None:
-        seen = decoder.read(line)
+        nonlocal has_enough
+        seen = None if has_enough else decoder.read(line)  # a second epoch would begin the account again
         if isinstance(seen, Told):
-            _take_told(trial, seen)
+            _take_told(trial, seen, has_begun=bool(by_place))
         elif isinstance(seen, Memory):
-            trial.memory = seen.most
-        elif isinstance(seen, StepDone) and seen.kind != "epoch":
+            trial.memory, trial.is_of_gpu = seen.most, True
+        elif isinstance(seen, StepDone):
             training = by_place.setdefault(seen.place, Training(seen.place, seen.kind))
+            if seen.kind == "epoch":
+                training.begin_epoch()
+                return
             training.add(seen.began, seen.seconds)
-            if training.steps >= STEPS and training.wall >= SECONDS:
+            if training.steps >= STEPS and training.seconds >= SECONDS:
+                has_enough = True
                 enough.set()
 
     reading, writing = os.pipe()
-    environment = {**os.environ, "TFLINT_GPU_TRY": f"{setting.name}={setting.value}"}
+    environment = {**os.environ, "TFLINT_GPU_TRY": json.dumps([setting.name, setting.value, batched])}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             program.command(writing), pass_fds=(writing,), env=environment,
@@ -171,18 +193,26 @@ def run_trial(program: Program, setting: Setting) -> Trial:
         finally:
             if trial.memory is None:
                 trial.memory = _most_held(process.pid)
+            code = process.poll()
             _interrupt(process)
             done.set()
             reader.join()
             os.close(reading)
-        trial.training = max(by_place.values(), key=lambda training: training.wall, default=None)
-        if trial.seconds is None:
+        trial.training = max(by_place.values(), key=lambda training: training.seconds, default=None)
+        if code or trial.seconds is None:
             errors.seek(0)
-            said = errors.read().decode("utf-8", "replace").strip().splitlines()
-            steps = 0 if trial.training is None else trial.training.warm_up[0] + trial.training.steps
-            trial.failure = f"ended with exit code {process.returncode} after {steps} steps"
-            trial.failure += f": {said[-1][:200]}" if said and process.returncode else ""
+            trial.failure = _failure(trial, code, errors.read().decode("utf-8", "replace"))
     return trial
+
+
+def _failure(trial: Trial, code: int | None, said: str) -> str:
+    """Why a trial is of no use."""
+    steps = 0 if trial.training is None else trial.training.warm_up[0] + trial.training.steps
+    if not code:
+        return f"it ended after {steps} steps; a trial takes {WARM_UP + _LEAST} or more"
+    last = (said.strip().splitlines() or [""])[-1][:200]
+    how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return f"it {how} after {steps} steps" + (f": {last}" if last else "")
 
 
 def summarised(done: Sequence[Sequence[Trial]], where: Callable[[Setting, Place], tuple[Place, ...]]) -> list[Tried]:
@@ -209,8 +239,9 @@ def _summary(
         if before.seconds is not None and after.seconds is not None
         if (before.batch is None) == (after.batch is None)
     ]
-    is_untouched = bool(setting.name) and not any(trial.changes for trial in trials)
-    places = () if not is_untouched or last.training is None else where(setting, last.training.place)
+    is_untouched = bool(setting.name) and not any(trial.is_changed for trial in trials)
+    has_it = is_untouched and any(trial.has_it for trial in trials)
+    places = () if not is_untouched or has_it or last.training is None else where(setting, last.training.place)
     return Tried(
         setting,
         min(known, default=None) if len(known) < 3 else sorted(known)[len(known) // 2],
@@ -220,6 +251,8 @@ def _summary(
         _loss(last, samples),
         samples,
         next((trial.failure for trial in trials if trial.failure), ""),
+        any(trial.is_of_gpu for trial in trials),
+        has_it,
         places,
     )
 
@@ -230,9 +263,9 @@ def largest_batch(tries: Sequence[Tried], limit: int) -> int | None:
     Arguments:
         limit: bytes that TensorFlow may use of the GPU.
     """
-    sizes = sorted(
-        {(tried.batch, tried.memory) for tried in tries if tried.batch and tried.memory and not tried.failure}
-    )[-2:]
+    of_batches = [tried for tried in tries if tried.setting.name in ("", "batch") and tried.is_of_gpu]
+    known = {(tried.batch, tried.memory) for tried in of_batches if tried.batch and tried.memory and not tried.failure}
+    sizes = sorted(known)[-2:]
     if len(sizes) < 2 or sizes[0][0] == sizes[1][0] or sizes[1][1] <= sizes[0][1]:
         return None
     (small, less), (large, more) = sizes
@@ -250,10 +283,15 @@ def lines_to_change(setting: Setting, trains: Place, operations: Sequence[tuple[
     return tuple(place for operation, place in operations if operation == changed) or (trains,)
 
 
-def _take_told(trial: Trial, told: Told) -> None:
+def _take_told(trial: Trial, told: Told, *, has_begun: bool) -> None:
+    """What the program's side tells; the batches are those of the dataset that was begun last before the training."""
     if told.name == "changed":
-        trial.changes += 1
-    elif told.name == "batch":
+        trial.is_changed = True
+    elif told.name == "same":
+        trial.has_it = True
+    elif told.name == "batched" and not has_begun:
+        trial.batched = str(told.value[0]), int(told.value[1])
+    elif told.name == "batch" and not has_begun:
         trial.batch = int(told.value)
     elif told.name == "loss":
         samples, loss = told.value

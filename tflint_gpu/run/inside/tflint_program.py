@@ -84,6 +84,7 @@ def _sampler(interval: float, asks_memory: bool, trace: str) -> Sampler:
     recorder = importlib.import_module("tflint_trace").StepTrace(int(steps), folder) if folder else None
     made: Sampler = importlib.import_module("tflint_sample").Sampler(interval, asks_memory, recorder)
     if "TFLINT_GPU_TRY" in os.environ:
+        made.asks_input = False  # a profile would be measured, too
         importlib.import_module("tflint_try").begin(made.tell)
     del sys.path[0]
     return made

@@ -135,6 +135,7 @@ class Sampler:
         self.input = InputShare()
         self.steps = Steps(is_own)
         self.trace = trace
+        self.asks_input = True
 
     def begin(self, pipe: int, is_main: bool = True) -> None:
         """Sample from now on.
@@ -241,7 +242,8 @@ class Sampler:
             self._write(["T", self.process, round(now, 4), round(span, 4), stack, phase, waits, feeding])
         self.last = stack, phase, waits
         if self.is_main:
-            self._ask_for_input(now, stack, phase, waits)
+            if self.asks_input:
+                self._ask_for_input(now, stack, phase, waits)
             self._ask_for_steps()
         if self.is_main and now >= self.next_memory:
             self.next_memory = now + MEMORY_EVERY

@@ -64,5 +64,6 @@ def _cells(trained: Trained) -> tuple[str, ...]:
 def _interval(comparison: Comparison) -> str:
     ratio = comparison.ratio
     if ratio.high == math.inf:
-        return f"{ratio.ratio:.3g} times (too few steps for an interval)"
+        bound = f"more than {ratio.low:.3g}" if ratio.low else "too few steps for an interval"
+        return f"{ratio.ratio:.3g} times ({bound})"
     return f"{ratio.ratio:.3g} times ({ratio.low:.3g} to {ratio.high:.3g})"

@@ -68,14 +68,16 @@ def render(report: Report, view: View) -> str:
             {"phase": name, "seconds": round(spent.seconds, 3), "idle": round(spent.idle, 3)}
             for name, spent in ledger.phases().items()
         ],
-        "lines": [_line(report, line) for line in ledger.lines()[:_MOST_LINES]],
-        "beside_operations": [_line(report, line) for line in ledger.lines(ledger.feeding)[:_MOST_LINES]],
-        "lock_holders": [_line(report, line) for line in ledger.lines(ledger.holders)[:_MOST_LINES]],
+        "lines": [_line(report, line, report.seconds) for line in ledger.lines()[:_MOST_LINES]],
+        "beside_operations": [
+            _line(report, line, report.seconds) for line in ledger.lines(ledger.feeding)[:_MOST_LINES]
+        ],
+        "lock_holders": [_line(report, line, report.seconds) for line in ledger.lines(ledger.holders)[:_MOST_LINES]],
         "native_functions": [
             {"library": library, "function": function, **_place(place), "share": round(share, 4)}
             for (library, function, place), share in words.native(report)[:_MOST_LINES]
         ],
-        "workers": [_line(report, line) for line in ledger.lines(ledger.workers)[:_MOST_LINES]],
+        "workers": [_line(report, line, report.seconds) for line in ledger.lines(ledger.workers)[:_MOST_LINES]],
         "findings": [
             {
                 "key": key_of(cost.diagnostic, view.line),
@@ -127,7 +129,7 @@ def _training(report: Report, training: Training) -> dict[str, Any]:
         },
         "blocks": [{"steps": number, "seconds": round(seconds, 6)} for number, seconds in training.blocks],
         "warm_up": {"steps": count, "seconds": round(spent, 3)},
-        "lines": [_line(report, line) for line in lines(training.spent)[:_MOST_LINES]],
+        "lines": [_line(report, line, training.wall) for line in lines(training.spent)[:_MOST_LINES]],
         "slow_steps": [
             {
                 **_place(None if cause is None else cause.place),
@@ -168,12 +170,13 @@ def _place(place: Place | None) -> dict[str, Any]:
     return {"filename": place.file, "row": place.row, "function": place.function}
 
 
-def _line(report: Report, line: Line) -> dict[str, Any]:
+def _line(report: Report, line: Line, whole: float) -> dict[str, Any]:
+    """A line, with its share of the run or of a training, in seconds."""
     return {
         **_place(line.place),
         "seconds": round(line.spent.seconds, 3),
         "idle": round(line.spent.idle, 3),
-        "share": _share(report, line.spent.idle),
+        "share": round(min(1.0, line.spent.idle / whole), 4) if whole else 0.0,
         "ways": [
             {"phase": phase, "waits": waits, "seconds": round(spent.seconds, 3), "idle": round(spent.idle, 3)}
             for (phase, waits), spent in sorted(line.ways.items(), key=lambda item: -item[1].seconds)

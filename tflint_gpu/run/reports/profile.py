@@ -55,6 +55,8 @@ def trace_json(profile: str) -> str:
 
 def waited(trace: Trace) -> str:
     """How much of the steps waited for input."""
+    if trace.why and not trace.pipelines:
+        return "What the training waited for in these steps is not known."
     if not trace.pipelines:
         return "The training used no tf.data in these steps."
     share = words.percent(trace.waited / trace.seconds if trace.seconds else 0.0)

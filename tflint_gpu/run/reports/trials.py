@@ -17,8 +17,9 @@ _GIBIBYTE = 1 << 30
 def full(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
     """A table with a row for each setting, and what its numbers do not say."""
     samples = next((tried.samples for tried in tries if tried.samples), None)
-    loss = "loss" if samples is None else f"loss after {samples:,} samples"
-    rows: list[tuple[str, ...]] = [("setting", _unit(tries), "times as fast", "peak memory", loss)]
+    counted = _unit(tries).partition("/")[0]
+    loss = "loss" if samples is None else f"loss after {samples:,} {counted}"
+    rows: list[tuple[str, ...]] = [("setting", _unit(tries), "times as fast (95% interval)", "peak memory", loss)]
     rows += [
         (
             str(tried.setting),
@@ -46,6 +47,7 @@ def as_json(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
                 "peak_memory": tried.memory,
                 "loss": tried.loss,
                 "samples": tried.samples,
+                "has_it": tried.has_it,
                 "failure": tried.failure,
                 "change_at": [{"filename": place.file, "row": place.row} for place in tried.where],
             }
@@ -72,10 +74,12 @@ def _bounds(tried: Tried) -> tuple[float | None, float, float | None]:
 
 def _remarks(tries: Sequence[Tried], largest: int | None, here: Path) -> Iterator[str]:
     if any(tried.ratio is not None and tried.ratio.high == math.inf for tried in tries):
-        yield "Without an interval: it takes three rounds or more (`--rounds 3`)."
+        yield "An interval takes three rounds or more in which the setting and the program as it is ran (`--rounds 3`)."
     for tried in tries:
         if tried.failure:
             yield printable(f"{tried.setting}: {tried.failure}")
+        elif tried.has_it:
+            yield f"{tried.setting}: the program has it already"
         elif tried.where:
             lines = ", ".join(words.place(place, here) for place in tried.where)
             yield printable(f"{tried.setting}: nothing could be changed from outside; the code to change is at {lines}")
