@@ -101,7 +101,7 @@ def planted(name: str, folder: Path) -> tuple[dict[str, Any], float]:
     with running("attached.py", name, TF_CPP_MIN_LOG_LEVEL="3") as program:
         report, (began, end) = watched(program, folder)
         told = json.loads(ended(program))
-    before, after = (told[bisect.bisect(told, [moment, 0.0]) - 1][1] for moment in (began, end))
+    before, after = (told[max(0, bisect.bisect(told, [moment, 0.0]) - 1)][1] for moment in (began, end))
     return report, (after - before) / (end - began)
 
 
