@@ -23,6 +23,7 @@ import contextlib
 import gc
 import json
 import os
+import random
 import signal
 import sys
 import threading
@@ -209,11 +210,13 @@ class Sampler:
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         self.own = threading.get_ident()
         last = time.monotonic()
+        draw = random.Random(0).uniform
         try:
             while not self.is_stopped:
-                time.sleep(self.interval)
+                pause = self.interval * draw(0.6, 1.4)  # a program whose steps are as long would be seen at one place
+                time.sleep(pause)
                 now = time.monotonic()
-                self.is_waiting = now < last + self.interval + LOCK_IS_FREE
+                self.is_waiting = now < last + pause + LOCK_IS_FREE
                 with contextlib.suppress(AttributeError, TypeError, ValueError, LookupError):
                     self._sample(now, now - last)
                 last = now
