@@ -12,9 +12,10 @@ import pytest
 
 from tests.run.test_elements import MOST, WITHIN, report_on
 from tflint_gpu.run.charges import Doing
+from tflint_gpu.run.inside.tflint_steps import WARM_UP
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.samples import Place, Sample, StepDone
-from tflint_gpu.run.steps import WARM_UP, Training
+from tflint_gpu.run.steps import Training
 
 HERE = Path(__file__).parent
 TEXT = (HERE / "trainings.py").read_text().splitlines()

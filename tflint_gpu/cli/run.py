@@ -24,13 +24,12 @@ from tflint_gpu.cli.commands.settings_options import (
     refuse_isolated_config,
     settings_file,
 )
-from tflint_gpu.cli.runs import compare_reports, try_settings
+from tflint_gpu.cli.runs import compare_reports, is_written, try_settings
 from tflint_gpu.cli.verify import RUN_REPORT
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.settings.options import SettingsError
-from tflint_gpu.text.replacement import replace_file
 
 if TYPE_CHECKING:
     from tflint_gpu.doctor.machine_report import MachineReport
@@ -173,12 +172,11 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
 
 def _refuse_together(given: dict[str, Any]) -> None:
     """Raise UsageError for two options of which one would be ignored."""
-    outside = {"--pid": given["pid"] is not None, "--sampler py-spy": given["sampler"] == "py-spy"}
     ways = {
         "--compare": given["is_comparison"],
         "--try": given["try_settings"] is not None,
         "--trace": given["trace"] is not None,
-        "a watch from outside (--pid, --sampler py-spy)": any(outside.values()),
+        "a watch from outside (--pid, --sampler py-spy)": given["pid"] is not None or given["sampler"] == "py-spy",
     }
     chosen = [name for name, is_chosen in ways.items() if is_chosen]
     if len(chosen) > 1:
@@ -348,13 +346,7 @@ class Run:
         if file is None:
             click.echo(f"\n{text}", nl=False, err=True)
             return
-        try:
-            replace_file(file, text.encode("utf-8"))
-        except OSError as error:
-            # The program's own exit code matters more than ours.
-            print(f"error: {file}: cannot be written: {error.strerror}", file=sys.stderr)
-            return
-        if not quietly:
+        if is_written(file, text) and not quietly:
             print(f"tflint-gpu: {file} says where the GPU waited.", file=sys.stderr)
 
 

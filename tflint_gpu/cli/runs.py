@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,10 +90,15 @@ def _say(line: str) -> None:
 
 def _write(text: str, output: Path | None) -> None:
     """Write a report; where the file cannot be written it goes to standard output, as it took long."""
-    if output is not None:
-        try:
-            replace_file(output, text.encode("utf-8"))
-            return
-        except OSError as error:
-            click.echo(f"error: {output}: cannot be written: {error.strerror}", err=True)
-    click.echo(text, nl=False)
+    if output is None or not is_written(output, text):
+        click.echo(text, nl=False)
+
+
+def is_written(file: Path, text: str) -> bool:
+    """Whether a report could be written; an error is told, and no exception: it took long, and exit codes say more."""
+    try:
+        replace_file(file, text.encode("utf-8"))
+    except OSError as error:
+        print(f"error: {file}: cannot be written: {error.strerror}", file=sys.stderr)
+        return False
+    return True

@@ -16,7 +16,7 @@ from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.ratios import FEWEST_FOR_INTERVAL, Interval, paired_ratio, ratio_of_means
-from tflint_gpu.run.steps import WARM_UP
+from tflint_gpu.run.inside.tflint_steps import WARM_UP
 
 _PARTS = 12
 
@@ -65,7 +65,7 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """What the interval says."""
-        if self.ratio.low > self.factor:
+        if self.is_slower:
             return f"slower by more than {self.factor:.3g} times"
         if self.ratio.ratio > self.factor:
             return "perhaps slower: repeat both runs"
@@ -96,9 +96,7 @@ def compare(groups: Sequence[tuple[str, Sequence[Path]]], factor: float) -> list
     comparisons = []
     (_, first), *others = read
     for label, later in others:
-        pairs = _matched(first, later)
-        for number in range(min(map(len, pairs))):
-            rounds = [pair[number] for pair in pairs]
+        for rounds in zip(*_matched(first, later), strict=True):
             before, after = rounds[0]
             comparisons.append(Comparison(label, before, after, _ratio(rounds), factor))
     return comparisons

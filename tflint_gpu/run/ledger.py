@@ -251,6 +251,4 @@ def _add(entries: dict[Doing, Spent], doing: Doing, seconds: float, idle: float)
         doing = Doing(doing.stack[:1], doing.phase, doing.waits)
         if doing not in entries and len(entries) >= 2 * _MOST_ENTRIES:
             doing = Doing((), doing.phase, doing.waits)
-    spent = entries.setdefault(doing, Spent())
-    spent.seconds += seconds
-    spent.idle += idle
+    entries.setdefault(doing, Spent()).add(Spent(seconds, idle))

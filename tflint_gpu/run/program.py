@@ -10,7 +10,8 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,26 +73,16 @@ def run(program: Program, take: Callable[[bytes], None], started: Callable[[int]
         take: gets each line of the sampler, in a thread; it must not raise.
         started: gets the process's number.
     """
-    reading, writing = os.pipe()
     # Blocked before any thread is: a signal then waits for `_wait`. The sampler unblocks them for the program.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
     try:
-        try:
-            given: dict[str, Any] = {"preexec_fn": _let_signals_in} if program.is_plain else {"pass_fds": (writing,)}
-            process = subprocess.Popen(program.command(writing), **given)
-        finally:
-            os.close(writing)
-        started(process.pid)
-        done = threading.Event()
-        reader = threading.Thread(target=read_samples, args=(reading, take, done), name="tflint-samples", daemon=True)
-        reader.start()
-        with Witness(_PASSED_ON) as witness:
-            code = _wait(process, witness)
-        done.set()
-        reader.join()
-        return code
+        with samples_taken(take) as pipe:
+            given: dict[str, Any] = {"preexec_fn": _let_signals_in} if program.is_plain else {"pass_fds": (pipe,)}
+            process = subprocess.Popen(program.command(pipe), **given)
+            started(process.pid)
+            with Witness(_PASSED_ON) as witness:
+                return _wait(process, witness)
     finally:
-        os.close(reading)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
@@ -124,6 +115,26 @@ def _wait(process: subprocess.Popen[bytes], witness: Witness) -> int:
         if received.si_code <= 0 and not (went_to_all and os.getpgid(process.pid) == os.getpgrp()):
             process.send_signal(received.si_signo)
     return code
+
+
+@contextmanager
+def samples_taken(take: Callable[[bytes], None]) -> Iterator[int]:
+    """A pipe for a sampler, which has ended when the context does; all that it wrote has been handed on then.
+
+    Arguments:
+        take: gets each line, in a thread; it must not raise.
+    """
+    reading, writing = os.pipe()
+    done = threading.Event()
+    reader = threading.Thread(target=read_samples, args=(reading, take, done), name="tflint-samples", daemon=True)
+    reader.start()
+    try:
+        yield writing
+    finally:
+        os.close(writing)
+        done.set()
+        reader.join()
+        os.close(reading)
 
 
 def read_samples(pipe: int, take: Callable[[bytes], None], done: threading.Event) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.inside.tflint_program import follow
 from tflint_gpu.run.inside.tflint_sample import Sampler
-from tflint_gpu.run.program import INTERVAL, read_samples
+from tflint_gpu.run.program import INTERVAL, samples_taken
 
 
 @dataclass(slots=True)
@@ -27,20 +25,13 @@ class ThisProcess:
             take: gets each line of the sampler, in a thread; it must not raise.
             asks_memory: whether TensorFlow is asked for the memory that it uses on the card.
         """
-        reading, writing = os.pipe()
         if self._sampler is None:
             self._sampler = Sampler(INTERVAL, False)
             follow(self._sampler)
         self._sampler.asks_memory = asks_memory
-        done = threading.Event()
-        reader = threading.Thread(target=read_samples, args=(reading, take, done), daemon=True)
-        reader.start()
-        self._sampler.begin(writing)
-        try:
-            yield
-        finally:
-            self._sampler.stop()
-            os.close(writing)
-            done.set()
-            reader.join()
-            os.close(reading)
+        with samples_taken(take) as pipe:
+            self._sampler.begin(pipe)
+            try:
+                yield
+            finally:
+                self._sampler.stop()

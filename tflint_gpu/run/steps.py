@@ -13,10 +13,9 @@ from dataclasses import field
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.run.charges import Doing, Spent
+from tflint_gpu.run.inside.tflint_steps import WARM_UP
 from tflint_gpu.run.samples import Place, StepDone
 
-WARM_UP = 10
-"""Steps before training is steady, where an epoch has more."""
 _BIN = math.log(1.005)
 _MOST_BLOCKS = 256
 _MOST_TRAININGS = 64

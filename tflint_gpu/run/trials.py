@@ -20,9 +20,10 @@ from pathlib import Path
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.ratios import Interval, paired_ratio
-from tflint_gpu.run.program import Program, read_samples
+from tflint_gpu.run.inside.tflint_steps import WARM_UP
+from tflint_gpu.run.program import Program, samples_taken
 from tflint_gpu.run.samples import Decoder, Memory, Place, StepDone, Told
-from tflint_gpu.run.steps import WARM_UP, Training
+from tflint_gpu.run.steps import Training
 
 STEPS, SECONDS = 50, 2.0
 """A trial ends with this many steady steps, and after so many seconds of them at the least."""
@@ -157,7 +158,7 @@ def run_trial(program: Program, setting: Setting, batched: tuple[str, int] | Non
     Arguments:
         batched: the file and row at which the dataset that is trained on is batched, where that is known.
     """
-    trial, enough, done, has_enough = Trial(setting), threading.Event(), threading.Event(), False
+    trial, enough, has_enough = Trial(setting), threading.Event(), False
     decoder, by_place = Decoder(), dict[Place, Training]()
 
     def take(line: bytes) -> None:
@@ -177,27 +178,21 @@ def run_trial(program: Program, setting: Setting, batched: tuple[str, int] | Non
                 has_enough = True
                 enough.set()
 
-    reading, writing = os.pipe()
     environment = {**os.environ, "TFLINT_GPU_TRY": json.dumps([setting.name, setting.value, batched])}
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            program.command(writing), pass_fds=(writing,), env=environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-        )  # fmt: skip
-        os.close(writing)
-        reader = threading.Thread(target=read_samples, args=(reading, take, done), daemon=True)
-        reader.start()
-        threading.Thread(target=_tell_the_end, args=(process, enough), daemon=True).start()
-        try:
-            enough.wait()
-        finally:
-            if trial.memory is None:
-                trial.memory = _most_held(process.pid)
-            code = process.poll()
-            _interrupt(process)
-            done.set()
-            reader.join()
-            os.close(reading)
+        with samples_taken(take) as pipe:
+            process = subprocess.Popen(
+                program.command(pipe), pass_fds=(pipe,), env=environment,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            )  # fmt: skip
+            threading.Thread(target=_tell_the_end, args=(process, enough), daemon=True).start()
+            try:
+                enough.wait()
+            finally:
+                if trial.memory is None:
+                    trial.memory = _most_held(process.pid)
+                code = process.poll()
+                _interrupt(process)
         trial.training = max(by_place.values(), key=lambda training: training.seconds, default=None)
         if code or trial.seconds is None:
             errors.seek(0)

@@ -5,8 +5,8 @@ What the main thread computes is told by its processor time (`tflint_processor`)
 Every 20 ms (at most) the thread looks at the stacks of all Python threads and writes, for the main thread, the lines of
 your own files on its stack, what Keras or TensorFlow does there (the phase), and what it waits for; of other threads
 and of the Python processes that your program starts, the line of yours that runs. Nothing of Keras or TensorFlow is
-imported or changed: all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a
-program crashes.
+imported; all but the training steps, for which lookups of some functions are noted (`tflint_steps`), is read off the
+stacks. What was seen goes through a pipe at once, so nothing is lost when a program crashes.
 
 Messages are lines of JSON: ["P", process, number, file, row, function, first row, last row], a place;
 ["S", process, number, places], a stack of places, the innermost first; ["T", process, seconds, span, stack, phase,
@@ -134,7 +134,7 @@ class Sampler:
         self.is_stopped = True
         self.processor = ProcessorTime(_LOOK_AT)
         self.input = InputShare()
-        self.steps = Steps(is_own)
+        self.steps = Steps(is_own, _LOOK_AT)
         self.trace = trace
         self.asks_input = True
 
@@ -181,7 +181,7 @@ class Sampler:
         self.input.forget()
         self.input = InputShare()
         self.steps.remove()
-        self.steps = Steps(is_own)
+        self.steps = Steps(is_own, _LOOK_AT)
         if self.trace is not None and not is_main:
             self.trace.forget()
             self.trace = None
@@ -330,14 +330,8 @@ class Sampler:
             if len(self.places) > MOST_KNOWN:
                 return 0
             number = self.places[key] = len(self.places) + 1
-            rows = [at[2] for at in code.co_lines() if at[2]] if hasattr(code, "co_lines") else [row]
-            last = max(
-                [
-                    *rows,
-                    *(_last_row(co_const) for co_const in code.co_consts if isinstance(co_const, types.CodeType)),
-                    row,
-                ]
-            )
+            inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+            last = max(row, *map(_last_row, [code, *inner]))
             path = os.path.normpath(os.path.join(HERE, code.co_filename))[:2000]
             self._write(["P", self.process, number, path, row, code.co_name[:200], code.co_firstlineno, last])
         return number

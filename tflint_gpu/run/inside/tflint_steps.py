@@ -15,6 +15,7 @@ import types
 from collections import deque
 from typing import Any, Callable
 
+WARM_UP = 10  # steps before training is steady, where an epoch has more
 MOST_EVENTS = 65536
 DEEPEST = 80
 _OF_KERAS = (
@@ -39,11 +40,6 @@ _HOOKS = (
 )
 
 Line = Any  # a code object and what a frame of it tells of its place
-_LINE: Callable[[types.FrameType], Line] = (
-    (lambda frame: (frame.f_code, frame.f_lasti))
-    if hasattr(types.CodeType, "co_lines")
-    else (lambda frame: (frame.f_code, frame.f_lineno))
-)
 
 
 class _Noted:
@@ -64,13 +60,15 @@ class Steps:
 
     Arguments:
         is_own: whether a file is the user's.
+        line: what is kept of a frame.
 
     Attributes:
         finished: how many have ended.
     """
 
-    def __init__(self, is_own: Callable[[str], bool]) -> None:
+    def __init__(self, is_own: Callable[[str], bool], line: Callable[[types.FrameType], Line]) -> None:
         self.is_own = is_own
+        self.line = line
         self.main = threading.main_thread().ident
         self.events: deque[tuple[str, Line, float]] = deque(maxlen=MOST_EVENTS)
         self.own: dict[types.CodeType, bool] = {}
@@ -113,14 +111,14 @@ class Steps:
                     break
                 at = at.f_back
             if at is not None:
-                self.events.append((event, _LINE(at), time.monotonic()))
+                self.events.append((event, self.line(at), time.monotonic()))
 
         return noted
 
     def _called(self, frame: types.FrameType) -> None:
         """A function is called that may train: by a line of the user's, nobody else."""
         if self._is_own(frame.f_code):
-            self.events.append(("call", _LINE(frame), time.monotonic()))
+            self.events.append(("call", self.line(frame), time.monotonic()))
 
     def _applied(self, frame: types.FrameType) -> None:
         """A gradient is applied: all lines of the user's around it train, unless Keras's `fit` does."""
@@ -130,7 +128,7 @@ class Steps:
             if at is None:
                 break
             if self._is_own(at.f_code):
-                lines.append(_LINE(at))
+                lines.append(self.line(at))
             elif at.f_code.co_name == "fit" and "keras" in at.f_code.co_filename:
                 return
             at = at.f_back

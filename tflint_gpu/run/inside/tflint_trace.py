@@ -11,9 +11,13 @@ import os
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-WARM_UP = 10  # steps before training is steady
+if TYPE_CHECKING or __package__:
+    from tflint_gpu.run.inside.tflint_steps import WARM_UP
+else:
+    from tflint_steps import WARM_UP
+
 LONGEST = 300.0  # seconds; a profile grows with every operation
 _PROFILER = "tensorflow.python.profiler.profiler_v2"
 

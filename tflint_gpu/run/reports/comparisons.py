@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Sequence
 
+from tflint_gpu.gpu.cards import gibibytes
 from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.display import table
 from tflint_gpu.run.comparison import Comparison, Trained
 from tflint_gpu.run.reports import words
 
-_GIBIBYTE = 1 << 30
 _ONCE = (
     "The intervals are of the steps of these runs. Three runs of each, joined by commas, show the noise between runs."
 )
@@ -56,7 +56,7 @@ def as_json(comparisons: Sequence[Comparison], first: str, is_repeated: bool) ->
 
 
 def _cells(trained: Trained) -> tuple[str, ...]:
-    memory = "" if trained.memory is None else f"{trained.memory / _GIBIBYTE:.2f} GiB"
+    memory = "" if trained.memory is None else gibibytes(trained.memory, 2)
     speed = f"{1 / trained.seconds:.3g}"
     return speed, duration(trained.p50), duration(trained.p99), words.percent(trained.idle), memory
 

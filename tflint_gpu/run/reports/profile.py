@@ -10,7 +10,7 @@ from tflint_gpu.gpu.cards import gibibytes
 from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.charges import Line
-from tflint_gpu.run.inside.tflint_trace import WARM_UP
+from tflint_gpu.run.inside.tflint_steps import WARM_UP
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.trace import Stage, Trace

@@ -7,11 +7,10 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tflint_gpu.gpu.cards import gibibytes
 from tflint_gpu.reports.display import printable, table
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.trials import Tried
-
-_GIBIBYTE = 1 << 30
 
 
 def full(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
@@ -25,7 +24,7 @@ def full(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
             str(tried.setting),
             "" if tried.seconds is None else f"{1 / tried.seconds:.4g}",
             "" if tried.ratio is None else _interval(tried),
-            "" if tried.memory is None else f"{tried.memory / _GIBIBYTE:.2f} GiB",
+            "" if tried.memory is None else gibibytes(tried.memory, 2),
             "" if tried.loss is None else f"{tried.loss:.4g}",
         )
         for tried in tries
