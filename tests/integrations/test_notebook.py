@@ -77,7 +77,7 @@ def test_a_cell_is_charged_by_its_lines_and_those_of_earlier_cells(cells: Any) -
 def test_a_cell_shows_its_value_and_the_report(cells: Any) -> None:
     cell = cells[0][3]
     assert [output["data"]["text/plain"] for output in cell.outputs if "data" in output] == ["'a value'"]
-    assert re.search(r"\d s  In \[2\]:9 in call +Python", printed(cell)), printed(cell)
+    assert re.search(r"\d s  In \[2\]:9 in call +waiting without computing", printed(cell)), printed(cell)
     assert "In [4]: ended, ran for" in printed(cell) and "In [4]:4:5 TFG207" in printed(cell)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import cast
 
@@ -97,7 +98,8 @@ def test_a_loop_with_two_repairs_is_measured_with_both_before_either_is_left_out
         assert left_out.pair.after == joint.pair.after
         assert left_out.experiment is not None and case.experiment is not None
         assert left_out.experiment.user_edits == case.experiment.user_edits, "the patch is its own repair"
-        assert "with the other repairs of" in " ".join(left_out.remarks)
+        (remark,) = left_out.remarks
+        assert re.fullmatch(r"with the other repairs at train\.py:\d+:\d+ applied", remark), remark
 
 
 def test_a_repair_is_measured_alone_where_all_together_do_not_run(tmp_path: Path) -> None:
