@@ -12,11 +12,10 @@ from typing import Any
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.plugins import OURS, installed_rules
-from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
 """What the engine itself reports."""
-_RULE_FILE = regex(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?\.py")
+_RULE_FILE = regex(r"(tfg\d{3})_(\w+?)(__opt_in)?\.py")
 _ROW = regex(r'^\[(TFG\d{3})\]\nname = "([^"]+)"$', re.MULTILINE)
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from checkout import needs_installation
+from conftest import Command
 from linting import CODE, FLAGGED, Flake8, codes
-
-from tflint_gpu.rule import entries, load
-from tflint_gpu.text.bytesearch import opt_in_codes
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_flake8_selects_and_ignores(tmp_path: Path, flake8: Flake8) -> None:
@@ -81,67 +75,53 @@ def test_a_wrong_settings_file_is_flake8s_critical_error(jobs: str, tmp_path: Pa
     assert done.stderr == ""
 
 
-OPT_IN = '''
-from tflint_gpu.rule import Finding, Prediction, Rule
+LOOPED = """\
+import tensorflow as tf
 
 
-class Everything(Rule):
-    """Everything is wrong."""
-
-    code = "TFG991"
-    name = "everything"
-    opt_in = True
-
-    def check(self, model):
-        """Find it."""
-        yield Finding(model.file, model.file.tree.module.body[0], "everything is wrong", Prediction("no-effect"))
-'''
+def search(rates, images, labels):
+    for rate in rates:
+        model = tf.keras.Sequential([tf.keras.layers.Dense(64), tf.keras.layers.Dense(1)])
+        model.compile(tf.keras.optimizers.Adam(rate), "mse")
+        model.fit(images, labels, batch_size=1)
+"""
 
 
-@pytest.fixture
-def with_opt_in_rule(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A copy of the program that has an opt-in rule, as a PYTHONPATH."""
-    place = tmp_path_factory.mktemp("program")
-    shutil.copytree(ROOT / "tflint_gpu", place / "tflint_gpu", ignore=shutil.ignore_patterns("__pycache__", "rules"))
-    shutil.copytree(ROOT / "rules", place / "tflint_gpu" / "rules", ignore=shutil.ignore_patterns("__pycache__"))
-    (place / "tflint_gpu" / "rules" / "tool" / "tfg991_everything__opt_in.py").write_text(OPT_IN)
-    return str(place)
+def test_check_and_flake8_select_opt_in_rules_in_the_same_way(tmp_path: Path, flake8: Flake8, tflint: Command) -> None:
+    """Protects one answer for both: a prefix selects default rules, an opt-in rule needs its full code."""
+    (tmp_path / "a.py").write_text(LOOPED)
+
+    def checked(*options: str) -> list[str]:
+        return re.findall(r": \w+: (TFG\d+) ", tflint("check", "--output-format", "concise", *options).stdout)
+
+    default, opt_in = "TFG201", "TFG208"
+    for options, settings, expected in [
+        ([], "", {default}),
+        (["--select=TFG"], "", {default}),
+        (["--select=TFG2"], "", {default}),
+        (["--select=TFG20"], "", {default}),
+        (["--extend-select=TFG2"], "", {default}),
+        (["--select=TFG208"], "", {opt_in}),
+        (["--select=TFG2,TFG208"], "", {default, opt_in}),
+        (["--extend-select=TFG208"], "", {default, opt_in}),
+        (["--extend-select=TFG208", "--ignore=TFG208"], "", {default}),
+        (["--select=TFG208", "--extend-ignore=TFG2"], "", {opt_in}),
+        ([], 'extend-select = ["TFG2"]', {default}),
+        ([], 'extend-select = ["model-in-loop"]', {default, opt_in}),
+        ([], 'select = ["ALL"]', {default, opt_in}),
+    ]:
+        (tmp_path / "pyproject.toml").write_text(f"[tool.tflint-gpu]\n{settings}\n")
+        assert set(checked(*options)) == expected, (options, settings)
+        in_flake8 = {code for code in codes(flake8(*options, "a.py")) if code.startswith("TFG")}
+        assert in_flake8 == expected, (options, settings)
 
 
-def test_opt_in_rules_run_when_flake8_selects_them(tmp_path: Path, flake8: Flake8, with_opt_in_rule: str) -> None:
-    (tmp_path / "a.py").write_text("import tensorflow as tf\n\nprint(tf)\n")
-
-    def found(*options: str) -> list[str]:
-        return codes(flake8(*options, "a.py", PYTHONPATH=with_opt_in_rule))
-
-    assert found() == found("--select=TFG") == found("--extend-select=TFG1") == []
-    assert found("--ignore=E501") == []  # which drops flake8's default ignores
-    assert found("--extend-select=TFG991") == found("--select=TFG9") == ["TFG991"]
-    assert found("--extend-select=TFG991", "--ignore=TFG991") == []
-
-
-def test_opt_in_codes_are_in_flake8s_default_ignore(tmp_path: Path, with_opt_in_rule: str) -> None:
+def test_a_start_of_flake8_does_not_import_the_checker(tmp_path: Path) -> None:
     needs_installation()
     program = (
-        "from flake8.options.parse_args import parse_args; import sys;"
-        "print(parse_args([])[1].extended_default_ignore, 'libcst' in sys.modules)"
+        "from flake8.options.parse_args import parse_args; import sys; print(parse_args([]), 'libcst' in sys.modules)"
     )
-    own = [entry.code for entry in entries() if entry.opt_in]
-    for path, expected in ((with_opt_in_rule, f"{[*own, 'TFG991']} False\n"), ("", f"{own} False\n")):
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=True,
-        )
-        assert done.stdout == expected
-
-
-def test_the_files_names_say_which_rules_are_opt_in() -> None:
-    """Protects flake8's list, which is made of names, from rules that say otherwise."""
-    rules = load(entry.code for entry in entries())
-    folders = [str(ROOT / "rules")]
-    assert set(opt_in_codes(folders)) == {rule.code for rule in rules if rule.opt_in}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True)
+    assert "tflint_target_tensorflow" in done.stdout
+    assert done.stdout.endswith(" False\n")

@@ -14,7 +14,7 @@ of `tflint-gpu check PATHS` at the same places, each in the file in which it lie
 
 Settings come from flake8's command line, then flake8's configuration file, then `[tool.tflint-gpu]`.
 A code or prefix with a number (`--extend-select=TFG401`) turns on what the settings of tflint_gpu turn off;
-a rule that is opt-in needs one, and is in flake8's `extended_default_ignore`.
+an opt-in rule needs its full code, as in `check`.
 
 flake8 imports this module at each start, so its imports are only what flake8 has imported already.
 """
@@ -22,13 +22,12 @@ flake8 imports this module at each start, so its imports are only what flake8 ha
 from __future__ import annotations
 
 import ast
-import importlib.util
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu import __version__
-from tflint_gpu.text.bytesearch import mentions_tensorflow, opt_in_codes
+from tflint_gpu.text.bytesearch import mentions_tensorflow
 
 if TYPE_CHECKING:
     from flake8.options.manager import OptionManager  # type: ignore[import-untyped]
@@ -52,7 +51,6 @@ class Plugin:
 
     # flake8 hands options to the class and makes an instance for each file: there is no other place to keep them.
     options: ClassVar[Namespace] = Namespace()
-    opt_in: ClassVar[tuple[str, ...]] = ()
     current: ClassVar[Flake8Run | None] = None
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:
@@ -61,7 +59,7 @@ class Plugin:
 
     @classmethod
     def add_options(cls, manager: OptionManager) -> None:
-        """Register the options and the codes that are off unless they are selected."""
+        """Register the options."""
         manager.add_option(
             "--tflint-target-tensorflow",
             metavar="VERSION",
@@ -82,10 +80,6 @@ class Plugin:
             parse_from_config=True,
             help="Read no settings file of tflint-gpu.",
         )
-        rules = importlib.util.find_spec("tflint_gpu.rules")
-        folders = rules.submodule_search_locations if rules is not None else None
-        cls.opt_in = tuple(sorted(opt_in_codes(folders or ())))
-        manager.extend_default_ignore(cls.opt_in)
 
     @classmethod
     def parse_options(cls, manager: OptionManager, options: Namespace, arguments: Iterable[str]) -> None:
@@ -125,7 +119,7 @@ class Plugin:
         if cls.current is None:
             from tflint_gpu.integrations.flake8_run import Flake8Run
 
-            cls.current = Flake8Run.under(cls.options, _asked_for(cls.options, cls.opt_in))
+            cls.current = Flake8Run.under(cls.options, _asked_for(cls.options))
         return cls.current
 
 
@@ -142,7 +136,6 @@ def _may_report(options: Namespace) -> bool:
     )
 
 
-def _asked_for(options: Namespace, opt_in: Iterable[str]) -> tuple[str, ...]:
-    """What is selected more narrowly than all of the plugin, with the opt-in rules by their full codes."""
-    selectors = [selector for selector in _chosen(options) if selector.startswith(_PREFIX) and selector != _PREFIX]
-    return (*selectors, *(code for code in opt_in if code.startswith(tuple(selectors))))
+def _asked_for(options: Namespace) -> tuple[str, ...]:
+    """What is selected more narrowly than all of the plugin."""
+    return tuple(selector for selector in _chosen(options) if selector.startswith(_PREFIX) and selector != _PREFIX)

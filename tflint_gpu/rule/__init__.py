@@ -118,8 +118,8 @@ class Rule:
         once_a_project: what it finds in one program holds for the others of its project, so that a report of several
             files says it once.
         needs_gpu_memory: compares with the setting `gpu-memory`, and finds nothing without it.
-        opt_in: runs only when `select` or `extend-select` names it by its full code; its file's name
-            ends with `__opt_in`, so that flake8 knows it without an import.
+        opt_in: runs only when `select` or `extend-select` has its full code or `ALL`; its file's name ends with
+            `__opt_in`, so that the catalogue knows it without an import.
     """
 
     code: ClassVar[str]

@@ -5,9 +5,8 @@ flake8 loads this at each start, so it imports nothing that a Python process doe
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 NOTEBOOK_ENDING = ".ipynb"
 QUARTO_ENDING = ".qmd"
@@ -20,8 +19,6 @@ _FIRST_CALL = re.compile(rb"\n(?:(?:for|while)\b|@[\w.]*\bcommand\b|[A-Za-z]\w*(
 _BLOCK = re.compile(rb"\n(?:if|try|with)\b[^\n]*((?:\n(?:[ \t][^\n]*|\r?(?=\n)))+)")
 _CALL_IN_BLOCK = re.compile(rb"\n[ \t]+(?:(?:for|while)\b|[A-Za-z]\w*(?:\.\w+)*\()")
 _SPACED_CALL = re.compile(rb"\.(?:[\s\\]+(\w+)[ \t]*|(\w+)[ \t]+)\(")
-OPT_IN_ENDING = "__opt_in"
-"""How the names of the modules end that define a rule which runs only when it is asked for."""
 
 
 def mentions_tensorflow(data: bytes) -> bool:
@@ -71,17 +68,3 @@ class Mentioned(dict[bytes, bool]):
             if self[required]:
                 return True
         return False
-
-
-def opt_in_codes(folders: Iterable[str]) -> Iterator[str]:
-    """The codes of the rules below some folders that run only when they are asked for by name.
-
-    Arguments:
-        folders: each has a folder a theme, which has a file a rule, called after its code.
-    """
-    for folder in folders:
-        for theme in os.scandir(folder):
-            if theme.is_dir():
-                for entry in os.scandir(theme.path):
-                    if entry.name.endswith(f"{OPT_IN_ENDING}.py"):
-                        yield entry.name.partition("_")[0].upper()
