@@ -242,11 +242,12 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def write(source: SourceFile, path: Path, before: bytes) -> None:
+def write(source: SourceFile, path: Path, before: bytes, done: Callable[[], object] = lambda: None) -> None:
     """Put a text in the place of a file, as `replace_file` does.
 
     Arguments:
         before: what the text was made of.
+        done: as `replace_file` has it.
 
     Raises:
         FixError: somebody else has changed the file since it was read.
@@ -255,4 +256,4 @@ def write(source: SourceFile, path: Path, before: bytes) -> None:
     real = path.resolve(strict=True)  # a file that was deleted meanwhile stays deleted
     if real.read_bytes() != before:
         raise FixError("the file was changed meanwhile; run again")
-    replace_file(real, source.encode())
+    replace_file(real, source.encode(), done)

@@ -25,7 +25,6 @@ from tflint_gpu.text.replacement import no_file_half_replaced
 
 __all__ = ["main"]
 
-_SECONDS_FOR_A_FILE = 10.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _COMMANDS = {
     "check": "Find mistakes in TensorFlow code, and fix them.",
@@ -134,5 +133,5 @@ def _interrupt(process: int, number: int, _: FrameType | None) -> NoReturn:
 
 def _leave(code: int) -> NoReturn:
     """Exit without waiting for threads, which may be deep in the parser, or for closed pipes."""
-    with no_file_half_replaced(_SECONDS_FOR_A_FILE):
+    with no_file_half_replaced():
         os._exit(code)

@@ -6,18 +6,25 @@ import contextlib
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _one_at_a_time = threading.Lock()
 _ending = threading.Event()
+_PATIENCE = 10.0
+"""Seconds to wait at most for a file: a disk can hang."""
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, done: Callable[[], object] = lambda: None) -> None:
     """Give a file another content, or make it.
 
     The mode and, where we may, the owner stay. If the path is a symbolic link, the file that it leads
     to is replaced. What is no file, such as `/dev/stdout` or a named pipe, is written to and stays what it is.
+
+    Arguments:
+        path: of the file.
+        data: its new content.
+        done: called as soon as a regular file has been replaced, before `no_file_half_replaced` stops waiting for it.
 
     Raises:
         OSError: the file cannot be written; it is as it was.
@@ -32,19 +39,16 @@ def replace_file(path: Path, data: bytes) -> None:
     with _one_at_a_time:
         if not _ending.is_set():
             _replace(path.resolve(), data, status)
+            done()
             return
     threading.Event().wait()  # the process ends, and no further file is begun
 
 
 @contextlib.contextmanager
-def no_file_half_replaced(seconds: float) -> Iterator[None]:
-    """Wait for the replacement that another thread is at, and let none begin: so the process can end.
-
-    Arguments:
-        seconds: to wait at most; a disk can hang.
-    """
+def no_file_half_replaced() -> Iterator[None]:
+    """Wait for the replacement that another thread is at, and let none begin: so the process can end."""
     _ending.set()
-    is_ours = _one_at_a_time.acquire(timeout=seconds)
+    is_ours = _one_at_a_time.acquire(timeout=_PATIENCE)
     try:
         yield
     finally:

@@ -386,8 +386,13 @@ class Check:
             elsewhere=elsewhere,
             importing=around,
         )
-        with contextlib.closing(progress):
-            fixing.run()
+        try:
+            with contextlib.closing(progress):
+                fixing.run()
+        except KeyboardInterrupt:
+            if not (fixing.dry or sources or self.given["quiet"]):
+                tell(fixing.interrupted())
+            raise
         diagnostics = each_once(fixing.results)
         return Outcome(
             narrowing.narrow(diagnostics, fixing.texts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, fix_source, wanted, write
@@ -12,8 +13,10 @@ from tflint_gpu.checking.workers import Elsewhere, check_files
 from tflint_gpu.cli.check.reporting import each_once
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.reports.summary import plural
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.decoding import decode_source
+from tflint_gpu.text.replacement import no_file_half_replaced
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 
@@ -33,6 +36,7 @@ class Fixing:
         results: what the last round found.
         fixed: the problems that were fixed.
         diffs: for each file that changed or would change.
+        written: the files that have been changed on the disk.
         failures: files whose fixes could not be used.
         elsewhere, importing: as `check_files` has them.
     """
@@ -48,6 +52,7 @@ class Fixing:
     results: list[FileResult] = field(default_factory=list)
     fixed: list[Diagnostic] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
     failures: list[InternalError] = field(default_factory=list)
     elsewhere: Elsewhere | None = None
     importing: Sequence[FileToCheck] = ()
@@ -60,6 +65,11 @@ class Fixing:
             if not self._round(engine) or self.dry:
                 return
         self.results = self._checked(self.make_engine())
+
+    def interrupted(self) -> str:
+        """How many files were changed, after the last one is whole; none is changed afterwards."""
+        with no_file_half_replaced():
+            return f"Interrupted: fixed {plural(len(self.written), 'file')}."
 
     def _checked(self, engine: Engine) -> list[FileResult]:
         return check_files(engine, self.files, self.jobs, self.tell, self.elsewhere, self.importing)
@@ -94,7 +104,7 @@ class Fixing:
                 self.texts[file.name] = outcome.source
                 self.files = [replace(file, content=outcome.source.encode())]
             elif not self.dry:
-                write(outcome.source, file.path, data)
+                write(outcome.source, file.path, data, partial(self.written.add, file.name))
         except (FixError, OSError, UnicodeEncodeError, UnreadableSource) as error:
             codes = ", ".join(sorted({diagnostic.code for diagnostic in diagnostics}))
             self.failures.append(InternalError(file.name, codes, f"not fixed: {error}"))
