@@ -243,7 +243,7 @@ def test_what_was_mended_is_listed(tmp_path: Path, check: Any) -> None:
     assert check(*chosen).stdout == "All checks passed!\n"
     (tmp_path / "a.py").write_text(MENDABLE)
     only = check("--fix-only", "--show-fixes", "--select", "TFG302").stdout
-    assert only == f"\nFixed 1 problem:\n- a.py:\n    1 {TIMES} TFG302 (misplaced-prefetch)\n\nFixed 1 problem.\n"
+    assert only == f"\nFixed 1 problem:\n- a.py:\n    1 {TIMES} TFG302 (misplaced-prefetch)\n\n"
     (tmp_path / "a.py").write_text(MENDABLE)
     assert json.loads(check("--fix", "--show-fixes", "--select", "TFG302", "--output-format", "json").stdout) == []
     (tmp_path / "a.py").write_text(MENDABLE)

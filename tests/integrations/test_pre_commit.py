@@ -87,6 +87,7 @@ def test_hooks_that_are_tried(project: Path, hooks: Path) -> None:
     assert f"[{CODE} " in output
     assert output.count("--> train.py:5:13") == 1
     assert f"\N{MULTIPLICATION SIGN} {CODE}" in output, "the hook that fixes says what it fixed"
+    assert output.count("Fixed 3 problems") == 1
     assert "files were modified by this hook" in output
     assert "generated.py" not in output, "an excluded file is not checked, though pre-commit names it"
     assert "README.md" not in output

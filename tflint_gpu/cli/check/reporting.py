@@ -119,7 +119,7 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
     is_for_people = options.output_format in ("full", "concise")
     lines = list(fixed_problems(fixed, view)) if options.show_fixes and is_for_people else []
     if options.fix_only:
-        lines.append(fix_summary(len(fixed), dry=False))
+        lines = lines or [fix_summary(len(fixed), dry=False)]  # the list says the number, too
     else:
         if options.statistics:
             stream.write(statistics((*diagnostics, *outcome.advice), view, options.output_format))
