@@ -20,7 +20,7 @@ from tflint_gpu.checking.workers import check_files
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.settings.options import OUTPUT_FORMATS
+from tflint_gpu.settings.kinds import OUTPUT_FORMATS
 
 Write = Callable[..., list[Path]]
 WRONG = "import tensorflow as tf\n\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n"

@@ -27,7 +27,7 @@ from tflint_gpu.reports.formats import renderer
 from tflint_gpu.rule import Finding
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.settings.options import OUTPUT_FORMATS
+from tflint_gpu.settings.kinds import OUTPUT_FORMATS
 
 TF = "import tensorflow as tf\n"
 CODE = "TFG502"

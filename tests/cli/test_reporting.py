@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tflint_gpu.settings.options import OUTPUT_FORMATS
+from tflint_gpu.settings.kinds import OUTPUT_FORMATS
 
 ADVICE = """\
 import tensorflow as tf

@@ -17,7 +17,7 @@ from warm import Warm, as_text
 from tflint_gpu.diagnostics import Location, Prediction, Related
 from tflint_gpu.reports import View
 from tflint_gpu.reports.formats import renderer
-from tflint_gpu.settings.options import OUTPUT_FORMATS
+from tflint_gpu.settings.kinds import OUTPUT_FORMATS
 from tflint_gpu.text.source import SourceFile
 
 ROOT = Path(__file__).parents[2]

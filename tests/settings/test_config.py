@@ -10,11 +10,20 @@ from typing import Any
 import pytest
 
 from tflint_gpu.rule import entries
+from tflint_gpu.settings import reference
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.options import Options, SettingsError, parse_options
+from tflint_gpu.text.toml import loads
 
 Write = Callable[..., list[Path]]
 CODE = entries()[0].code
+UNKNOWN_TO_THE_SCHEMA = {
+    "select = [",  # no TOML
+    'ignore = ["E501"]', 'select = ["TGF101"]', 'select = ["numpy-in-cal"]', 'per-file-ignores = {"a" = ["TGF1"]}',
+    'extend = "absent.toml"', 'extend = "tflint-gpu.toml"', 'target-tensorflow = "9.9"', "smallest-gain = inf",
+    'price-per-hour = "EUR"', "price-per-hour = inf", 'gpu-memory = "0GB"',
+}  # fmt: skip
+"""What only the tool knows: other packages' codes, other files, the newest TensorFlow, what is 0 or infinite."""
 
 
 def test_the_nearest_file_holds_for_each_directory(tmp_path: Path, write_files: Write) -> None:
@@ -97,6 +106,11 @@ def test_mistakes_are_named_with_file_and_key(text: str, parts: list[str], tmp_p
     for part in ["tflint-gpu.toml", *parts]:
         assert part in done.stderr
     assert "Traceback" not in done.stderr
+    if text not in UNKNOWN_TO_THE_SCHEMA:
+        schema = pytest.importorskip("jsonschema", reason="jsonschema is not installed").Draft7Validator(
+            reference.schema()
+        )
+        assert [*schema.iter_errors(loads(text))], text
 
 
 def test_fail_on_comes_from_the_nearest_file_and_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:

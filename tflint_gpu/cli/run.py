@@ -22,6 +22,7 @@ from tflint_gpu.cli.commands.settings_options import (
     list_option,
     overrides,
     refuse_isolated_config,
+    setting_option,
     settings_file,
 )
 from tflint_gpu.cli.runs import compare_reports, is_written, try_settings
@@ -99,7 +100,7 @@ _GROUPS = {
     help="Where to write it; else `full` goes to standard error, the others to tflint-gpu-run.json and .html.",
 )
 @click.option("--report-every", default="10m", callback=seconds, metavar="TIME", help="Write FILE this often, too.")
-@click.option("--price-per-hour", metavar="PRICE", help="What an hour of the machine costs, such as '2.49 EUR'.")
+@setting_option("price-per-hour")
 @click.option(
     "--trace",
     type=click.IntRange(min=1),
@@ -144,7 +145,7 @@ _GROUPS = {
 @list_option("--select", "Rules to look for: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to look for.")
 @list_option("--extend-select", "Rules to look for besides the selected ones.")
-@click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
+@setting_option("target-tensorflow")
 @config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> int:

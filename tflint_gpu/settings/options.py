@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.settings.selection import code_of, owner_of, selectable, unknown_selector
-from tflint_gpu.severity import WORST_FIRST, Severity
+from tflint_gpu.settings.selection import owner_of, selectable, unknown_selector
+from tflint_gpu.settings.table import SETTINGS
+from tflint_gpu.severity import Severity
 
-_ADDRESS = regex(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
 _CODE = regex(r"([A-Z]+)\d+", re.IGNORECASE)
 _LETTERS, _LENGTH, _RESEMBLANCE = "TFG", 6, 0.6
 TABLE = "tflint-gpu"
-OUTPUT_FORMATS = (
-    "full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "azure", "junit", "rdjson", "pylint",
-    "markdown",
-)  # fmt: skip
 
 
 class SettingsError(Exception):
@@ -67,142 +62,6 @@ class Options:
     extend: str | None = None
 
 
-def _string(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a string")
-    return value
-
-
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("true or false")
-    return value
-
-
-def _selectors(value: object) -> tuple[str, ...]:
-    return tuple(map(code_of, _strings(value)))
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError("a list of strings")
-    return tuple(value)
-
-
-def _table(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    if not isinstance(value, dict):
-        raise TypeError("a table of patterns with lists of rule codes")
-    return tuple((pattern, _selectors(codes)) for pattern, codes in value.items())
-
-
-def _positive(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise TypeError("a number of at least 1")
-    return value
-
-
-def _factor(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 1 <= value < math.inf:
-        raise TypeError("a factor of at least 1, such as 1.1")
-    return float(value)
-
-
-def _format(value: object) -> str:
-    if value not in OUTPUT_FORMATS:
-        raise TypeError("one of " + ", ".join(OUTPUT_FORMATS))
-    return str(value)
-
-
-def _severity(value: object) -> Severity:
-    for severity in WORST_FIRST:
-        if value == severity:
-            return severity
-    raise TypeError("one of " + ", ".join(WORST_FIRST))
-
-
-def _severities(value: object) -> tuple[tuple[str, Severity], ...]:
-    if not isinstance(value, dict):
-        raise TypeError("a table of rules with severities")
-    severities = []
-    for rule, severity in value.items():
-        try:
-            severities.append((code_of(rule), _severity(severity)))
-        except TypeError as error:
-            raise TypeError(f"{error} for `{rule}`") from None
-    return tuple(severities)
-
-
-def _address(value: object) -> str:
-    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
-        raise TypeError('an address such as "https://example.org/tflint-gpu", or empty')
-    return value
-
-
-def _version(value: object) -> str:
-    from tflint_gpu.targets import NEWEST
-
-    newest = ".".join(map(str, NEWEST))
-    parts = value.split(".") if isinstance(value, str) else []
-    if not 2 <= len(parts) <= 3 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise TypeError(f'a TensorFlow version such as "{newest}"')
-    if not (1, 0) <= (int(parts[0]), int(parts[1])) <= NEWEST:
-        raise TypeError(f"a TensorFlow version from 1.0 to {newest}, the newest that the rules know")
-    return ".".join(parts)
-
-
-def _memory(value: object) -> str:
-    from tflint_gpu.targets import memory_size
-
-    if not isinstance(value, str) or memory_size(value) is None:
-        raise TypeError('a size such as "24GiB" or "8GB"')
-    return value.strip()
-
-
-def _price(value: object) -> str:
-    from tflint_gpu.price import Price
-
-    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or Price.read(text) is None:
-        raise TypeError('a price such as 2.49 or "2.49 EUR"')
-    return text.strip()
-
-
-_READERS: dict[str, Callable[[object], Any]] = {
-    "select": _selectors,
-    "ignore": _selectors,
-    "extend-select": _selectors,
-    "extend-ignore": _selectors,
-    "per-file-ignores": _table,
-    "extend-per-file-ignores": _table,
-    "exclude": _strings,
-    "extend-exclude": _strings,
-    "respect-gitignore": _boolean,
-    "force-exclude": _boolean,
-    "target-tensorflow": _version,
-    "gpu-memory": _memory,
-    "output-format": _format,
-    "show-advice": _boolean,
-    "show-fixes": _boolean,
-    "progress": _boolean,
-    "fail-on": _severity,
-    "fix": _boolean,
-    "unsafe-fixes": _boolean,
-    "fixable": _selectors,
-    "unfixable": _selectors,
-    "extend-fixable": _selectors,
-    "extend-safe-fixes": _selectors,
-    "extend-unsafe-fixes": _selectors,
-    "cache-dir": _string,
-    "baseline": _string,
-    "documentation-url": _address,
-    "smallest-gain": _factor,
-    "price-per-hour": _price,
-    "jobs": _positive,
-    "severity": _severities,
-    "extend": _string,
-}
-
-
 def parse_options(table: Mapping[str, object], origin: str) -> Options:
     """Check a table of settings.
 
@@ -211,10 +70,10 @@ def parse_options(table: Mapping[str, object], origin: str) -> Options:
     """
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in _READERS:
-            raise SettingsError(f"{origin}: unknown key `{key}`{nearest(key, _READERS)}")
+        if key not in SETTINGS:
+            raise SettingsError(f"{origin}: unknown key `{key}`{nearest(key, SETTINGS)}")
         try:
-            values[key.replace("-", "_")] = _READERS[key](value)
+            values[key.replace("-", "_")] = SETTINGS[key].kind.read(value)
         except TypeError as error:
             raise SettingsError(f"{origin}: `{key}` must be {error}, not {value!r}") from None
     options = Options(**values)
@@ -224,22 +83,9 @@ def parse_options(table: Mapping[str, object], origin: str) -> Options:
 
 def check_selectors(options: Options, origin: str) -> None:
     """Raise SettingsError if a rule code or prefix in the options belongs to no rule."""
-    places: list[tuple[str, tuple[str, ...] | None]] = [
-        ("select", options.select),
-        ("ignore", options.ignore),
-        ("extend-select", options.extend_select),
-        ("extend-ignore", options.extend_ignore),
-        *(("per-file-ignores", codes) for _, codes in options.per_file_ignores or ()),
-        *(("extend-per-file-ignores", codes) for _, codes in options.extend_per_file_ignores or ()),
-        ("fixable", options.fixable),
-        ("unfixable", options.unfixable),
-        ("extend-fixable", options.extend_fixable),
-        ("extend-safe-fixes", options.extend_safe_fixes),
-        ("extend-unsafe-fixes", options.extend_unsafe_fixes),
-        ("severity", tuple(rule for rule, _ in options.severity or ())),
-    ]
-    for key, selectors in places:
-        for selector in selectors or ():
+    for key, setting in SETTINGS.items():
+        value = getattr(options, key.replace("-", "_"))
+        for selector in setting.kind.selectors(value) if value else ():
             if unknown_selector(selector):
                 hint = hint_for_rule(selector, selectable())
                 raise SettingsError(f"{origin}: unknown rule `{selector}` in `{key}`{hint}")

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from tflint_gpu.settings.config import DEFAULT_EXCLUDE, Settings, SettingsResolver
+from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.options import Options, read_settings_chain
+from tflint_gpu.settings.reference import as_toml, default_of
+from tflint_gpu.settings.table import SETTINGS
 from tflint_gpu.targets import Pins
 
-_DEFAULTS = Settings(None, Path())
 _CHOICE = ("ignore", "extend_select", "extend_ignore")
 """What a `select` of a stronger place ends: it begins the choice of rules again."""
 _ADDED = (*_CHOICE, "extend_exclude")
 """Of these what all places say holds."""
-_UNSET = {
-    "select": "all rules but the opt-in ones",
-    "per-file-ignores": "no file has exceptions",
-    "fixable": "all rules that have a fix",
-    "gpu-memory": "rules that compare with it find nothing",
-    "price-per-hour": "`run` names no costs",
-    "cache-dir": "the folder `.tflint_gpu_cache` of the project",
-    "extend": "no other file is read",
-    "severity": "each rule has its own",
-    "jobs": "as many processes as the number of files is worth",
-}
 
 
 def shown(resolver: SettingsResolver, settings: Settings, directory: Path) -> str:
@@ -52,27 +41,18 @@ def _line(name: str, layers: Sequence[tuple[str, Options]]) -> Iterator[str]:
     places = " and ".join(place for _, place in given)
     if name in _ADDED and given:
         values = [item for value, _ in given for item in value]
-        yield f"{key} = {_toml(values)}  # {places}"
+        yield f"{key} = {as_toml(values)}  # {places}"
     elif key == "severity" and given:
         levels = {rule: level for value, _ in given for rule, level in value}
-        yield f"{key} = {_toml(tuple(levels.items()))}  # {places}"
+        yield f"{key} = {as_toml(tuple(levels.items()))}  # {places}"
     elif given:
         value, place = given[-1]
-        yield f"{key} = {_toml(value)}  # {place}"
-    elif key == "exclude":
-        yield f"{key} = {_toml(DEFAULT_EXCLUDE)}  # default"
-    elif key in _UNSET or getattr(_DEFAULTS, name, None) in (None, ()):
-        yield f"# {key} is not set: {_UNSET[key]}" if key in _UNSET else f"# {key} is not set"
+        yield f"{key} = {as_toml(value)}  # {place}"
+    elif (default := default_of(key)) in (None, [], {}):
+        unset = SETTINGS[key].unset
+        yield f"# {key} is not set: {unset}" if unset else f"# {key} is not set"
     else:
-        yield f"{key} = {_toml(getattr(_DEFAULTS, name))}  # default"
-
-
-def _toml(value: object) -> str:
-    """A value as TOML writes it; strings, numbers, lists and one table a line are all that settings have."""
-    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-        pairs = (f"{json.dumps(key)} = {_toml(item)}" for key, item in value)
-        return "{ " + ", ".join(pairs) + " }"
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+        yield f"{key} = {as_toml(default)}  # default"
 
 
 def _target(settings: Settings, directory: Path) -> Iterator[str]:

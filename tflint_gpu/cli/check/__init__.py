@@ -18,16 +18,14 @@ import click
 from tflint_gpu.cli.commands import GroupedCommand, tell
 from tflint_gpu.cli.commands.settings_options import (
     config_option,
-    list_option,
     overrides,
     refuse_isolated_config,
+    setting_option,
     settings_file,
 )
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
-from tflint_gpu.settings.options import OUTPUT_FORMATS
-from tflint_gpu.severity import WORST_FIRST
 
 if TYPE_CHECKING:
     from tflint_gpu.checking.engine import Batch, Engine
@@ -52,35 +50,31 @@ _GROUPS = {
 
 @click.command(cls=GroupedCommand, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@list_option("--select", "Rules to run: codes, prefixes, or ALL.")
-@list_option("--ignore", "Rules not to run.")
-@list_option("--extend-select", "Rules to run in addition to the selected ones.")
-@list_option("--extend-ignore", "Rules not to run, in addition to the ignored ones.")
-@list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
-@list_option("--extend-per-file-ignores", "Rules not to run in some files, in addition to the settings.", "PAIRS")
-@click.option("--fix/--no-fix", default=None, help="Apply safe fixes, which keep the program's results.")
-@click.option(
-    "--unsafe-fixes/--no-unsafe-fixes", default=None, help="Also apply fixes that may change the program's results."
-)
+@setting_option("select")
+@setting_option("ignore")
+@setting_option("extend-select")
+@setting_option("extend-ignore")
+@setting_option("per-file-ignores")
+@setting_option("extend-per-file-ignores")
+@setting_option("fix")
+@setting_option("unsafe-fixes")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--fix-only", is_flag=True, help="Apply fixes, but do not report the findings that are left.")
-@list_option("--fixable", "Rules whose findings may be fixed: codes, prefixes, or ALL (default).")
-@list_option("--unfixable", "Rules whose findings are not fixed.")
-@list_option("--extend-fixable", "Rules whose findings may be fixed, in addition to the fixable ones.")
-@click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="The format of the report.")
+@setting_option("fixable")
+@setting_option("unfixable")
+@setting_option("extend-fixable")
+@setting_option("output-format")
 @click.option("-o", "--output-file", metavar="FILE", help="Write the report to this file, not to standard output.")
-@click.option("--show-advice/--no-show-advice", default=None, help="List advice; by default it is only counted.")
-@click.option("--show-fixes/--no-show-fixes", default=None, help="List the fixes that were made, by file and rule.")
-@click.option(
-    "--progress/--no-progress", default=None, help="Show a progress bar on a terminal during a long check (default)."
-)
+@setting_option("show-advice")
+@setting_option("show-fixes")
+@setting_option("progress")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option(
     "--diff-base",
     metavar="REV",
     help="Report only findings on lines changed since REV; `REV...` is the commit where HEAD branched off.",
 )
-@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file lists.")
+@setting_option("baseline")
 @click.option("--no-baseline", is_flag=True, help="Also report findings that a baseline lists.")
 @click.option(
     "--write-baseline",
@@ -96,22 +90,16 @@ _GROUPS = {
 @click.option(
     "--measured", metavar="FILE", help="Show what each finding cost in a run, from `run --output-format json`."
 )
-@click.option(
-    "--target-tensorflow", metavar="VERSION", help="The TensorFlow version that the code is for, such as 2.16."
-)
-@click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
+@setting_option("target-tensorflow")
+@setting_option("gpu-memory")
 @click.option("--stdin-filename", metavar="NAME", help="The file name of standard input (-).")
 @config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
-@list_option("--exclude", "Files and directories to leave out, in place of the defaults.", "PATTERNS")
-@list_option("--extend-exclude", "Files and directories to leave out in addition.", "PATTERNS")
-@click.option(
-    "--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out files that git ignores (default)."
-)
-@click.option(
-    "--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if they are named as PATHS."
-)
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="The number of processes.")
+@setting_option("exclude")
+@setting_option("extend-exclude")
+@setting_option("respect-gitignore")
+@setting_option("force-exclude")
+@setting_option("jobs", "-j", type=click.IntRange(min=1))
 @click.option(
     "--executor",
     type=click.Choice(["local", "ray"]),
@@ -119,14 +107,10 @@ _GROUPS = {
     help="Check in processes on this machine, or on the Ray cluster at RAY_ADDRESS.",
 )
 @click.option("-n", "--no-cache", is_flag=True, help="Do not use the cache.")
-@click.option("--cache-dir", metavar="DIR", help="The folder of the cache.")
+@setting_option("cache-dir")
 @click.option("--add-noqa", is_flag=True, help="Write a `# noqa` comment into the files for each finding.")
 @click.option("--ignore-noqa", is_flag=True, help="Also report findings that `# noqa` comments suppress.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(WORST_FIRST),
-    help="Exit with 1 for findings of this severity or a worse one (default: warning).",
-)
+@setting_option("fail-on")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if a fix was made.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes (needs the extra `watch`).")

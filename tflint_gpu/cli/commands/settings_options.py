@@ -9,8 +9,12 @@ from typing import Any
 
 import click
 
+from tflint_gpu.settings.config import Settings
+from tflint_gpu.settings.kinds import BOOLEAN, IGNORES, PATTERNS, SELECTORS
 from tflint_gpu.settings.options import Options, SettingsError, layered, parse_options
+from tflint_gpu.settings.table import SETTINGS
 
+_DEFAULTS = Settings(None, Path())
 _COMMAND_LINE = "the command line"
 
 
@@ -20,9 +24,28 @@ def _codes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tupl
     return tuple(filter(None, parts)) if values else None
 
 
-def list_option(name: str, description: str, metavar: str = "CODES") -> Callable[[Any], Any]:
+def list_option(name: str, description: str, metavar: str = SELECTORS.metavar) -> Callable[[Any], Any]:
     """An option that takes codes or the like: separated by commas, or given several times."""
     return click.option(name, multiple=True, callback=_codes, metavar=metavar, help=description)
+
+
+def setting_option(key: str, *short: str, **given: Any) -> Callable[[Any], Any]:
+    """The option with the name of a setting, as the table of settings has it.
+
+    Arguments:
+        short: more names of it.
+        given: what click is to have in another way.
+    """
+    setting = SETTINGS[key]
+    kind, default = setting.kind, getattr(_DEFAULTS, key.replace("-", "_"), None)
+    if kind in (SELECTORS, PATTERNS, IGNORES):
+        return list_option(f"--{key}", setting.meaning, kind.metavar)
+    addition = " (default)" if default is True else f" (default: {default})" if default else ""
+    text = f"{setting.meaning.removesuffix('.')}{addition}."
+    if kind is BOOLEAN:
+        return click.option(f"--{key}/--no-{key}", default=None, help=text)
+    shown = {"type": click.Choice(kind.choices)} if kind.choices else {"metavar": kind.metavar}
+    return click.option(*short, f"--{key}", help=text, **shown, **given)
 
 
 def _config(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[str | None, dict[str, object]]:

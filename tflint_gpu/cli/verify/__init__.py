@@ -32,6 +32,7 @@ from tflint_gpu.cli.commands.settings_options import (
     list_option,
     overrides,
     refuse_isolated_config,
+    setting_option,
     settings_file,
 )
 from tflint_gpu.cli.verify.clusters import choice_on, cluster_asked_for
@@ -84,12 +85,7 @@ _GROUPS = {
     help="The order of the findings; cost: the most expensive in a run first. Default: file.",
 )
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="The number of runs of each program.")
-@click.option(
-    "--smallest-gain",
-    type=float,
-    metavar="FACTOR",
-    help="The factor that makes a change worth it (1.1); a repair that surely brings less is measured no further.",
-)
+@setting_option("smallest-gain", type=float)
 @click.option(
     "--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs in this folder."
 )
@@ -140,10 +136,8 @@ _GROUPS = {
 )
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
-@click.option(
-    "--target-tensorflow", metavar="VERSION", help="The TensorFlow version that the code is for, such as 2.16."
-)
-@click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
+@setting_option("target-tensorflow")
+@setting_option("gpu-memory")
 @config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
