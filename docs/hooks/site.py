@@ -30,6 +30,17 @@ RECORDS = {
     "README.md": "index.md",
 }
 """Files of the repository, and the pages that stand for them. The long records in `tests` stay off the site."""
+_COSTLY = "|".join(re.findall(r"TFG\d{3}", (ROOT / "docs/idle/index.md").read_text("utf-8")))
+_SEARCH = {
+    "records/|changelog": {"exclude": True},
+    "idle/index|doctor|command|settings": {"boost": 3},
+    f"rules/({_COSTLY})": {"boost": 2},
+    "rules/(index|TFG[079])|architecture|bounds|writing|benchmarks|field": {"boost": 0.3},
+    "rules/": {"boost": 1},
+    "": {"boost": 1.2},
+}
+"""How the search ranks the pages whose names begin so; the first pattern that matches counts. The rules that cost users
+most stand before the others."""
 _MADE_HERE = ("rules/index.md", "index.md")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 _MESSAGES = re.compile(r"^```console(?=\n\$ (?:tflint-gpu check|flake8) )", re.MULTILINE)
@@ -58,6 +69,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Turn links to files of the repository into links to pages, wrap long messages, and write the list of rules."""
     uri = page.file.src_uri
     _CodeLinks.own_code = page.file.name
+    page.meta["search"] = next(ranks for names, ranks in _SEARCH.items() if re.match(names, uri))
     there = {target: source for source, target in RECORDS.items() if target not in _MADE_HERE}.get(uri, f"docs/{uri}")
     markdown = _LINK.sub(lambda match: _relinked(match, there, uri), markdown)
     markdown = _MESSAGES.sub("``` { .console .wrapped }", markdown)
