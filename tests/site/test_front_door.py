@@ -70,7 +70,7 @@ def test_all_rows_are_read() -> None:
 def test_what_a_test_needs_is_installed_in_ci() -> None:
     """Protects from a test that is skipped everywhere: `.ci/run` has the programs, the extra `dev` the packages."""
     extras = loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    packages = {re.split(r"[<>=;\[ ]", requirement)[0] for requirement in extras["dev"]}
+    packages = {re.split(r"[<>=;\[ ]", requirement)[0] for requirement in extras["dev"] + extras["test"]}
     [programs] = re.findall(r"^ *for package in (.*); do$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     needed = {name for promise in PROMISES for name in re.findall(r"`([^`]+)`", promise.needs)}
     assert needed - packages - set(programs.split()) == set()

@@ -3,7 +3,7 @@
 One experiment is run for each program, so that all of it stays a matter of minutes. For some rules it is run as often as
 a verdict needs; for the others each variant is run once, which shows that what was cut out of the program runs, and what
 it shows. Where steps are timed that is in forks of one process that has imported TensorFlow. What only a GPU shows must
-say so. All other programs are a campaign: `pytest -m campaign`.
+say so. What takes seconds runs by `pytest -m slow`. All other programs are a campaign: `pytest -m campaign`.
 """
 
 from __future__ import annotations
@@ -48,6 +48,16 @@ LONG = (
 )
 """Of those, what is left to the campaign: what they show of `verify` itself, others and the command's own tests show in less time."""
 KINDS = ("not_used/bike_rentals.ipynb", "no_faster/image_folder")  # a notebook, and several files
+SLOW = (
+    *TO_THE_END,
+    *KINDS,
+    "no_faster/annealed_noise.py",
+    "no_faster/debugging_left_on.py",
+    "no_faster/frame_by_frame.py",
+    "no_faster/kl_warm_up.py",
+    "no_faster/photo_scores.py",
+    "no_faster/random_crops.py",
+)
 
 
 def programs() -> Iterator[object]:
@@ -62,11 +72,16 @@ def programs() -> Iterator[object]:
         new = [code for code in _expected(path) if code not in seen]
         seen.update(new)
         for code in new:
-            marks = (pytest.mark.campaign, pytest.mark.timed) if _name(path) in LONG else ()
-            yield pytest.param(path, code, id=f"{_name(path)} {code}", marks=marks)
+            yield pytest.param(path, code, id=f"{_name(path)} {code}", marks=_marks(path))
         if not new:
             is_tried = _name(path) in (*TO_THE_END, *KINDS) and _name(path) not in LONG
-            yield pytest.param(path, None, id=_name(path), marks=() if is_tried else pytest.mark.campaign)
+            yield pytest.param(path, None, id=_name(path), marks=_marks(path) if is_tried else pytest.mark.campaign)
+
+
+def _marks(path: Path) -> tuple[pytest.MarkDecorator, ...]:
+    if _name(path) in LONG:
+        return pytest.mark.campaign, pytest.mark.timed
+    return (pytest.mark.slow,) if _name(path) in SLOW else ()
 
 
 def _name(path: Path) -> str:
