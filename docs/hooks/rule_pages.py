@@ -11,7 +11,7 @@ from typing import Any
 
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.reports.documentation import as_markdown
-from tflint_gpu.rule import Rule, RuleEntry, entries, load
+from tflint_gpu.rule import FIRST_VERSION, Rule, RuleEntry, entries, load
 from tflint_gpu.rule.evidence import recorded
 from tflint_gpu.text.toml import loads
 
@@ -35,6 +35,7 @@ class RulePage:
     Arguments:
         traits: in a few words each, the severity first.
         text: Markdown, after the first line.
+        since: the version that brought it.
     """
 
     code: str
@@ -43,11 +44,12 @@ class RulePage:
     summary: str
     traits: tuple[str, ...]
     text: str
+    since: str = FIRST_VERSION
 
     @property
     def markdown(self) -> str:
         """The whole page."""
-        about = f"*{self.theme}: {', '.join(self.traits)}*"
+        about = f"*{self.theme}: {', '.join(self.traits)}, since {self.since}*"
         return f"# {self.code} {self.name}\n\n{self.summary}\n\n{about}\n\n{self.text}\n"
 
 
@@ -69,15 +71,19 @@ def _of_diagnosis(diagnosis: Diagnosis) -> RulePage:
 
 
 def _of_rule(entry: RuleEntry, rule: Rule) -> RulePage:
-    traits: list[str] = [rule.severity]
-    traits += [f"{rule.fixable} fix"] if rule.fixable else []
-    traits += ["opt-in"] if rule.opt_in else []
-    traits += ["with `gpu-memory`"] if rule.needs_gpu_memory else []
     why, evidence = _prose(rule)
     sections = [*why, *_examples(rule), _fix(rule), *evidence, _versions(rule)]
     sections += [_settings(rule), _references(entry, rule)]
     theme = entry.theme.replace("_", " ")
-    return RulePage(rule.code, rule.name, theme, rule.summary(), tuple(traits), "\n\n".join(sections))
+    return RulePage(
+        rule.code,
+        rule.name,
+        theme,
+        rule.summary(),
+        (rule.severity, *rule.tags()),
+        "\n\n".join(sections),
+        rule.version(),
+    )
 
 
 def _prose(rule: Rule) -> tuple[list[str], list[str]]:

@@ -18,6 +18,7 @@ from markdown.inlinepatterns import InlineProcessor
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from reference_pages import options, settings
 from rule_pages import RulePage, rule_pages
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,6 @@ most stand before the others."""
 _MADE_HERE = ("rules/index.md", "index.md")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 _MESSAGES = re.compile(r"^```console(?=\n\$ (?:tflint-gpu check|flake8) )", re.MULTILINE)
-_RULES = "<!-- the rules by theme -->"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -66,14 +66,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links to files of the repository into links to pages, wrap long messages, and write the list of rules."""
+    """Turn links to files of the repository into links to pages, wrap long messages, write the lists that are made."""
     uri = page.file.src_uri
     _CodeLinks.own_code = page.file.name
     page.meta["search"] = next(ranks for names, ranks in _SEARCH.items() if re.match(names, uri))
     there = {target: source for source, target in RECORDS.items() if target not in _MADE_HERE}.get(uri, f"docs/{uri}")
     markdown = _LINK.sub(lambda match: _relinked(match, there, uri), markdown)
     markdown = _MESSAGES.sub("``` { .console .wrapped }", markdown)
-    return markdown.replace(_RULES, _rules_by_theme())
+    return _LIST.sub(lambda match: _LISTS[match[1]](), markdown)
 
 
 def _relinked(match: re.Match[str], source: str, uri: str) -> str:
@@ -102,8 +102,12 @@ def _rules_by_theme() -> str:
         for page in pages:
             link = f"[{page.code} {page.name}](/rules/{page.code}.md)"
             summary = page.summary.replace("|", "\\|")
-            lines.append(f"| {link} | {summary} | {', '.join(page.traits)} |")
+            lines.append(f"| {link} | {summary} | {', '.join(trait for trait in page.traits if trait != 'default')} |")
     return "\n".join(lines)
+
+
+_LISTS = {"the rules by theme": _rules_by_theme, "every setting": settings, "every option": options}
+_LIST = re.compile(rf"<!-- ({'|'.join(_LISTS)}) -->")
 
 
 class _CodeLink(InlineProcessor):

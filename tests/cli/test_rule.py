@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tflint_gpu.doctor.diagnosis import known
 from tflint_gpu.rule import entries, load
 
+CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 FIRST = next((entry for entry in entries() if entry.code != "TFG000"), None)
 
 
@@ -31,6 +33,24 @@ def test_the_catalogue(tflint: Any) -> None:
     assert [one["code"] for one in objects if one["theme"] != "machine"] == [entry.code for entry in entries()]
     assert [one["code"] for one in objects if one["theme"] == "machine"] == list(known())
     assert all(one["summary"] and one["explanation"] for one in objects)
+
+
+def test_tags_and_versions(tflint: Any) -> None:
+    """By CHANGELOG.md: the oldest version that lists a code is the one that brought the rule."""
+    objects = {entry["code"]: entry for entry in json.loads(tflint("rule", "--all", "--output-format", "json").stdout)}
+    sections = re.split(r"^## ", CHANGELOG.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    brought: dict[str, str] = {}
+    for section in sections:  # the newest first
+        for first, last in re.findall(r"\b(TFG\d{3})(?: to (TFG\d{3}))?", section):
+            listed = [code for code in objects if first <= code <= (last or first)]
+            brought.update(dict.fromkeys(listed, section.split()[0]))
+    assert {code: entry["since"] for code, entry in objects.items()} == brought
+    assert objects["TFG403"]["tags"] == ["default", "safe fix", "gpu-memory"]
+    assert [code for code, entry in objects.items() if "opt-in" in entry["tags"]] == [
+        e.code for e in entries() if e.opt_in
+    ]
+    assert objects["TFG901"]["tags"] == ["doctor"]
+    assert tflint("rule", "TFG403").stdout.splitlines()[2] == "error; default; safe fix; gpu-memory; since 0.1.0"
 
 
 def test_the_catalogue_begins_with_a_short_list(tflint: Any) -> None:

@@ -66,6 +66,19 @@ def test_the_picture_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"/{picture.COMMAND}" in (ROOT / "README.md").read_text("utf-8"), "it is what the first command ends with"
 
 
+def test_what_installs_from_the_index_says_what_works_today() -> None:
+    """The package is on no index yet: who names it there names the command of a checkout, too."""
+    paths = [*PAGES, *(ROOT / "tflint_gpu").rglob("*.py"), *(ROOT / "editors" / "vscode" / "src").glob("*.ts")]
+    texts = {path.relative_to(ROOT): " ".join(path.read_text("utf-8").split()) for path in paths}
+    silent = [
+        path
+        for path, text in texts.items()
+        for match in re.finditer(r"install \W?tflint-gpu", text)
+        if "in a checkout" not in text[match.end() : match.end() + 100]
+    ]
+    assert silent == [] and len(texts) > 500
+
+
 def test_the_readme_is_a_door() -> None:
     """Protects who comes for the first time: what it is and its picture at once, then the commands, and not many lines."""
     text = (ROOT / "README.md").read_text("utf-8")

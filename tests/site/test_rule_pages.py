@@ -75,6 +75,7 @@ def test_a_page_says_all_that_is_known(entry: Any, pages: dict[str, Reader]) -> 
     words = set(re.findall(r"\w+", prose.partition("\n")[2])) - {"Measured", "Evidence", "See", "see"}
     assert {word for word in words if word not in text and word.capitalize() not in text} == set()
     assert {"fix", "versions", "settings"} <= set(page.headings)
+    assert f"{', '.join((rule.severity, *rule.tags()))}, since {rule.version()}" in text
     for result in recorded(rule.code):
         for figure in result["figures"]:
             assert f"{figure['ratio']:.2f}" in text and f"{figure['low']:.2f} to {figure['high']:.2f}" in text

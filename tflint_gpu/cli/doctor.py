@@ -14,8 +14,20 @@ from tflint_gpu.settings.options import SettingsError
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("program", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--output-format", type=click.Choice(("full", "json", "markdown")), default="full", show_default=True)
-@click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that runs your programs.")
+@click.option(
+    "--output-format",
+    type=click.Choice(("full", "json", "markdown")),
+    default="full",
+    show_default=True,
+    help="The format of the report.",
+)
+@click.option(
+    "--python",
+    default=sys.executable,
+    show_default="that of tflint-gpu",
+    metavar="PATH",
+    help="The interpreter that runs your programs.",
+)
 def command(program: Path | None, output_format: str, python: str) -> int:
     """Say whether TensorFlow can use a GPU on this machine, and if not, why and what to do.
 

@@ -13,7 +13,7 @@ from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.plugins import WrongPlugin, wrong_names
 from tflint_gpu.reports.display import SEVERITY_STYLES, styled
 from tflint_gpu.reports.documentation import HEADING, as_markdown
-from tflint_gpu.rule import RuleEntry, entries, load
+from tflint_gpu.rule import FIRST_VERSION, RuleEntry, entries, load
 from tflint_gpu.settings.options import SettingsError, hint_for_rule
 
 
@@ -21,7 +21,13 @@ from tflint_gpu.settings.options import SettingsError, hint_for_rule
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="Explain all rules.")
 @click.option("--search", metavar="WORDS", help="List the rules whose documentation contains all of these words.")
-@click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
+@click.option(
+    "--output-format",
+    type=click.Choice(("text", "json", "markdown")),
+    default="text",
+    show_default=True,
+    help="The format of the output.",
+)
 def command(code: str | None, every: bool, search: str | None, output_format: str) -> int:
     """Explain the rule CODE (a code or a name) or all rules, or find rules by words."""
     if [code is not None, every, search is not None].count(True) != 1:
@@ -94,6 +100,8 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
             "fix": "none, because it is found on a machine and not in code.",
             "opt_in": False,
             "needs_gpu_memory": False,
+            "tags": ["doctor"],
+            "since": FIRST_VERSION,
             "explanation": f"{entry.means}\n\n{entry.remedy}\n\nFound by `tflint-gpu doctor`, not in code.",
         }
     rule = load([entry.code])[0]
@@ -107,6 +115,8 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
         "fix": rule.fix_note(),
         "opt_in": rule.opt_in,
         "needs_gpu_memory": rule.needs_gpu_memory,
+        "tags": [*rule.tags(), entry.theme.replace("_", "-")],
+        "since": rule.version(),
         "explanation": rule.documentation(),
     }
 
@@ -118,13 +128,9 @@ def _as_line(entry: dict[str, Any]) -> str:
 
 def _as_text(entry: dict[str, Any]) -> str:
     title = f"{entry['code']} {entry['name']}"
-    traits = [entry["severity"], f"theme {entry['theme'].replace('_', ' ')}"]
-    if entry["fixable"]:
-        traits.append(f"has a fix ({entry['fixable']})")
-    if entry["opt_in"]:
-        traits.append("opt-in")
-    if entry["needs_gpu_memory"]:
-        traits.append("runs only where `gpu-memory` is set")
+    traits = [entry["severity"], *entry["tags"]]
+    if entry["since"]:
+        traits.append(f"since {entry['since']}")
     shown = styled(title, "bold", is_coloured())
     explanation = HEADING.sub(lambda lead: styled(lead[0], "bold", is_coloured()), entry["explanation"])
     return f"{shown}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{explanation}"

@@ -125,6 +125,7 @@ _GROUPS = {
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
+    metavar="N",
     help="With --try, how often each setting is run; an interval takes three or more.",
 )
 @click.option(
@@ -141,7 +142,13 @@ _GROUPS = {
     metavar="FACTOR",
     help="With --compare, exit 1 where steps take more than FACTOR times as long.",
 )
-@click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that runs your programs.")
+@click.option(
+    "--python",
+    default=sys.executable,
+    show_default="that of tflint-gpu",
+    metavar="PATH",
+    help="The interpreter that runs your programs.",
+)
 @list_option("--select", "Rules to look for: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to look for.")
 @list_option("--extend-select", "Rules to look for besides the selected ones.")

@@ -26,7 +26,7 @@ def specification(_: object) -> dict[str, dict[str, object]]:
         "languages": ["python"],
         "mime_types": ["text/python", "text/x-python", "text/x-ipython"],
         "display_name": "tflint-gpu",
-        "install": {"pip": "pip install 'tflint-gpu[lsp]'"},
+        "install": {"pip": "pip install '.[lsp]' (in a checkout of tflint-gpu)"},
         "config_schema": json.loads(SCHEMA.read_text("utf-8")),
         "requires_documents_on_disk": False,
     }

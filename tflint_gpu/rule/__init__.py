@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
 __all__ = [
+    "FIRST_VERSION",
     "HARNESS",
     "UNREADABLE_FILE",
     "UNUSED_SUPPRESSION",
@@ -83,6 +84,9 @@ __all__ = [
     "wrap",
 ]
 
+FIRST_VERSION = "0.1.0"
+"""Of tflint-gpu; CHANGELOG.md lists the rules of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
@@ -120,6 +124,7 @@ class Rule:
         needs_gpu_memory: compares with the setting `gpu-memory`, and finds nothing without it.
         opt_in: runs only when `select` or `extend-select` has its full code or `ALL`; its file's name ends with
             `__opt_in`, so that the catalogue knows it without an import.
+        since: the version of its package that brought it, where that is not the first.
     """
 
     code: ClassVar[str]
@@ -136,6 +141,7 @@ class Rule:
     needs_gpu_memory: ClassVar[bool] = False
     opt_in: ClassVar[bool] = False
     fixable: ClassVar[Applicability | None] = None
+    since: ClassVar[str] = ""
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield what this rule finds in one file. Raises nothing for any parsable input."""
@@ -156,6 +162,21 @@ class Rule:
     def summary(cls) -> str:
         """The first line of the documentation."""
         return cls.documentation().partition("\n")[0]
+
+    @classmethod
+    def tags(cls) -> tuple[str, ...]:
+        """When it runs, and what fix it has, in words to search for."""
+        runs = "opt-in" if cls.opt_in else "default"
+        return (
+            runs,
+            *([f"{cls.fixable} fix"] if cls.fixable else []),
+            *(["needs gpu-memory"] if cls.needs_gpu_memory else []),
+        )
+
+    @classmethod
+    def version(cls) -> str:
+        """The version of tflint-gpu that brought it; empty for a rule of another package that does not say it."""
+        return cls.since or (FIRST_VERSION if cls.code.startswith(OURS) else "")
 
     @classmethod
     def documentation(cls, figures: str | None = None) -> str:

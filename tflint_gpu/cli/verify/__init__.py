@@ -134,7 +134,13 @@ _GROUPS = {
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="The seed of all random numbers (default: 1)."
 )
-@click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
+@click.option(
+    "--python",
+    default=sys.executable,
+    show_default="that of tflint-gpu",
+    metavar="PATH",
+    help="The interpreter that has TensorFlow.",
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
 @setting_option("target-tensorflow")
 @setting_option("gpu-memory")
