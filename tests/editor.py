@@ -31,10 +31,12 @@ class Editor:
         self.published: list[types.PublishDiagnosticsParams] = []
         self.registered: list[types.Registration] = []
         self.versions: dict[str, int] = {}
+        self.refreshes: list[None] = []
         features: dict[str, Any] = {
             **DEFAULT_CLIENT_FEATURES,
             types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS: lambda params: self.published.append(params),
             types.CLIENT_REGISTER_CAPABILITY: lambda params: self.registered.extend(params.registrations),
+            types.WORKSPACE_DIAGNOSTIC_REFRESH: lambda params: self.refreshes.append(params),
         }
         register_lsp_features(self.client, features)
 
@@ -134,6 +136,12 @@ class Editor:
     def shown(self, name: str) -> list[types.Diagnostic]:
         """What is shown for a document now."""
         return list(self._of(name)[-1].diagnostics)
+
+    async def pull(self, name: str, known: str | None = None) -> types.DocumentDiagnosticReport:
+        """What is found in a text that the editor asks for."""
+        document = types.TextDocumentIdentifier(self.uri(name))
+        params = types.DocumentDiagnosticParams(document, previous_result_id=known)
+        return await self.client.text_document_diagnostic_async(params)
 
     async def hover(self, name: str, line: int, character: int) -> types.Hover | None:
         """What a hover over a place shows."""

@@ -75,6 +75,7 @@ class DiscardedDataset(Rule):
 
     code = "TFG308"
     name = "discarded-dataset"
+    unnecessary = True
     required_substrings = (tuple(f".{name}(".encode() for name in sorted(TRANSFORMATIONS)),)
     nearby_substrings = DATASET_SUBSTRINGS
     skips_tests = True

@@ -52,6 +52,7 @@ class NoopShuffle(Rule):
 
     code = "TFG317"
     name = "noop-shuffle"
+    unnecessary = True
     required_substrings = ((b".shuffle(",),)
     nearby_substrings = DATASET_SUBSTRINGS
     fixable = "unsafe"

@@ -51,6 +51,7 @@ class UnusedSuppression(Rule):
     code = UNUSED_SUPPRESSION
     name = "unused-suppression"
     opt_in = True
+    unnecessary = True
     fixable = "safe"
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -86,8 +86,10 @@ def test_what_is_said_of_a_comment(
 
 def test_nobody_is_told_unasked(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
     write_files({"a.py": TF + "x = 1  # noqa: TFG901\n"})
-    for options in ({"extend_select": ()}, {"select": ("ALL",), "extend_select": ()}, {"extend_select": ("TFG0",)}):
+    for options in ({"extend_select": ()}, {"extend_select": ("TFG0",)}):
         assert run(tmp_path, make_rule(), **options) == []
+    assert len(run(tmp_path, make_rule(), select=("ALL",), extend_select=())) == 1, "as all opt-in rules"
+    assert run(tmp_path, make_rule(), select=("ALL",), extend_select=(), ignore=("TFG001",)) == []
     assert run(tmp_path, make_rule(), per_file_ignores=(("a.py", ("TFG001",)),)) == []
     assert run(tmp_path, make_rule(), ignore_noqa=True) == []
 

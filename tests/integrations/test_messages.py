@@ -17,7 +17,7 @@ from tflint_gpu.text.source import SourceFile
 SOURCE = SourceFile(Path("/p") / ODD_NAME, ODD_NAME, ODD_TEXT)
 DOCUMENT = Document.of("file:///odd", (OpenText("file:///odd", 3),), SOURCE, Path("/p"))
 CHECKED = Checked(DOCUMENT, (odd_finding(),))
-MESSAGES = Messages(PositionCodec(), related=True, uri=Path.as_uri)
+MESSAGES = Messages(PositionCodec(), related=True, tagged=True, uri=Path.as_uri)
 
 
 def test_the_link_of_a_rule() -> None:

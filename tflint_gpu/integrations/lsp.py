@@ -159,6 +159,10 @@ async def _hover(ls: Session, params: types.HoverParams) -> types.Hover | None:
     return types.Hover(types.MarkupContent(kind, "\n\n---\n\n".join(sections)), place)
 
 
+async def _diagnostic(ls: Session, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+    return await ls.pulled(params.text_document.uri, params.previous_result_id)
+
+
 async def _code_action(ls: Session, params: types.CodeActionParams) -> list[types.CodeAction]:
     checked = await ls.checked(params.text_document.uri)
     if checked is None:
@@ -205,6 +209,7 @@ _HANDLERS: dict[str, Any] = {
     types.NOTEBOOK_DOCUMENT_DID_CLOSE: _did_close_notebook,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _did_change_watched_files,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _did_change_configuration,
+    types.TEXT_DOCUMENT_DIAGNOSTIC: _diagnostic,
     types.TEXT_DOCUMENT_HOVER: _hover,
     types.TEXT_DOCUMENT_CODE_ACTION: _code_action,
     types.CODE_ACTION_RESOLVE: _resolve,
@@ -212,5 +217,6 @@ _HANDLERS: dict[str, Any] = {
     types.EXIT: _exit,
 }
 _OPTIONS: dict[str, Any] = {
+    types.TEXT_DOCUMENT_DIAGNOSTIC: types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False),
     types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -35,11 +36,13 @@ class Messages:
     Arguments:
         codec: counts characters as was agreed with the editor.
         related: whether the editor shows related places.
+        tagged: whether the editor strikes out deprecated code and fades unnecessary code.
         uri: how the editor calls a file.
     """
 
     codec: PositionCodec
     related: bool
+    tagged: bool
     uri: Callable[[Path], str]
 
     def diagnostic(self, diagnostic: Diagnostic, source: SourceFile, checked: Checked) -> types.Diagnostic:
@@ -53,6 +56,7 @@ class Messages:
             code=diagnostic.code,
             code_description=None if diagnostic.url is None else types.CodeDescription(href=diagnostic.url),
             source=NAME,
+            tags=(_tags(diagnostic.code) or None) if self.tagged else None,
             related_information=[location for location in related if location is not None] or None,
         )
 
@@ -83,6 +87,20 @@ class Messages:
             )
             for edit in edits
         ]
+
+
+@functools.cache
+def _tags(code: str) -> list[types.DiagnosticTag]:
+    """What an editor makes visible of the code that a rule finds: an old name, or code that does nothing."""
+    return [
+        tag
+        for rule in load([code])
+        for tag, holds in (
+            (types.DiagnosticTag.Unnecessary, rule.unnecessary),
+            (types.DiagnosticTag.Deprecated, bool(rule.name_changes())),
+        )
+        if holds
+    ]
 
 
 def difference(before: SourceFile, after: SourceFile) -> Iterator[Edit]:

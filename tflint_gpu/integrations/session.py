@@ -18,6 +18,7 @@ from pygls.uris import to_fs_path
 
 from tflint_gpu import __version__
 from tflint_gpu.checking.fixes import FixError
+from tflint_gpu.dependencies import digest_of
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.integrations.background import in_background
 from tflint_gpu.integrations.code_actions import CodeActions
@@ -72,6 +73,9 @@ class Session(LanguageServer):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._one_at_a_time = asyncio.Lock()
         self._sweep: asyncio.TimerHandle | None = None
+        self._refresh: asyncio.TimerHandle | None = None
+        self._pulled: dict[str, str] = {}
+        self._newest: dict[str, str] = {}
         self._typed: tuple[Document, tuple[ShownType, ...]] | None = None
 
     def settle_in(self, given: object) -> None:
@@ -130,6 +134,7 @@ class Session(LanguageServer):
 
     def _clear(self, uris: Iterable[str]) -> None:
         for uri in uris:
+            self._pulled.pop(uri, None)
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def note_changes(self, changes: Iterable[types.FileEvent]) -> None:
@@ -287,11 +292,46 @@ class Session(LanguageServer):
             return None
         self._results[uri] = checked
         if uri in self._documents:
-            self._publish(document, checked)
+            self._publish(checked)
         self._publish_others(uri, known, checked)
         self._tell_problem(uri, checked.problem)
         self._log_errors(checked)
         return checked
+
+    async def pulled(self, uri: str, known: str | None) -> types.DocumentDiagnosticReport:
+        """What is shown in a text that the editor asks for; from now on it is not published as well.
+
+        Arguments:
+            uri: of a file, or of a cell.
+            known: which answer the editor has, if it has one.
+        """
+        if uri not in self._pulled:
+            self._clear([uri])
+            self._pulled[uri] = ""
+        checked = await self.checked(uri)
+        while checked is None and uri in self._pulled and self._is_open(uri):  # it has changed meanwhile
+            checked = await self.checked(uri)
+        shown = {} if checked is None else self._listed(checked)
+        items = next((listed for text, listed in shown.items() if text.uri == uri), [])
+        answer = self._pulled[uri] = self._newest[uri] = _digest(items)
+        if answer == known:
+            return types.RelatedUnchangedDocumentDiagnosticReport(answer)
+        return types.RelatedFullDocumentDiagnosticReport(items, result_id=answer)
+
+    def _is_open(self, uri: str) -> bool:
+        notebook = self.texts.notebook(uri)
+        return (uri if notebook is None else notebook.uri) in self._documents
+
+    def _refresh_later(self) -> None:
+        """Let the editor ask again, soon, where it did not ask for the newest answer by itself."""
+        if self._refresh is not None:
+            self._refresh.cancel()
+        self._refresh = asyncio.get_running_loop().call_later(_RIPPLE_PAUSE, self._refresh_outdated)
+
+    def _refresh_outdated(self) -> None:
+        can_ask_again = get_capability(self.client_capabilities, "workspace.diagnostics.refresh_support")
+        if can_ask_again and any(self._newest.get(uri, answer) != answer for uri, answer in self._pulled.items()):
+            self.workspace_diagnostic_refresh(None)
 
     async def known_types(self, checked: Checked) -> tuple[ShownType, ...]:
         """What is known of the tensors, datasets and models of a document that was checked."""
@@ -341,8 +381,9 @@ class Session(LanguageServer):
     @property
     def messages(self) -> Messages:
         """Writes as was agreed with the editor."""
-        key = "text_document.publish_diagnostics.related_information"
-        return Messages(self.workspace.position_codec, bool(get_capability(self.client_capabilities, key)), self._uri)
+        shown = get_capability(self.client_capabilities, "text_document.publish_diagnostics", None)
+        related, tagged = (bool(getattr(shown, part, None)) for part in ("related_information", "tag_support"))
+        return Messages(self.workspace.position_codec, related, tagged, self._uri)
 
     def actions(self, checked: Checked) -> CodeActions:
         """The actions for a document, as the editor can take them."""
@@ -374,16 +415,23 @@ class Session(LanguageServer):
         known = (uri for uri, document in self._documents.items() if document.source.path == path)
         return next(known, None) or path.as_uri()
 
-    def _publish(self, document: Document, checked: Checked) -> None:
-        messages = self.messages
+    def _listed(self, checked: Checked) -> dict[OpenText, list[types.Diagnostic]]:
+        messages, document = self.messages, checked.document
         listed: dict[OpenText, list[types.Diagnostic]] = {text: [] for text in document.texts}
         for diagnostic, result in self.shown(checked):
             listed[document.text_at(diagnostic.location)].append(
                 messages.diagnostic(diagnostic, document.source, result)
             )
-        for text, diagnostics in listed.items():
-            params = types.PublishDiagnosticsParams(text.uri, diagnostics, version=text.version)
-            self.text_document_publish_diagnostics(params)
+        return listed
+
+    def _publish(self, checked: Checked) -> None:
+        for text, diagnostics in self._listed(checked).items():
+            if text.uri in self._pulled:
+                self._newest[text.uri] = _digest(diagnostics)
+                self._refresh_later()
+            else:
+                params = types.PublishDiagnosticsParams(text.uri, diagnostics, version=text.version)
+                self.text_document_publish_diagnostics(params)
 
     def _publish_others(self, uri: str, before: Checked | None, after: Checked | None) -> None:
         """Publish again the open documents in which another one's check found something, or no longer does."""
@@ -396,7 +444,7 @@ class Session(LanguageServer):
         for other, document in list(self._documents.items()):
             known = self._results.get(other)
             if other != uri and document.source.name in names and known is not None and known.document is document:
-                self._publish(document, known)
+                self._publish(known)
 
     def _log_errors(self, checked: Checked) -> None:
         for error in checked.errors:
@@ -411,3 +459,7 @@ class Session(LanguageServer):
     def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
         """A message that could not be handled is logged; it is no reason to interrupt the user."""
         self._log(f"{NAME}: {error}")
+
+
+def _digest(diagnostics: Iterable[types.Diagnostic]) -> str:
+    return digest_of(repr(diagnostics).encode("utf-8", "surrogatepass"))

@@ -122,6 +122,7 @@ class Rule:
         once_a_project: what it finds in one program holds for the others of its project, so that a report of several
             files says it once.
         needs_gpu_memory: compares with the setting `gpu-memory`, and finds nothing without it.
+        unnecessary: the code that it finds does nothing, so that the program is the same without it; editors fade it.
         opt_in: runs only when `select` or `extend-select` has its full code or `ALL`; its file's name ends with
             `__opt_in`, so that the catalogue knows it without an import.
         since: the version of its package that brought it, where that is not the first.
@@ -139,6 +140,7 @@ class Rule:
     skips_other_backends: ClassVar[bool] = False
     once_a_project: ClassVar[bool] = False
     needs_gpu_memory: ClassVar[bool] = False
+    unnecessary: ClassVar[bool] = False
     opt_in: ClassVar[bool] = False
     fixable: ClassVar[Applicability | None] = None
     since: ClassVar[str] = ""

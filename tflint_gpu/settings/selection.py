@@ -62,8 +62,8 @@ class Selection:
         return any(layer.select or layer.extend_select for layer in self.layers)
 
     def names(self, code: str) -> bool:
-        """Whether a rule is selected by its full code, somewhere."""
-        return any(code in (*(layer.select or ()), *layer.extend_select) for layer in self.layers)
+        """Whether a rule is selected by its full code or by `ALL`, somewhere."""
+        return any(not {code, "ALL"}.isdisjoint((*(layer.select or ()), *layer.extend_select)) for layer in self.layers)
 
     def codes_for(self, path: Path, known: Iterable[str] | None = None) -> Selected:
         """The rules that run in a file, given by its absolute path.
