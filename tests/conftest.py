@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -47,6 +48,21 @@ if not is_installed():
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_collection_finish() -> None:
+    """Keep what lives until the end from each search for garbage: Keras searches whenever a session is cleared."""
+    gc.freeze()
+
+
+def pytest_runtest_teardown() -> None:
+    """As above, once TensorFlow's modules are there."""
+    if "tensorflow" in sys.modules and not _FROZEN:
+        _FROZEN.append("tensorflow")
+        gc.freeze()
+
+
+_FROZEN: list[str] = []
 
 
 @pytest.fixture(scope="session")

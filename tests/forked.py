@@ -15,9 +15,10 @@ from tflint_gpu.verify.execution.worker import Outcome, Status
 
 # TensorFlow starts neither threads nor its runtime when it is imported, so a fork of that process is as good as a new one.
 _SERVER = """
-import atexit, json, os, runpy, sys
+import atexit, gc, json, os, runpy, sys
 import tensorflow as tf
 tf.keras.layers.Dense
+gc.freeze()
 for line in sys.stdin:
     script, result, out, err = json.loads(line)
     child = os.fork()

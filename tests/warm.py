@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _SERVER = """
-import json, os, runpy, socket, sys
+import gc, json, os, runpy, socket, sys
 {imports}
+gc.freeze()
 requests = socket.socket(fileno=int(sys.argv[1]))
 while True:
     data, files, _, _ = socket.recv_fds(requests, 1 << 20, 3)
