@@ -75,12 +75,6 @@ def test_mistakes(tflint: Any) -> None:
     assert tflint("rule", FIRST.code, "--all").returncode == 2
 
 
-def test_version(tflint: Any) -> None:
-    from tflint_gpu import __version__
-
-    assert tflint("--version").stdout == f"tflint-gpu {__version__}\n"
-
-
 def test_rules_are_found_by_words(tflint: Any) -> None:
     """Protects the way from a word that a user has to the rule that knows it; names before mere mentions."""
     found = tflint("rule", "--search", "prefetch").stdout.splitlines()

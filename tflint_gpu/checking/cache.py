@@ -21,16 +21,44 @@ import tflint_gpu
 from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_from, stamp_of, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, OnCpu, Prediction, Related
 from tflint_gpu.lazy_dataclasses import dataclass
+from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.plugins import installed_rules, wrong_names
 
 DIRECTORY = ".tflint_gpu_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by tflint-gpu; it can be deleted.\n"
+_LABELS = ((".gitignore", "# Made by tflint-gpu.\n*\n"), ("CACHEDIR.TAG", _TAG))
+_RESULTS = regex(r"[0-9a-f]{32}\.json")
 _DOUBTFUL = 1_000_000_000
 """Nanoseconds within which two changes of a file may get the same time."""
 
 
 _NOTHING = "nothing"
 """In the place of a key: the file has nothing to do with TensorFlow."""
+
+
+def clear(directory: Path) -> int:
+    """Remove what any version of this program kept in a directory, and the directory if it then is empty.
+
+    Returns:
+        The number of files with results that were removed.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    results = [path for path in directory.glob("*/*.json") if _RESULTS.fullmatch(path.name)]
+    for path in results:
+        path.unlink()
+    ours = [directory / name for name, text in _LABELS if _has_text(directory / name, text)]
+    for path in ours:
+        path.unlink()
+    for folder in (*{path.parent for path in results}, *([directory] if ours else [])):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    return len(results)
+
+
+def _has_text(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 @functools.cache
@@ -271,7 +299,7 @@ class Cache:
         if directory.is_dir():
             return
         directory.mkdir(parents=True, exist_ok=True)
-        for name, text in ((".gitignore", "# Made by tflint-gpu.\n*\n"), ("CACHEDIR.TAG", _TAG)):
+        for name, text in _LABELS:
             if not (self.directory / name).exists():
                 (self.directory / name).write_text(text)
 

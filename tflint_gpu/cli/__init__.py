@@ -34,6 +34,8 @@ _COMMANDS = {
     "run": "Run a program, and say which lines leave the GPU idle.",
     "doctor": "Say why TensorFlow does not use the GPU of this machine.",
     "server": "Run the language server for an editor.",
+    "clean": "Remove the cache.",
+    "version": "Print the version.",
 }
 
 
