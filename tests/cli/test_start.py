@@ -99,3 +99,28 @@ def test_a_broken_library_never_breaks_a_check(library: str, tmp_path: Path) -> 
         cwd=tmp_path, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": first},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "") and "TFG502" in done.stdout
+
+
+def test_a_check_works_where_flake8_and_nvml_are_broken(tmp_path: Path) -> None:
+    """Both are dependencies of other parts: a check imports neither."""
+    for name in ("flake8", "pynvml"):
+        (tmp_path / f"{name}.py").write_text(f"import sys\nsys.exit('{name} is broken')\n")
+    (tmp_path / "a.py").write_text(WRONG)
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [
+        sys.executable,
+        "-m",
+        "tflint_gpu",
+        "check",
+        "--isolated",
+        "--jobs",
+        "2",
+        "--output-format",
+        "concise",
+        "a.py",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=600
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("a.py:2:16: error: TFG502 ")

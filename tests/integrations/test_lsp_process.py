@@ -129,5 +129,5 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_help_needs_no_extra(tflint: Any) -> None:
-    assert "server  Run the language server for an editor." in tflint("--help").stdout
+    assert "Run the language server for an editor." in tflint("--help").stdout
     assert tflint("server", "--help").stdout.startswith("Usage: tflint-gpu server")
