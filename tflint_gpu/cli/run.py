@@ -149,7 +149,7 @@ _GROUPS = {
     metavar="PATH",
     help="The interpreter that runs your programs.",
 )
-@list_option("--select", "Rules to look for: codes, prefixes, or ALL.")
+@list_option("--select", "Rules to look for: codes, names, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to look for.")
 @list_option("--extend-select", "Rules to look for besides the selected ones.")
 @setting_option("target-tensorflow")

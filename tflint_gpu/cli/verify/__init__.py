@@ -72,7 +72,7 @@ _GROUPS = {
 
 @click.command(cls=GroupedCommand, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@list_option("--select", "Rules to verify: codes, prefixes, or ALL.")
+@list_option("--select", "Rules to verify: codes, names, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to verify.")
 @list_option("--extend-select", "Rules to verify in addition to the selected ones.")
 @click.option("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), gpu, gpu:N or cpu.")
