@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -31,6 +32,36 @@ return {
   broken: [...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src),
 };
 """
+
+_CUT_OFF = """
+return [...document.querySelectorAll("article pre code, article img")]
+  .filter(block => block.scrollWidth > block.clientWidth).map(block => block.innerText || block.src);
+"""
+_FAINT = r"""
+const rgb = text => (text.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
+const over = (top, below) => {
+  const alpha = top.length > 3 ? top[3] : 1;
+  return [0, 1, 2].map(part => top[part] * alpha + below[part] * (1 - alpha));
+};
+const light = colour => {
+  const [red, green, blue] = colour.map(part => part / 255).map(
+    part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+};
+const ground = element => element === null ? [255, 255, 255]
+  : over(rgb(getComputedStyle(element).backgroundColor), ground(element.parentElement));
+const faint = [];
+for (const element of document.querySelectorAll("article *")) {
+  if (![...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())) continue;
+  if (!element.getClientRects().length || element.matches(".headerlink")) continue;
+  const below = ground(element), style = getComputedStyle(element);
+  const [high, low] = [light(over(rgb(style.color), below)), light(below)].sort((a, b) => b - a);
+  const ratio = (high + 0.05) / (low + 0.05);
+  if (ratio < (parseFloat(style.fontSize) >= 24 ? 3 : 4.5)) faint.push([ratio.toFixed(2), element.outerHTML.slice(0, 90)]);
+}
+return faint;
+"""
+"""The texts of a page that stand out from their ground by less than WCAG 2 asks for (level AA), with the ratios."""
 
 
 @pytest.fixture(scope="module", name="browser")
@@ -90,12 +121,51 @@ def test_nothing_is_cut_off_on_a_narrow_screen(pages: dict[Path, dict[str, Any]]
         assert (page["width"] <= NARROW, page["overflowing"]) == (True, []), path
 
 
+def test_no_block_is_cut_off_on_a_wide_screen(browser: Any, site: Path) -> None:
+    """Each page whose code is wider than the text of others."""
+    resize(browser, WIDE)
+    cut = {}
+    for path in sorted(site.rglob("*.html")):
+        code = re.sub("<[^>]+>", "", "".join(re.findall("<pre.*?</pre>", path.read_text("utf-8"), re.DOTALL)))
+        if max(map(len, unescape(code).splitlines()), default=0) > 100:
+            browser.get(path.as_uri())
+            cut[path] = browser.execute_script(_CUT_OFF)
+    assert len(cut) > 15 and {path: blocks for path, blocks in cut.items() if blocks} == {}
+
+
+def test_the_picture_can_be_read_on_a_narrow_screen(browser: Any, site: Path) -> None:
+    """As large as it must be; what does not fit can be scrolled."""
+    resize(browser, NARROW)
+    browser.get((site / "index.html").as_uri())
+    width = browser.execute_script("return document.querySelector('article img').getBoundingClientRect().width")
+    svg = (site / "finding.svg").read_text("utf-8")
+    drawn, letters = (float(re.findall(what, svg)[0]) for what in (r'viewBox="0 0 (\d+)', r"font-size: (\d+)px"))
+    assert width > NARROW and letters * width / drawn >= 10
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_their_ground(scheme: str, browser: Any, site: Path) -> None:
+    preference = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", preference)
+    faint = {}
+    for page in ("index", "run", "settings", "editors", "rules/TFG202", "idle/worked-example"):
+        browser.get((site / f"{page}.html").as_uri())
+        browser.execute_script("localStorage.clear()")  # where a page keeps the scheme that was chosen first
+        browser.refresh()
+        assert browser.execute_script("return document.body.dataset.mdColorScheme === 'slate'") == (scheme == "dark")
+        faint[page] = browser.execute_script(_FAINT)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert {page: texts for page, texts in faint.items() if texts} == {}
+
+
 def test_what_is_wrong_would_be_seen(browser: Any, site: Path) -> None:
     """Protects the tests above from a style that hides what sticks out, and from a console that says nothing."""
     resize(browser, NARROW)
     browser.get((site / "index.html").as_uri())
     browser.execute_script("document.querySelector('article h1').style.width = '500px'")
     assert browser.execute_script(_SEEN, NARROW)["overflowing"] != []
+    browser.execute_script("document.querySelector('article p').style.color = '#777'")
+    assert browser.execute_script(_FAINT) != []
     browser.get((site / "404.html").as_uri())
     assert browser.get_log("browser") != []
     browser.get("about:blank")  # what that page still asks for belongs to no other test
