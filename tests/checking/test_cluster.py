@@ -138,7 +138,10 @@ def get(answer):
 """Stands for Ray where it is not installed: it writes wherever Ray's lines about a lost worker were seen."""
 
 
-@pytest.mark.parametrize("output_format", OUTPUT_FORMATS)
+@pytest.mark.parametrize(
+    "output_format",
+    [pytest.param(name, marks=() if name in ("full", "json") else pytest.mark.slow) for name in OUTPUT_FORMATS],
+)
 def test_nothing_but_the_report_is_on_standard_output(tmp_path: Path, write_files: Write, output_format: str) -> None:
     """Protects programs that read the report: a worker is lost, and Ray says so in Python and past it."""
     write_files({"fake/ray.py": FAKE} | {f"code/f{number}.py": WRONG for number in range(8)})

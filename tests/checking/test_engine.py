@@ -78,6 +78,7 @@ def test_what_was_found_out_dies_with_the_check(broken: bool, tmp_path: Path, ma
     assert bool(result.errors) is broken
 
 
+@pytest.mark.slow
 def test_what_all_rules_found_out_dies_with_the_check(tmp_path: Path) -> None:
     """Protects memory, and the time to search it: analyses that know each other do not hold the trees they asked."""
     resolver = SettingsResolver(working_directory=FIXTURES)

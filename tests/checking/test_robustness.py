@@ -83,7 +83,7 @@ def test_the_programs_have_something_to_find() -> None:
     assert len(codes) >= 8
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
 def test_programs_changed_at_random(seed: int) -> None:
     rng = random.Random(seed)
     texts = [mutated(a, b, rng, 3) for a, b in ((TRAINING, FITTING), (FITTING, TRAINING))]
@@ -93,7 +93,12 @@ def test_programs_changed_at_random(seed: int) -> None:
     assert told(programs, TARGETS[seed % len(TARGETS)]) == ""
 
 
-@pytest.mark.parametrize("number", range(len(CHAINS)))
+LONG = (8, 16)
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in range(len(CHAINS))]
+)
 def test_chains(number: int) -> None:
     """Calls behind calls, functions that call the next, classes that inherit from the one before."""
     chain = CHAINS[number](40, "data", "model")

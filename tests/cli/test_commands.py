@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm import Warm, as_text
 
 from tflint_gpu.cli.check import command as check
 from tflint_gpu.cli.commands import GroupedCommand
@@ -45,10 +46,9 @@ def test_the_help_has_headings_and_each_option_once(tflint: Any) -> None:
         assert len(re.findall(rf"^  (?:-\w, )?{name}\b(?!-)", text, re.MULTILINE)) == 1, name
 
 
-def with_colours(folder: Path, *words: str, **variables: str) -> str:
+def with_colours(commands: Warm, folder: Path, *words: str, **variables: str) -> str:
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    command = [sys.executable, "-m", "tflint_gpu", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**environment, **variables}).stdout
+    return as_text(commands.run("tflint_gpu", *words, cwd=folder, environment={**environment, **variables})).stdout
 
 
 @pytest.mark.parametrize(
@@ -62,22 +62,24 @@ def with_colours(folder: Path, *words: str, **variables: str) -> str:
         ("check", "--help"),
     ],
 )
-def test_colours_are_chosen_by_option_then_environment_then_terminal(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_colours_are_chosen_by_option_then_environment_then_terminal(
+    words: tuple[str, ...], tmp_path: Path, commands: Warm
+) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
     command, *rest = words
-    assert COLOUR not in with_colours(tmp_path, *words), "this is no terminal"
-    assert COLOUR in with_colours(tmp_path, command, "--color", "always", *rest)
-    assert COLOUR in with_colours(tmp_path, *words, FORCE_COLOR="1")
-    assert COLOUR not in with_colours(tmp_path, command, "--color", "never", *rest, FORCE_COLOR="1")
-    assert COLOUR in with_colours(tmp_path, command, "--color", "always", *rest, NO_COLOR="1")
+    assert COLOUR not in with_colours(commands, tmp_path, *words), "this is no terminal"
+    assert COLOUR in with_colours(commands, tmp_path, command, "--color", "always", *rest)
+    assert COLOUR in with_colours(commands, tmp_path, *words, FORCE_COLOR="1")
+    assert COLOUR not in with_colours(commands, tmp_path, command, "--color", "never", *rest, FORCE_COLOR="1")
+    assert COLOUR in with_colours(commands, tmp_path, command, "--color", "always", *rest, NO_COLOR="1")
 
 
-def test_doctor_has_colours_by_choice(tmp_path: Path) -> None:
+def test_doctor_has_colours_by_choice(tmp_path: Path, commands: Warm) -> None:
     """By a Python without packages, which is quickly examined."""
     venv.create(tmp_path / "bare", with_pip=False)
     bare = tmp_path / "bare" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    plain = with_colours(tmp_path, "doctor", "--python", str(bare))
-    coloured = with_colours(tmp_path, "doctor", "--color", "always", "--python", str(bare))
+    plain = with_colours(commands, tmp_path, "doctor", "--python", str(bare))
+    coloured = with_colours(commands, tmp_path, "doctor", "--color", "always", "--python", str(bare))
     assert COLOUR not in plain and COLOUR in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
 
@@ -101,18 +103,18 @@ def test_a_terminal_gets_colours(tmp_path: Path) -> None:
         assert b"TFG302" in seen and (COLOUR.encode() in seen) == is_coloured, choice
 
 
-def test_a_coloured_patch_is_the_patch(tmp_path: Path) -> None:
+def test_a_coloured_patch_is_the_patch(tmp_path: Path, commands: Warm) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
     words = ("check", "--isolated", "--target-tensorflow", "2.9", "--diff", ".")
-    coloured = with_colours(tmp_path, *words, "--color", "always")
-    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == with_colours(tmp_path, *words)
+    coloured = with_colours(commands, tmp_path, *words, "--color", "always")
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == with_colours(commands, tmp_path, *words)
     assert "\x1b[1;31m-    ds = ds.prefetch" in coloured and "\x1b[1;32m+    ds = ds.map" in coloured
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_get_a_script_and_options(shell: str, tmp_path: Path) -> None:
+def test_shells_get_a_script_and_options(shell: str, tmp_path: Path, commands: Warm) -> None:
     variable = "_TFLINT_GPU_COMPLETE"
-    script = with_colours(tmp_path, **{variable: f"{shell}_source"})
+    script = with_colours(commands, tmp_path, **{variable: f"{shell}_source"})
     assert variable in script and "tflint-gpu" in script
     asked = {"COMP_WORDS": "tflint-gpu check --sel", "COMP_CWORD": "2" if shell != "fish" else "--sel"}
-    assert "--select" in with_colours(tmp_path, **{variable: f"{shell}_complete"}, **asked)
+    assert "--select" in with_colours(commands, tmp_path, **{variable: f"{shell}_complete"}, **asked)

@@ -122,6 +122,7 @@ def test_doctor_needs_no_posix(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "") and "TFG909" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_the_tests_of_other_systems_run_without_posix(tmp_path: Path) -> None:
     """Protects the workflow: its tests are collected, and what they share starts commands, also where nothing forks."""
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())

@@ -54,7 +54,12 @@ def kept_by(optimizer: Any, network: Any) -> int:
     return sum(math.prod(v.shape) for v in optimizer.variables if math.prod(v.shape) > scalars)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+LARGE = ("DenseNet121 with its top", "ResNet50", "EfficientNetB0 in a Sequential")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name.endswith(LARGE) else ()) for name in PROGRAMS]
+)
 def test_sizes_are_those_of_keras(name: str, tmp_path: Path) -> None:
     code = HEAD + PROGRAMS[name]
     (estimate,) = read(f"{code}\nmodel.fit(x, y, batch_size={BATCH})\n", tmp_path)
@@ -95,7 +100,7 @@ def test_the_table_has_the_networks_of_keras() -> None:
     assert set(table()) == set(script().names())
 
 
-@pytest.mark.parametrize("name", ["MobileNetV2", "DenseNet121"])
+@pytest.mark.parametrize("name", ["MobileNetV2", pytest.param("DenseNet121", marks=pytest.mark.slow)])
 def test_the_table_is_what_its_script_writes(name: str) -> None:
     module = script()
     entry = loads(module.written({name: module.row(name)}, "3"))[name]

@@ -73,9 +73,10 @@ def test_hard_findings_can_be_written_in_any_format(output_format: str, hard: Ha
     assert render([], hard.view) == "" or render([], hard.view).endswith("\n")
 
 
-def test_what_the_rules_find_in_the_fixtures_is_valid_sarif_and_rdjson(commands: Warm) -> None:
+@pytest.mark.parametrize("folder", ["fixtures/fails_on_gpu", pytest.param("fixtures", marks=pytest.mark.slow)])
+def test_what_the_rules_find_in_the_fixtures_is_valid_sarif_and_rdjson(folder: str, commands: Warm) -> None:
     for output_format, name in [("sarif", "sarif-2.1.0.json"), ("rdjson", "rdjson.json")]:
-        words = ("check", "fixtures", "--unsafe-fixes", "--no-cache", "--output-format", output_format)
+        words = ("check", folder, "--unsafe-fixes", "--no-cache", "--output-format", output_format)
         done = as_text(commands.run("tflint_gpu", *words, cwd=ROOT))
         jsonschema.Draft4Validator(schema(name)).validate(json.loads(done.stdout))
         assert read(output_format, done.stdout) > 20

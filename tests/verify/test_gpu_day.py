@@ -183,6 +183,7 @@ def test_the_page_has_a_line_for_each_result() -> None:
     assert "2026-01-02 to 2026-01-03" in text and "1 confirmed." in text
 
 
+@pytest.mark.slow
 def test_what_run_and_doctor_say_of_a_program_with_a_planted_wait(tmp_path: Path) -> None:
     """Protects the figures that stand beside each other: what the program says of its wait, and what `run` charges."""
     program = tmp_path / "naps.py"

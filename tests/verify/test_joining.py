@@ -183,6 +183,7 @@ def test_few_rounds_of_many_that_were_asked_for_settle_nothing(tmp_path: Path, m
     assert [last[number].case.among is not None for number in range(3)] == [False, True, True]
 
 
+@pytest.mark.slow
 def test_programs_with_all_repairs_and_without_one_run_and_compute_the_same(tmp_path: Path) -> None:
     joint, first, _ = joined(tmp_path, TWO_STEPS)
     together = verified(joint, runs=1)

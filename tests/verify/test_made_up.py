@@ -794,12 +794,14 @@ tflint_measure.finish()
 """
 
 
+@pytest.mark.slow
 def test_images_for_programs_that_build_graphs(tmp_path: Path) -> None:
     """Protects code of TensorFlow 1, which turns eager execution off: nothing has a value there."""
     outcome = run_program(Program("p.py", {"p.py": GRAPH, **modules_beside(*MODULES)}).write(tmp_path))
     assert outcome.status == "finished", outcome.stderr
 
 
+@pytest.mark.slow
 def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
     """Protects programs from stubs that do not fit together: with TensorFlow itself, all in one process."""
     program = Program("program.py", {"program.py": VALUES, **modules_beside(*MODULES)})

@@ -407,6 +407,7 @@ def test_a_range_goes_on_to_its_end(measure: Measure) -> None:
     assert outcome.status == "finished", outcome.stderr
 
 
+@pytest.mark.slow
 def test_an_error_ends_a_program_whose_threads_do_not(tmp_path: Path) -> None:
     """Protects the reason and the budget: a pipeline's thread went on after the error, until the time was over."""
     code = (
@@ -440,6 +441,7 @@ def test_steps_without_the_flagged_code_are_not_measured(measure: Measure) -> No
     assert re.search(r"the loop's first \d+ iterations do not run the flagged code", never.text)
 
 
+@pytest.mark.slow
 def test_libraries_come_before_files_of_their_names(tmp_path: Path) -> None:
     """Protects TensorFlow from a notebook called `keras.ipynb`, and from a folder that is called so."""
     files = {"notes/keras.py": "import tflint_measure\ntflint_measure.finish()\n", "notes/numpy/__init__.py": "1 / 0"}

@@ -573,6 +573,7 @@ def recorded_noise() -> list[tuple[list[float], list[float]]]:
     return noise
 
 
+@pytest.mark.slow
 def test_near_the_limit_nothing_is_confirmed_that_the_machine_s_own_drift_explains() -> None:
     """Protects the verdict from being another one in each repetition: a true ratio of 1.05 was once confirmed in five.
 
@@ -583,6 +584,7 @@ def test_near_the_limit_nothing_is_confirmed_that_the_machine_s_own_drift_explai
     assert shares(1.5)["confirmed"] > 0.85
 
 
+@pytest.mark.slow
 def test_a_gain_that_is_worth_nothing_ends_early_and_one_that_is_worth_something_is_not_missed() -> None:
     """Protects the budget (254 s were spent on a factor of 1.04) and what lies at the limit, which is wrong in 2.5%."""
     quiet = shares(1.04, programs=200, most=40, spread=0.3)

@@ -88,6 +88,7 @@ def test_keras_2_that_is_not_installed_is_named() -> None:
     assert result.verdict.verdict == "not run" and "`pip install tf_keras` next to TensorFlow" in result.verdict.reason
 
 
+@pytest.mark.slow
 def test_importing_tensorflow_is_not_the_programs_time() -> None:
     """Protects a verdict on a machine that takes a minute for the import, however short `--time-limit` is."""
     files = harness_modules()
