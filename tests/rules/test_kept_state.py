@@ -633,6 +633,8 @@ def test_what_stays_is_no_reason(case: str, tmp_path: Path) -> None:
     assert all(is_fixed for _, is_fixed, _ in _told(program, tmp_path)), _told(program, tmp_path)
     after = fixed(program, tmp_path, "TFG202")
     assert "@tf.function" in after
+    if "== 15" not in program:  # nothing changes in the middle: a few epochs show the same
+        program, after = (text.replace("in range(30)", "in range(4)") for text in (program, after))
     assert_same(program, after)
 
 

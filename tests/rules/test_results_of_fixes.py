@@ -756,7 +756,22 @@ result = model.get_weights()
 }
 
 
-@pytest.mark.parametrize(("rule", "program", "parts"), SAME.values(), ids=SAME.keys())
+LONG = (
+    "a state that the answer decides",
+    "both outputs of each row",
+    "moving averages of an agent's networks",
+    "rows for predict",
+    "rows of a generator",
+    "rows of several lengths",
+    "rows that are used one by one",
+)
+"""Programs that take two seconds and more; the others of `SAME` try the same fixes."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "program", "parts"),
+    [pytest.param(*case, id=name, marks=pytest.mark.slow if name in LONG else ()) for name, case in SAME.items()],
+)
 def test_the_results_are_the_same(rule: str, program: str, parts: list[str], tmp_path: Path) -> None:
     """Protects what programs compute, their comments, and users from a second round."""
     assert_same_results(rule, program, parts, tmp_path)

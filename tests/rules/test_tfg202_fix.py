@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from checks import findings, fixed, found, notebook
 from fixed_programs import results
+from forked import ForkedPrograms
 from verified import cases_of
 
 HEAD = """
@@ -385,7 +384,7 @@ np.savez("weights.npz", float(metric.result()), *model.get_weights())
 """
 
 
-def test_the_same_weights_with_and_without_the_fix(tmp_path: Path) -> None:
+def test_the_same_weights_with_and_without_the_fix(tmp_path: Path, forks: ForkedPrograms) -> None:
     """The truth: a step that only computes trains the same model when it is traced."""
     pytest.importorskip("tensorflow")
     np = pytest.importorskip("numpy")
@@ -395,7 +394,9 @@ def test_the_same_weights_with_and_without_the_fix(tmp_path: Path) -> None:
     for name, text in (("before", _PROGRAM), ("after", after)):
         folder = tmp_path / name
         folder.mkdir()
-        subprocess.run([sys.executable, "-c", text], cwd=folder, check=True, capture_output=True)
+        (folder / "program.py").write_text(text)
+        outcome = forks.outcome(folder / "program.py")
+        assert outcome.exit_code == 0, outcome.stderr
         with np.load(folder / "weights.npz") as saved:
             weights.append([saved[key] for key in saved.files])
     assert len(weights[0]) == len(weights[1]) == 5

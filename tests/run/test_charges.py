@@ -47,7 +47,7 @@ class Card(FakeNvml):
         return SimpleNamespace(gpu=90 * (1 - min(1.0, (idle - was_idle) / (now - before))), memory=0)
 
 
-@pytest.fixture(scope="module", params=["with a card", "without one"])
+@pytest.fixture(scope="module", params=["with a card", pytest.param("without one", marks=pytest.mark.slow)])
 def training(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The report on `planted.py`, and how long its waits were, as it says itself."""
     return trained(tmp_path_factory.mktemp("training"), with_card=request.param == "with a card")

@@ -47,7 +47,9 @@ def charged_in_a_loop(seconds: str, folder: Path) -> tuple[Counter[str], dict[st
 
 
 @LINUX
-@pytest.mark.parametrize("seconds", LENGTHS)
+@pytest.mark.parametrize(
+    "seconds", [LENGTHS[0], *(pytest.param(seconds, marks=pytest.mark.slow) for seconds in LENGTHS[1:])]
+)
 def test_elements_of_any_length_are_charged_in_a_loop(seconds: str, tmp_path: Path) -> None:
     """Protects from a generator that is never charged, as it lets go of Python's lock before a thread could ask for it."""
     charged, truth = charged_in_a_loop(seconds, tmp_path)
@@ -105,6 +107,7 @@ def fits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 FITS = ("tiny", "short", "middle", "long", "mapped")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_that_waits_for_input_is_charged_with_it(fits: dict[str, dict[str, Any]], name: str) -> None:
     """Protects who reads `training` where the input is all of the time: of a generator, or of operations alone."""

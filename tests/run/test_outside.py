@@ -106,7 +106,10 @@ def planted(name: str, folder: Path) -> tuple[dict[str, Any], float]:
 
 
 @LINUX
-@pytest.mark.parametrize(("name", "way"), [("generator", ["data", "feed"]), ("callback", ["callbacks", ""])])
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("generator", ["data", "feed"]), pytest.param("callback", ["callbacks", ""], marks=pytest.mark.slow)],
+)
 def test_what_a_training_waits_for_is_named_first(name: str, way: list[str], tmp_path: Path) -> None:
     """Protects who watches a training that has run for hours from the wrong line."""
     report, truth = planted(name, tmp_path)
