@@ -89,7 +89,7 @@ class ModelExceedsMemory(Rule):
         from tflint_gpu.model import Trainings
 
         memory = model.target.gpu_memory
-        if memory is None or model.once(Runtime).hides_gpus():
+        if memory is None or model.once(Runtime).hides_gpus:
             return
         for estimate in model.once(Trainings).estimates:
             sizes, call = estimate.sizes, estimate.call

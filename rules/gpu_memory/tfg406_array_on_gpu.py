@@ -124,4 +124,4 @@ def _held(array: NumpyArray) -> int:
 
 
 def _runs_elsewhere(model: Model, file: File, call: cst.Call) -> bool:
-    return model.once(Runtime).hides_gpus() or model.once(Runtime).is_on_cpu(file, call)
+    return model.once(Runtime).hides_gpus or model.once(Runtime).is_on_cpu(file, call)

@@ -96,8 +96,8 @@ class ElementLoops:
         if self.data.counts(file, data):
             items = [
                 s
-                for s in file.tree.subscripts
-                if file.tree.within(s, body) and any(isinstance(n, cst.Name) and n.value in names for n in _indexes(s))
+                for s in file.tree.inside(file.tree.subscripts, body)
+                if any(isinstance(n, cst.Name) and n.value in names for n in _indexes(s))
             ]
             numbers = [
                 n for n in walk(body) if isinstance(n, cst.Name) and n.value in names and _is_computed_with(file, n)
@@ -208,7 +208,7 @@ class ElementLoops:
             return isinstance(loop, cst.ListComp) and self._goes_into_array(file, loop)
         names = {dotted_name(c.func.value) for c in file.calls_below.get(loop, ()) if _appends(c)}  # type: ignore[attr-defined]
         if names:
-            return all(name is not None and self._is_list_stacked(file, loop, name) for name in names)
+            return all(name is not None and _is_list_stacked(file, loop, name) for name in names)
         return _stores_all(file, loop)
 
     def _goes_into_array(self, file: File, display: Expression) -> bool:
@@ -218,15 +218,22 @@ class ElementLoops:
             call = file.tree.parents.get(parent)
             return isinstance(call, cst.Call) and operation_named(file.name(call.func)).makes_of_list
         name = file.bound_to(display)
-        return name is not None and self._is_list_stacked(file, display, name)
+        return name is not None and _is_list_stacked(file, display, name)
 
-    def _is_list_stacked(self, file: File, use: Node, name: str) -> bool:
-        calls = file.calls_in.get(file.tree.function(use), ())
-        return any(
-            operation_named(file.name(call.func)).makes_of_list
-            and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
-            for call in calls
-        )
+
+def _is_list_stacked(file: File, use: Node, name: str) -> bool:
+    """Whether the function around a use makes an array of a list that has a name."""
+    return name in file.once(_stacked).get(file.tree.function(use), ())
+
+
+def _stacked(file: File) -> dict[Node | None, set[str | None]]:
+    """The names of which each function makes arrays."""
+    stacked: dict[Node | None, set[str | None]] = {}
+    for call in file.tree.calls:
+        if operation_named(file.name(call.func)).makes_of_list:
+            names = (dotted_name(node) for arg in call.args for node in walk(arg.value))
+            stacked.setdefault(file.tree.function(call), set()).update(names)
+    return stacked
 
 
 def _draws(name: str | None) -> bool:
@@ -252,8 +259,8 @@ def _stores_all(file: File, loop: LoopNode) -> bool:
     made = _assigned_in(loop)
     stores = [
         store
-        for store, _ in file.tree.item_assignments
-        if file.tree.within(store, loop) and not (isinstance(store.value, cst.Name) and store.value.value in made)
+        for store, _ in file.tree.items_set_in(loop)
+        if not (isinstance(store.value, cst.Name) and store.value.value in made)
     ]
     stores += [store for call in file.calls_below.get(loop, ()) if (store := _stored_by(call)) is not None]
     if any(_appends(call) for call in file.calls_below.get(loop, ())):
@@ -372,11 +379,11 @@ def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
 
 def _reads_stored(file: File, loop: cst.For) -> bool:
     """Whether an iteration reads another item of what it stores into: `out[t] = x[t] + out[t + 1]`."""
-    stored = [target for target, _ in file.tree.item_assignments if file.tree.within(target, loop.body)]
+    stored = [target for target, _ in file.tree.items_set_in(loop.body)]
     keys = {(dotted_name(subscript.value), spelling(subscript.slice[0])) for subscript in stored}
     targets = {id(subscript) for subscript in stored}
-    for subscript in file.tree.subscripts:
-        if file.tree.within(subscript, loop.body) and id(subscript) not in targets:
+    for subscript in file.tree.inside(file.tree.subscripts, loop.body):
+        if id(subscript) not in targets:
             key = (dotted_name(subscript.value), spelling(subscript.slice[0]))
             if key[0] in {name for name, _ in keys} and key not in keys:
                 return True

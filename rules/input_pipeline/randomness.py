@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from tflint_gpu.bounds import RANDOM_CALLS
@@ -121,5 +123,5 @@ def _is_generator(origin: Origin) -> bool:
     return origin.made_by in GENERATORS
 
 
-def _calls(file: File, function: FunctionNode) -> list[cst.Call]:
-    return [call for call in file.tree.calls if file.tree.within(call, function)]
+def _calls(file: File, function: FunctionNode) -> Sequence[cst.Call]:
+    return file.tree.inside(file.tree.calls, function)

@@ -170,8 +170,8 @@ class Precision(Analysis):
         return None
 
     def _has_weights(self, cls: Class) -> bool:
-        calls = self.file.method_calls("add_weight", "add_variable")
-        return any(self.file.tree.within(call, cls.node) for call in calls)
+        methods = ("add_weight", "add_variable")
+        return any(self.file.tree.inside(self.file.calls_of_method(method), cls.node) for method in methods)
 
     # Operations on what a cast gives.
 

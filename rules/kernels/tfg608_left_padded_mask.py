@@ -120,7 +120,7 @@ def _reaches_gpu(model: Model, file: File, fit: cst.Call) -> bool:
     """Whether a model is trained in a graph, and may be on a GPU: run eagerly, Keras takes its own loop instead."""
     code, runtime = model.once(TracedCode), model.once(Runtime)
     is_eager = code.runs_eagerly or code.functions_run_eagerly
-    return not (is_eager or runtime.hides_gpus() or runtime.is_on_cpu(file, fit))
+    return not (is_eager or runtime.hides_gpus or runtime.is_on_cpu(file, fit))
 
 
 def _padder(model: Model, file: File, data: Expression | None) -> _Padder | None:

@@ -91,8 +91,8 @@ def _only_configured(model: Model, line: cst.SimpleStatementLine, config: str) -
     given = argument(call, -1, "config")
     if not isinstance(given, cst.Name) or given.value != config:
         return False
-    names = [node.value for node in model.file.tree.parents if isinstance(node, cst.Name)]  # without keywords
-    return names.count(config) == 3 and (bound is None or names.count(bound) == 1)
+    uses = model.file.tree.uses  # without keywords
+    return len(uses.get(config, ())) == 3 and (bound is None or len(uses.get(bound, ())) == 1)
 
 
 def _line(model: Model, node: cst.CSTNode | None) -> cst.SimpleStatementLine | None:

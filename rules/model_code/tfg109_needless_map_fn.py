@@ -134,7 +134,7 @@ def _with_rows(file: File, function: cst.Lambda, rows: str) -> str:
     if len(parameters) != 1 or any(isinstance(node, cst.Lambda | cst.BaseComp) for node in walk(body)):
         return ""
     name, start = parameters[0].name.value, file.span(body)[0]
-    uses = [node for node in file.tree.uses.get(name, ()) if file.tree.within(node, body)]
+    uses = file.tree.inside(file.tree.uses.get(name, ()), body)
     text = file.code(body)
     for use in sorted(uses, key=lambda node: file.span(node)[0], reverse=True):
         first, last = (offset - start for offset in file.span(use))

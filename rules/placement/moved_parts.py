@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import in_one_block, may_move_down, method_name, names_in, needed_behind
+from tflint_gpu.model import may_move_down, method_name, names_in, needed_behind
 from tflint_gpu.rule import Edit, Fix, moved_statements
 
 if TYPE_CHECKING:
@@ -18,15 +18,23 @@ def moved_into_scope(file: File, node: Node) -> Fix | None:
 
     It is unsafe: what draws random numbers may come in another order.
     """
-    scopes = [block for block in file.tree.nodes(cst.With) if _is_scope(block)]
-    for scope in scopes:
-        statements = in_one_block(file, node, scope)
-        if statements is None or statements[1] is not scope or not isinstance(scope.body, cst.IndentedBlock):
-            continue
-        edits = _into(file, statements[0], scope, list(scope.body.body))
-        if edits:
-            return Fix("Move it into the scope", "unsafe", edits)
+    line = file.tree.statement(node)
+    if isinstance(line, cst.SimpleStatementLine):
+        for scope, body in _scopes_beside(file, line):
+            edits = _into(file, line, scope, body)
+            if edits:
+                return Fix("Move it into the scope", "unsafe", edits)
     return None
+
+
+def _scopes_beside(file: File, line: cst.SimpleStatementLine) -> list[tuple[cst.With, list[cst.BaseStatement]]]:
+    """The scopes in the block of a line that use a variable of it, in the order of the code, with their statements."""
+    tree = file.tree
+    uses = (use for name in _variables(file, line) for use in tree.uses.get(name, ()))
+    beside = {child for use in uses if (child := tree.child(tree.parents[line], use)) is not None}
+    scopes = (node for node in beside if isinstance(node, cst.With) and _is_scope(node))
+    bodies = ((scope, scope.body) for scope in sorted(scopes, key=tree.order.__getitem__))
+    return [(scope, list(body.body)) for scope, body in bodies if isinstance(body, cst.IndentedBlock)]
 
 
 def _is_scope(block: cst.With) -> bool:
@@ -35,7 +43,7 @@ def _is_scope(block: cst.With) -> bool:
 
 
 def _into(file: File, statement: Node, scope: cst.With, body: list[cst.BaseStatement]) -> tuple[Edit, ...]:
-    if not isinstance(statement, cst.SimpleStatementLine) or not _bound(file, statement, scope):
+    if _variables(file, statement).isdisjoint(names_in(scope.body)):
         return ()
     block = file.tree.siblings(statement)
     if block.index(statement) < block.index(scope):
@@ -44,10 +52,11 @@ def _into(file: File, statement: Node, scope: cst.With, body: list[cst.BaseState
     return moved_statements(file, needed, body[-1], "below") if needed else ()
 
 
-def _bound(file: File, statement: Node, scope: cst.With) -> frozenset[str]:
-    """The variables that a statement and a scope share."""
-    shared = names_in(statement) & names_in(scope.body)
+def _variables(file: File, statement: Node) -> frozenset[str]:
+    """The variables of its scope that a statement names."""
     bindings = file.tree.scope(statement).bindings
     return frozenset(
-        name for name in shared if any(binding.kind in ("assign", "parameter") for binding in bindings.get(name, ()))
+        name
+        for name in names_in(statement)
+        if any(binding.kind in ("assign", "parameter") for binding in bindings.get(name, ()))
     )

@@ -72,10 +72,8 @@ class _Lists:
     def unused(self, *names: str) -> str:
         """The first of some names that the function around does not use; the last where it uses all."""
         tree, function = self._file.tree, self._file.tree.function(self._line)
-        used = {
-            name for name in names for use in tree.uses.get(name, ()) if function is None or tree.within(use, function)
-        }
-        return next((name for name in names if name not in used), names[-1])
+        around = function or tree.module
+        return next((name for name in names if not tree.inside(tree.uses.get(name, ()), around)), names[-1])
 
     @property
     def statements(self) -> list[Node]:

@@ -307,7 +307,7 @@ def joined_once(growth: Growth) -> Fix | None:
         return None
     bindings = file.tree.scope(loop).bindings.get(name.value, ())
     inside = [binding for binding in bindings if file.tree.within(binding.node, loop)]
-    uses = [use for use in file.tree.uses.get(name.value, ()) if file.tree.within(use, loop)]
+    uses = file.tree.inside(file.tree.uses.get(name.value, ()), loop)
     if len(inside) > 1 or any(use is not name and use is not first for use in uses):
         return None  # such as `if scores is None`: there is no first value to begin with
     parts = file.names.free(f"{name.value}_parts", f"all_{name.value}", f"{name.value}_pieces")

@@ -92,8 +92,8 @@ def _changed(file: File, loop: LoopNode) -> set[str]:
     """The names that an iteration binds, or whose content, attributes or state it may change."""
     assigned = {
         path.partition(".")[0]
-        for assignment in file.tree.attribute_assignments
-        if file.tree.within(assignment.target, loop) and (path := dotted_name(assignment.target)) is not None
+        for assignment in file.tree.attributes_set_in(loop)
+        if (path := dotted_name(assignment.target)) is not None
     }
     calls = file.calls_below.get(loop, ())
     own = {"self" for call in calls if (dotted_name(call.func) or "").startswith("self.")}

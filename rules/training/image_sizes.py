@@ -16,7 +16,7 @@ def has_size_of_iteration(file: File, loop: LoopNode, given: list[Expression]) -
     if not calls:
         return False
     names = names_of(loop) | _counted(file, loop)
-    uses = [node for name in names for node in file.tree.uses.get(name, ()) if file.tree.within(node, loop)]
+    uses = [node for name in names for node in file.tree.inside(file.tree.uses.get(name, ()), loop)]
     sizes = IterationFlow(file, loop, frozenset(uses))
     resized = frozenset(
         call

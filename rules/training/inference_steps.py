@@ -299,8 +299,8 @@ class InferenceSteps(Analysis):
         answer = IterationFlow(run.file, region, frozenset([run.call]), ends)
         if any(any(answer.holds(read) for read in _read_by(run.file, c)) for c in calls):
             return True
-        tests = [node.test for node in tree.nodes(cst.If)] + [node.test for node in tree.nodes(cst.While)]
-        return any(tree.within(test, region) and answer.holds(test) for test in tests)
+        tests = [n.test for n in tree.nodes_in(cst.If, region)] + [n.test for n in tree.nodes_in(cst.While, region)]
+        return any(map(answer.holds, tests))
 
     def _changes(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether an iteration calls with other arguments than the one before."""

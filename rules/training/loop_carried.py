@@ -79,11 +79,7 @@ def is_loop_carried(file: File, loop: LoopNode, place: Place, growing: frozenset
     Arguments:
         growing: the statements that make what is there longer.
     """
-    bound = {
-        name
-        for name, bindings in file.tree.scope(loop).bindings.items()
-        if any(file.tree.within(binding.node, loop) for binding in bindings)
-    }
+    bound = {binding.name for binding in file.tree.bound_in(file.tree.scope(loop), loop)}
     if not place.is_name and place.root in bound:
         return False
     if not place.is_name and any(name in bound - _run_through(file, loop) for name in place.index_names):
@@ -93,7 +89,7 @@ def is_loop_carried(file: File, loop: LoopNode, place: Place, growing: frozenset
 
 def _run_through(file: File, loop: LoopNode) -> frozenset[str]:
     """The names that only loops inside a loop bind: what they run through comes again in the next iteration."""
-    inner = [other for other in file.tree.loops if other is not loop and file.tree.within(other, loop)]
+    inner = file.tree.inside(file.tree.loops, loop)
     return frozenset(name for inner_loop in inner for name in names_of(inner_loop)) - names_of(loop)
 
 
@@ -108,13 +104,13 @@ def _stores(file: File, outer: LoopNode | FunctionNode, place: Place) -> Iterato
     """The statements in a loop or function that put something into a place, or bind its name otherwise."""
     tree = file.tree
     if place.key:
-        nodes: list[Node] = [_statement(file, target) for target, _ in tree.item_assignments if place.is_at(target)]
+        nodes: list[Node] = [_statement(file, target) for target, _ in tree.items_set_in(outer) if place.is_at(target)]
     elif place.is_name:
         scope = tree.scopes.get(outer) or tree.scope(outer)
         scope = tree.root if place.root in scope.outer_names else scope
         nodes = [binding.node for binding in scope.bindings.get(place.root, ())]
     else:
-        nodes = [assignment.statement for assignment in tree.attribute_assignments if place.is_at(assignment.target)]
+        nodes = [assigned.statement for assigned in tree.attributes_set_in(outer) if place.is_at(assigned.target)]
     return (node for node in nodes if node is not outer and tree.within(node, outer))
 
 

@@ -196,8 +196,8 @@ def _ends(step: EagerStep) -> frozenset[str]:
     """The methods with which a step ends: those that update weights; the gradient where the program uses it itself."""
     file, tape = step.file, step.tape
     block = file.tree.block(file.tree.statement(tape))
-    calls = file.method_calls(*UPDATES)
-    return UPDATES if any(file.tree.within(call, block) for call in calls) else frozenset(("gradient",))
+    updates = any(file.tree.inside(file.calls_of_method(method), block) for method in UPDATES)
+    return UPDATES if updates else frozenset(("gradient",))
 
 
 def _handing(made: Outline) -> str:
@@ -278,7 +278,9 @@ def _traced_together(model: Model, moves: Sequence[Move], *, is_run: bool) -> di
 
 def _top(file: File, node: Node) -> Node:
     """The statement of the module that holds a node."""
-    return next(statement for statement in file.tree.module.body if file.tree.within(node, statement))
+    top = file.tree.child(file.tree.module, node)
+    assert top is not None
+    return top
 
 
 def outermost_loop(step: EagerStep) -> LoopNode:

@@ -235,7 +235,7 @@ class Retracing(Analysis):
         steps = [(file, call), *((s.file, s.node) for s in changing_loop.path if isinstance(s.node, cst.Call))]
         if any(is_occasional(where, node, loop) or self._is_new(where, node, changing_loop) for where, node in steps):
             return False
-        return not any(short.node is made for short in self.objects.short_lived())
+        return not any(short.node is made for short in self.objects.short_lived)
 
     def _is_new(self, file: File, call: cst.Call, changing_loop: ChangingLoop) -> bool:
         """Whether what is called, or a model or the like among its arguments, is made in the same iteration."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     Histories,
     Kinds,
     LoopNode,
+    Node,
     Once,
     Origin,
     RunSite,
@@ -98,18 +99,24 @@ class SharedOptimizers(Analysis):
         events = self.histories.events
         if any(event.kind in ("trainable", "compile") for event in events) or self.histories.may_build_optimizers:
             return
-        updates = [update for call in self.file.method_calls("apply_gradients") if (update := self._update(call))]
-        for first, second in combinations(updates, 2):
-            is_same = self.histories.is_same(first.optimizer, second.optimizer)
-            others = [u for u in updates if self.histories.may_be_same(u.optimizer, first.optimizer)]
-            if (
-                is_same
-                and all(update.model is not None for update in others)
-                and self.file.tree.function(first.call) is self.file.tree.function(second.call)
-                and self.file.branches.precedes(first.call, second.call)
-                and self._are_apart(first.model, second.model)
-            ):
-                yield SharedStep(self.file, first.call, second.call, first.optimizer)
+        by_maker: dict[Node, list[_Update]] = {}
+        for call in self.file.method_calls("apply_gradients"):
+            if (update := self._update(call)) is not None:
+                by_maker.setdefault(update.optimizer.node, []).append(update)
+        for updates in by_maker.values():
+            for first, second in combinations(updates, 2):
+                if (
+                    self.file.tree.function(first.call) is self.file.tree.function(second.call)
+                    and self.histories.is_same(first.optimizer, second.optimizer)
+                    and self._are_known(first.optimizer, updates)
+                    and self.file.branches.precedes(first.call, second.call)
+                    and self._are_apart(first.model, second.model)
+                ):
+                    yield SharedStep(self.file, first.call, second.call, first.optimizer)
+
+    def _are_known(self, optimizer: Origin, updates: Iterable[_Update]) -> bool:
+        """Whether the model is known of all updates that may be of one optimizer."""
+        return all(u.model is not None for u in updates if self.histories.may_be_same(u.optimizer, optimizer))
 
     def _update(self, call: cst.Call) -> _Update | None:
         """What a call updates, where one optimizer of Keras's own does it."""

@@ -83,7 +83,7 @@ class TfFunctionInLoop(Rule):
         from .hoisted_functions import made_once
 
         objects = model.once(FunctionObjects)
-        for made in objects.short_lived():
+        for made in objects.short_lived:
             notes = [Note(made.loop_file, made.loop, "in every iteration of this loop")]
             notes += notes_on(made.path)
             thaws = objects.thaws(made)

@@ -204,10 +204,9 @@ def _is_meant(model: Model, invocation: Invocation) -> bool:
         return model.once(Training).runs_training(file, loop)
     return any(
         not model.once(Rows).is_single_input(file, data)
-        for call in file.method_calls("fit", "train_on_batch")
-        if file.tree.within(call, loop)
-        and (data := argument(call, 0, "x")) is not None
-        and not is_drawn(model, file, call)
+        for method in ("fit", "train_on_batch")
+        for call in file.tree.inside(file.calls_of_method(method), loop)
+        if (data := argument(call, 0, "x")) is not None and not is_drawn(model, file, call)
     )
 
 

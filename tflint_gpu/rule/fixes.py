@@ -145,13 +145,11 @@ def moved_statements(
     Arguments:
         apart: with empty lines around, as a function.
     """
-    import libcst as cst
 
-    from tflint_gpu.model import head, set_apart, text_at
+    from tflint_gpu.model import children, head, set_apart, text_at
 
-    block = file.tree.siblings(statements[0])
-    is_crowded = any(isinstance(line, cst.SimpleStatementLine) and len(line.body) > 1 for line in block)
-    if len(block) == len(statements) or is_crowded:
+    block = file.tree.block(statements[0])
+    if len(children(block)) == len(statements) or block in file.once(_crowded):
         return ()
     indentation = file.indentation(target)
     texts = [text for statement in statements if (text := text_at(file, statement, indentation)) is not None]
@@ -161,3 +159,11 @@ def moved_statements(
     text = set_apart(file, target, text, indentation) if apart else text
     gone = (Edit(head(statement), "", "commented lines", last=statement) for statement in statements)
     return (Edit(head(target) if where == "above" else target, text, where), *gone)
+
+
+def _crowded(file: File) -> frozenset[CSTNode]:
+    """The blocks in which a line holds several statements."""
+    from libcst import SimpleStatementLine
+
+    lines = (line for line in file.tree.nodes(SimpleStatementLine) if len(line.body) > 1)
+    return frozenset(file.tree.parents[line] for line in lines)

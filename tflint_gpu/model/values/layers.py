@@ -309,8 +309,7 @@ class Layers:
         if any(base.startswith(("keras.losses.", "keras.metrics.")) for base in definitions.external_bases(owner)):
             return precision.floats
         for cls in definitions.lineage(owner):
-            inner = (call for call in cls.file.method_calls("__init__") if cls.file.tree.within(call, cls.node))
-            if any(_names_dtype(call) for call in inner):
+            if any(_names_dtype(call) for call in cls.file.tree.inside(cls.file.calls_of_method("__init__"), cls.node)):
                 return ""
         return precision.computing(owner.file, function)
 

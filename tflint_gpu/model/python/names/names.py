@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -105,9 +105,8 @@ class Names:
     def spelled(self, dotted: str, at: Node) -> str | None:
         """How a canonical name is written at a place with what the file imports; None where it imports nothing fit."""
         spellings: list[str] = []
-        for name, bindings in self.tree.root.bindings.items():
-            module = canonical(bindings[-1].target) if bindings[-1].kind == "import" else ""
-            if not module or not (dotted == module or dotted.startswith(f"{module}.")):
+        for name, module in self._modules:
+            if not (dotted == module or dotted.startswith(f"{module}.")):
                 continue
             here = self.flow.lookup(name, at)
             if (
@@ -117,6 +116,16 @@ class Names:
             ):
                 spellings.append(name + dotted[len(module) :])
         return min(spellings, key=len, default=None)
+
+    @cached_property
+    def _modules(self) -> list[tuple[str, str]]:
+        """The names of the module that imports bind last, each with what it is."""
+        last = ((name, bindings[-1]) for name, bindings in self.tree.root.bindings.items())
+        return [(name, canonical(b.target)) for name, b in last if b.kind == "import" and b.target]
+
+    @cached_property
+    def _branches(self) -> Branches:
+        return Branches(self.tree)
 
     def _is_there(self, imports: list[Binding], at: Node) -> bool:
         """Whether the module's imports have run when a place is: what is in functions runs later."""
@@ -128,7 +137,7 @@ class Names:
 
     def _is_for_types(self, binding: Binding) -> bool:
         """Whether only type checkers run an import: it is under `if TYPE_CHECKING:`."""
-        for test, must_hold, _ in Branches(self.tree).around(binding.node):
+        for test, must_hold, _ in self._branches.around(binding.node):
             name = test.attr if isinstance(test, cst.Attribute) else test
             if must_hold and isinstance(name, cst.Name) and name.value == "TYPE_CHECKING":
                 return True

@@ -234,6 +234,10 @@ class File:
         for method in methods:
             yield from self._method_calls.get(method, ())
 
+    def calls_of_method(self, method: str) -> Sequence[cst.Call]:
+        """All calls `anything.method(...)`, in the order of the code."""
+        return self._method_calls.get(method, ())
+
     @cached_property
     def calls_in(self) -> dict[Node | None, list[cst.Call]]:
         """The calls of each function's own body, inner functions apart; None: of the module."""
@@ -290,8 +294,9 @@ class File:
     def calls_of_own_name(self, function: FunctionNode) -> list[cst.Call]:
         """The calls in a function that may be of itself, by the name alone."""
         name = function.name.value if isinstance(function, cst.FunctionDef) else None
-        calls = self.calls_ending_with(name) if name is not None else ()
-        return [call for call in calls if self.tree.within(call, function) and self.name(call.func) is None]
+        lists = (self._plain_calls.get(name, ()), self._method_calls.get(name, ())) if name is not None else ()
+        calls = (call for calls in lists for call in self.tree.inside(calls, function))
+        return [call for call in calls if self.name(call.func) is None]
 
     @cached_property
     def set_from_outside(self) -> frozenset[str]:

@@ -11,7 +11,6 @@ import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.refactoring.free_names import bound, free, roots
-from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import Node
 
 _FIXED = ("import", "function", "class")
@@ -73,8 +72,8 @@ def in_one_block(file: File, first: Node, second: Node) -> tuple[Node, Node] | N
     for statement in (second, *tree.ancestors(second)):
         block = tree.parents.get(statement)
         if isinstance(block, cst.Module | cst.IndentedBlock) and tree.within(first, block):
-            other = next(child for child in children(block) if tree.within(first, child))
-            return None if other is statement else (other, statement)
+            other = tree.child(block, first)
+            return None if other is None or other is statement else (other, statement)
     return None
 
 

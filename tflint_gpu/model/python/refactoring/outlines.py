@@ -29,7 +29,6 @@ from tflint_gpu.model.python.refactoring.free_names import (
     parameters,
     stored,
 )
-from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.scopes import Scope
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
 
@@ -138,7 +137,8 @@ def outline_of_function(
     names = {name for node in own for name in parameters(node.args) | bound_in(node.body)} - declarations(own[0].body)
     if as_method:
         return _written(file, function, region, names, hoists=True, owner=function.params.params[0].name.value)
-    above = next(statement for statement in file.tree.module.body if file.tree.within(function, statement))
+    above = file.tree.child(file.tree.module, function)
+    assert above is not None
     return _written(file, above, region, names, hoists=True)
 
 
@@ -166,7 +166,7 @@ def step_region(
         is_short: see `outline_of_function`.
     """
     block = file.tree.block(file.tree.statement(tape))
-    first = next((statement for statement in children(block) if file.tree.within(tape, statement)), None)
+    first = file.tree.child(block, tape)
     if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, around):
         return ()
     after = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def step_region(
 
 
 def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
-    return any(file.tree.within(call, statement) for call in file.method_calls(*methods))
+    return any(file.tree.inside(file.calls_of_method(method), statement) for method in methods)
 
 
 def _written(

@@ -93,11 +93,11 @@ class CallOutlines:
             NotMovable: its arguments, or what it calls, cannot be handed on.
         """
         file = self.file
-        above = next((statement for statement in file.tree.module.body if file.tree.within(called, statement)), None)
+        above = file.tree.child(file.tree.module, called)
         spelling = None if above is None else file.imports.spelling("tf.function", above)
         if above is None or spelling is None:
             raise NotMovable("`tf.function` has no name in this file")
-        if any(file.tree.within(other, called) for other in file.tree.calls):
+        if file.tree.inside(file.tree.calls, called):
             raise NotMovable(f"`{file.code(called)}` may give another model in each iteration")
         if any(arg.star for arg in call.args):
             raise NotMovable("what the `*` in its arguments hands on is not known")

@@ -7,8 +7,10 @@ memory and not recursion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import libcst as cst
@@ -19,6 +21,7 @@ from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding, 
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, parameters
 
 _N = TypeVar("_N", bound=Node)
+_T = TypeVar("_T")
 
 
 class Tree:
@@ -44,6 +47,7 @@ class Tree:
         self.expression_statements: list[cst.Expr] = []
         self._places: dict[Node, Scope] = {}  # of the nodes whose scope is asked for most
         self._ends: dict[Node, int] = {}
+        self._bound: dict[Scope, list[tuple[int, int, Binding]]] = {}
         self.root = Scope("module", module, None)
         self.scopes[module] = self.root
         self._walk()
@@ -85,6 +89,13 @@ class Tree:
         while (parent := parents.get(node)) is not None:
             yield parent
             node = parent
+
+    def child(self, outer: Node, node: Node) -> Node | None:
+        """The child of a node that holds another one, or is it."""
+        parents = self.parents
+        while (parent := parents.get(node)) is not None and parent is not outer:
+            node = parent
+        return None if parent is None else node
 
     def statement(self, node: Node) -> Node:
         """The innermost statement that holds `node`: a small statement's line, or a compound one."""
@@ -153,6 +164,46 @@ class Tree:
                 last = inner[-1]
             self._ends[outer] = self.order[last]
         return self._ends[outer]
+
+    def inside(self, nodes: Sequence[_N], outer: Node) -> Sequence[_N]:
+        """Those of some nodes, which are in the order of the code, that lie in a node."""
+        return self._inside(nodes, outer, self.order.__getitem__)
+
+    def _inside(self, items: Sequence[_T], outer: Node, place: Callable[[_T], int]) -> Sequence[_T]:
+        if outer is self.module:
+            return items
+        start = self.order.get(outer)
+        if start is None:
+            return ()
+        return items[bisect_left(items, start, key=place) : bisect_right(items, self.end(outer), key=place)]
+
+    def nodes_in(self, kind: type[_N], outer: Node) -> Sequence[_N]:
+        """The nodes of one class that lie in a node, in the order of the code."""
+        return self.inside(self.nodes(kind), outer)
+
+    def loops_in(self, outer: Node) -> list[LoopNode]:
+        """The loops, then the comprehensions, that lie in a node."""
+        return [*self.inside(self.loops, outer), *self.inside(self.comprehensions, outer)]
+
+    def attributes_set_in(self, outer: Node) -> Sequence[AttributeAssignment]:
+        """The assignments to attributes that lie in a node."""
+        return self._inside(self.attribute_assignments, outer, lambda assigned: self.order[assigned.target])
+
+    def items_set_in(self, outer: Node) -> Sequence[tuple[cst.Subscript, Expression | None]]:
+        """The assignments to items that lie in a node."""
+        return self._inside(self._items_in_order, outer, lambda assigned: self.order[assigned[0]])
+
+    def bound_in(self, scope: Scope, outer: Node) -> list[Binding]:
+        """What of a scope's bindings lies in a node, in the order of the scope's names."""
+        if scope not in self._bound:
+            bindings = enumerate(binding for known in scope.bindings.values() for binding in known)
+            self._bound[scope] = sorted((self.order.get(b.node, -1), rank, b) for rank, b in bindings)
+        lying = self._inside(self._bound[scope], outer, itemgetter(0))
+        return [binding for _, _, binding in sorted(lying, key=itemgetter(1))]
+
+    @cached_property
+    def _items_in_order(self) -> list[tuple[cst.Subscript, Expression | None]]:
+        return sorted(self.item_assignments, key=lambda assigned: self.order[assigned[0]])
 
     @cached_property
     def uses(self) -> dict[str, list[cst.Name]]:

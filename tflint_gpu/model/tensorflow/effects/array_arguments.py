@@ -137,8 +137,8 @@ class ArrayArguments(Analysis):
             return True
         seen.add((function.node, name))
         tree = function.file.tree
-        uses = [use for use in tree.uses.get(name, ()) if tree.within(use, function.node.body)]
-        return all(self._goes_to_cast(function, use, seen) for use in uses if use in tree.order)
+        uses = tree.inside(tree.uses.get(name, ()), function.node.body)
+        return all(self._goes_to_cast(function, use, seen) for use in uses)
 
     def _goes_to_cast(self, function: Function, value: Node, seen: set[tuple[Node, str]]) -> bool:
         file, parents = function.file, function.file.tree.parents

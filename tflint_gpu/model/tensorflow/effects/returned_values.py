@@ -127,8 +127,8 @@ def _is_target_used(file: File, target: Expression, path: Path) -> bool:
     if not isinstance(target, cst.Name):
         return True
     function = file.tree.function(target)
-    uses = (use for use in file.tree.uses.get(target.value, ()) if not _is_set(file, use))
-    return any(_takes(file, use, path) for use in uses if function is None or file.tree.within(use, function))
+    uses = file.tree.inside(file.tree.uses.get(target.value, ()), function or file.tree.module)
+    return any(_takes(file, use, path) for use in uses if not _is_set(file, use))
 
 
 def _is_set(file: File, name: Node) -> bool:

@@ -34,15 +34,13 @@ class Construction(Analysis):
 
     def _makes_outputs(self, file: File, loop: LoopNode) -> bool:
         """Whether a model is made later of what a loop goes over or gives: `keras.Model(inputs, outputs)`."""
-        tree = file.tree
-        calls = file.calls_in.get(tree.function(loop), ())
-        later = [c for c in calls if file.name(c.func) in FUNCTIONAL and tree.order[c] > tree.order[loop]]
-        if not later:
+        fed = file.once(_fed).get(file.tree.function(loop))
+        if fed is None:
             return False
         data = iterable(loop)
         grown = [call.func for call in file.calls_below.get(loop, ()) if method_name(call) in CHANGES]
         held = names_in(*grown, *([data] if data is not None else []))
-        return any(not held.isdisjoint(names_in(*call.args)) for call in later)
+        return any(fed.get(name, 0) > file.tree.order[loop] for name in held)
 
     def is_symbolic(self, invocation: Invocation, expr: Expression) -> bool:
         """Whether an expression is a symbol of a functional model, for which a call computes nothing."""
@@ -58,3 +56,13 @@ class Construction(Analysis):
             return name in _SYMBOLS or (".layers." in name and name.rpartition(".")[2] in WEIGHTED)
         cls = self.inference.class_called(file, call)
         return cls is not None and not self.kinds.of_class(cls).isdisjoint(("layer", "model"))
+
+
+def _fed(file: File) -> dict[Node | None, dict[str, int]]:
+    """For each function, the names of which it makes models, each with the place of the last one."""
+    fed: dict[Node | None, dict[str, int]] = {}
+    for call in file.tree.calls:
+        if file.name(call.func) in FUNCTIONAL:
+            place = dict.fromkeys(names_in(*call.args), file.tree.order[call])
+            fed.setdefault(file.tree.function(call), {}).update(place)
+    return fed

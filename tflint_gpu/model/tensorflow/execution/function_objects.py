@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Literal, TypeAlias, TypeGuard
 
 import libcst as cst
@@ -60,8 +61,12 @@ class FunctionObjects(Analysis):
     tracing = Once(Tracing)
     data = Once(LoopData)
 
-    def short_lived(self) -> Iterator[ShortLived]:
+    @cached_property
+    def short_lived(self) -> list[ShortLived]:
         """The objects that some loop makes in every iteration."""
+        return list(self._short_lived())
+
+    def _short_lived(self) -> Iterator[ShortLived]:
         seen: set[Node] = set()
         for file in self.inference.seen.using("tf.function", self.file) if self.file.tree.loops else (self.file,):
             for node, name, traced in self._made(file):
@@ -301,15 +306,12 @@ class FunctionObjects(Analysis):
             (file, place),
             *((call_site.file, call_site.node) for call_site in called if call_site != factory),
         ]:
-            for assignment in where.tree.attribute_assignments:
-                if where.tree.within(assignment.target, region):
-                    path = (dotted_name(assignment.target) or "").split(".")
-                    if path[0] in used or attributes.intersection(path[1:]):
-                        return True
-            for declaration in where.tree.nodes(cst.Global):
-                if where.tree.within(declaration, region) and used.intersection(
-                    item.name.value for item in declaration.names
-                ):
+            for assignment in where.tree.attributes_set_in(region):
+                path = (dotted_name(assignment.target) or "").split(".")
+                if path[0] in used or attributes.intersection(path[1:]):
+                    return True
+            for declaration in where.tree.nodes_in(cst.Global, region):
+                if used.intersection(item.name.value for item in declaration.names):
                     return True
         return any(file.name(call.func) in _CLEARING for call in calls)
 
@@ -344,9 +346,9 @@ class FunctionObjects(Analysis):
         calls = file.calls_below.get(loop, ())
         called = [(call, c.function) for call in calls for c in self.inference.callees(file, call)]
         for where, region, place in [(file, loop, None), *((f.file, f.node, call) for call, f in called)]:
-            for assignment in where.tree.attribute_assignments:
+            for assignment in where.tree.attributes_set_in(region):
                 target = assignment.target
-                if target.attr.value == "trainable" and where.tree.within(target, region):
+                if target.attr.value == "trainable":
                     is_tested = self._is_tested(file, loop, target if place is None else place)
                     yield is_tested and self.constants.of(where, assignment.value) is True
 

@@ -100,8 +100,7 @@ class HostReads(Analysis):
         function = _function_of(file, loop)
         if not training.takes_gradients(file, loop) or self.tracing.is_traced(file, function):
             return frozenset()
-        inner = [inner_loop for inner_loop in file.tree.all_loops if inner_loop is not loop]
-        if any(file.tree.within(other, loop) and training.takes_gradients(file, other) for other in inner):
+        if any(inner is not loop and training.takes_gradients(file, inner) for inner in file.tree.loops_in(loop)):
             return frozenset()
         steps: set[Node] = set()
         for call in file.calls_below.get(loop, ()):
@@ -301,8 +300,8 @@ def _expressions(file: File, loop: _Region) -> Iterator[Node]:
     """The calls, `%` operations and parts of f-strings in a loop's body, inner functions apart."""
     tree = file.tree
     function = _function_of(file, loop)
-    reading = (*tree.calls, *tree.nodes(cst.BinaryOperation), *tree.nodes(cst.FormattedStringExpression))
-    inside = [node for node in reading if tree.within(node, body_of(loop)) and tree.function(node) is function]
+    kinds = (cst.Call, cst.BinaryOperation, cst.FormattedStringExpression)
+    inside = [node for kind in kinds for node in tree.nodes_in(kind, body_of(loop)) if tree.function(node) is function]
     yield from sorted(inside, key=tree.order.__getitem__)
 
 
@@ -337,11 +336,11 @@ def _is_shown(file: File, node: Node) -> bool:
     return isinstance(call, cst.Call) and method_name(call) != "append"
 
 
+_TESTING: tuple[type[cst.If | cst.IfExp | cst.While | cst.Assert], ...] = (cst.If, cst.IfExp, cst.While, cst.Assert)
+
+
 def _tests(file: File, loop: _Region) -> list[Expression]:
-    tree = file.tree
-    tests = [node.test for node in tree.nodes(cst.If)] + [node.test for node in tree.nodes(cst.IfExp)]
-    tests += [node.test for node in tree.nodes(cst.While)] + [node.test for node in tree.nodes(cst.Assert)]
-    return [test for test in tests if tree.within(test, loop)]
+    return [node.test for kind in _TESTING for node in file.tree.nodes_in(kind, loop)]
 
 
 def _is_read(file: File, node: Node) -> bool:

@@ -149,7 +149,7 @@ class Repetitions(Analysis):
             if self.data.is_at_most(file, loop, FEW_IN_ALL)
         ]
         file, loop = invocation.root_file, invocation.loop
-        short += [o for o in file.tree.all_loops if file.tree.within(o, loop) and self.data.is_at_most(file, o, FEW)]
+        short += [o for o in file.tree.loops_in(loop) if self.data.is_at_most(file, o, FEW)]
         return self.training.runs_step(file, loop, short)
 
     def is_occasional(self, invocation: Invocation) -> bool:
@@ -229,10 +229,12 @@ class Repetitions(Analysis):
         if not isinstance(row, cst.Name) or row.value in file.changed or self.varies(invocation, [invocation.entry]):
             return False
         names = {row.value, root_name(invocation.entry.func)}
-        uses = (use for name in names if name is not None for use in tree.uses.get(name, ()))
-        return not any(
-            tree.within(use, invocation.loop) and not tree.within(use, invocation.entry) for use in uses
-        ) and not any(binding.remote for binding in file.flow.lookup(row.value, row))
+        uses = (
+            use for name in names if name is not None for use in tree.inside(tree.uses.get(name, ()), invocation.loop)
+        )
+        return all(tree.within(use, invocation.entry) for use in uses) and not any(
+            binding.remote for binding in file.flow.lookup(row.value, row)
+        )
 
     def has_loop_carried_input(self, invocation: Invocation) -> bool:
         """Whether what the call gives in one iteration decides what it gets in the next: an agent that acts, text."""

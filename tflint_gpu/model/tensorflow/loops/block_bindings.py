@@ -1,4 +1,4 @@
-"""Which names the body of a loop or of a function binds: a look-up, since each loop of a file asks it."""
+"""Which names the body of a loop or of a function binds."""
 
 from __future__ import annotations
 
@@ -11,25 +11,9 @@ from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node
 _KINDS = ("assign", "augment", "for")
 
 
-class BlockBindings:
-    """The assignments of a file and its loop variables, by the blocks around them."""
-
-    def __init__(self, file: File) -> None:
-        self._tree = file.tree
-        self._below: dict[Node, list[tuple[Scope, Binding]]] = {}
-        for scope in file.tree.scopes.values():
-            for binding in (b for bindings in scope.bindings.values() for b in bindings if b.kind in _KINDS):
-                self._add(scope, binding)
-
-    def _add(self, scope: Scope, binding: Binding) -> None:
-        node: Node | None = binding.node
-        while node is not None:
-            self._below.setdefault(node, []).append((scope, binding))
-            node = None if node is scope.node else self._tree.parents.get(node)
-
-    def of(self, block: LoopNode | FunctionNode, scope: Scope) -> list[Binding]:
-        """What a body binds in a scope."""
-        return [binding for where, binding in self._below.get(body_of(block), ()) if where is scope]
+def bound_by(file: File, block: LoopNode | FunctionNode, scope: Scope) -> list[Binding]:
+    """What the body of a loop or function binds in a scope: assignments and loop variables."""
+    return [binding for binding in file.tree.bound_in(scope, body_of(block)) if binding.kind in _KINDS]
 
 
 def body_of(block: LoopNode | FunctionNode) -> Node:

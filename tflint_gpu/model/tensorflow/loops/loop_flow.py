@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import libcst as cst
 
@@ -118,16 +117,14 @@ class _Move:
 def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[_Move]:
     """What an iteration puts into each name: by assignment, into a container, by a method of it."""
     tree = file.tree
-    inside = (tree.scopes[part] for part in tree.comprehensions if part is not loop and tree.within(part, loop))
+    inside = (tree.scopes[part] for part in tree.inside(tree.comprehensions, loop) if part is not loop)
     for scope in (tree.scopes.get(loop) or tree.scope(loop), *inside):
-        for binding in chain.from_iterable(scope.bindings.values()):
-            if binding.value is None or binding.node is loop or not tree.within(binding.node, loop):
-                continue
-            if not _is_key(file, binding):
+        for binding in tree.bound_in(scope, loop):
+            if binding.value is not None and binding.node is not loop and not _is_key(file, binding):
                 yield _Move(binding.name, (binding.value,), binding if binding.kind != "augment" else None)
-    for target, value in tree.item_assignments:
+    for target, value in tree.items_set_in(loop):
         name = root_name(target.value)
-        if name is not None and tree.within(target, loop):
+        if name is not None:
             yield _Move(name, (target, *(() if value is None else (value,))))
     for call in file.calls_below.get(loop, ()):
         name = root_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
@@ -179,14 +176,8 @@ def is_changed_in(file: File, loop: LoopNode, expr: Expression) -> bool:
 def _changed_parts(file: File, loop: LoopNode) -> frozenset[str]:
     tree = file.tree
     scopes = [tree.scope(loop), *([tree.scopes[loop]] if loop in tree.scopes else [])]
-    bound = {
-        binding.name
-        for scope in scopes
-        for bindings in scope.bindings.values()
-        for binding in bindings
-        if tree.within(binding.node, loop)
-    }
-    stored = {_part(target.value) for target, _ in tree.item_assignments if tree.within(target, loop)}
+    bound = {binding.name for scope in scopes for binding in tree.bound_in(scope, loop)}
+    stored = {_part(target.value) for target, _ in tree.items_set_in(loop)}
     grown = {
         _part(call.func.value)
         for call in file.calls_below.get(loop, ())
@@ -314,7 +305,7 @@ def counts_some(file: File, count: Expression, loop: LoopNode) -> bool:
     """Whether a number counts only those iterations in which a test of the loop holds: the games that are over."""
     bindings = file.flow.lookup(count.value, count) if isinstance(count, cst.Name) else ()
     counted = [b.node for b in bindings if b.kind == "augment" and file.tree.within(b.node, loop)]
-    tests = [node for node in file.tree.nodes(cst.If) if file.tree.within(node, loop)] if counted else []
+    tests = file.tree.nodes_in(cst.If, loop) if counted else ()
     return bool(counted) and all(any(file.tree.within(node, test) for test in tests) for node in counted)
 
 

@@ -10,15 +10,15 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node
-from tflint_gpu.model.tensorflow.loops.block_bindings import BlockBindings, body_of
+from tflint_gpu.model.tensorflow.loops.block_bindings import body_of, bound_by
 
 
 def subscripts_of(file: File, loop: LoopNode) -> Iterator[cst.Subscript]:
     """The subscripts in a loop's body of names and attributes that the body does not make."""
     made = _bound_in(file, loop)
-    for subscript in file.tree.subscripts:
+    for subscript in file.tree.inside(file.tree.subscripts, body_of(loop)):
         base: Expression = subscript.value
-        if not isinstance(base, cst.Name | cst.Attribute) or not file.tree.within(subscript, body_of(loop)):
+        if not isinstance(base, cst.Name | cst.Attribute):
             continue
         while isinstance(base, cst.Attribute):
             base = base.value
@@ -28,13 +28,13 @@ def subscripts_of(file: File, loop: LoopNode) -> Iterator[cst.Subscript]:
 
 def _bound_in(file: File, loop: LoopNode) -> set[str]:
     """The names that the loop's body assigns."""
-    bound = file.once(BlockBindings).of(loop, file.tree.scope(loop))
+    bound = bound_by(file, loop, file.tree.scope(loop))
     return {binding.name for binding in bound if binding.kind in ("assign", "augment")}
 
 
 def spread_names(file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
     """The names, and all that the loop's body assigns from something that mentions one of them."""
-    bound = file.once(BlockBindings).of(block, file.tree.scopes.get(block) or file.tree.scope(block))
+    bound = bound_by(file, block, file.tree.scopes.get(block) or file.tree.scope(block))
     assigned = [binding for binding in bound if binding.value is not None and binding.kind in ("assign", "for")]
     held = set(names)
     for _ in range(len(assigned) + 1):

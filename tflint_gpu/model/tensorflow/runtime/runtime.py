@@ -112,6 +112,7 @@ class Runtime(Analysis):
         """Whether the file, or one that it reaches, chooses which GPUs are visible."""
         return self.mentions(_VISIBILITY_SETTINGS)
 
+    @cached_property
     def hides_gpus(self) -> bool:
         """Whether the file itself hides all GPUs."""
         return _NO_GPUS.search(without_comments(self._file.source.text)) is not None

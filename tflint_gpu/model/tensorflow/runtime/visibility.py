@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.devices import DEVICE_SCOPES, parse_device
-from tflint_gpu.model.model import Analysis, Once
+from tflint_gpu.model.model import Analysis, Model, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
@@ -61,6 +61,10 @@ class Visibility(Analysis):
 
     guards = Once(Guards)
     runtime = Once(Runtime)
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._set_in_time: dict[File, dict[str, list[cst.Subscript]]] = {}
 
     def late(self) -> Iterator[LateVariable]:
         """The assignments to the variable after something that must initialise the GPUs of this process."""
@@ -123,20 +127,27 @@ class Visibility(Analysis):
                 if self.constants.of(file, index.value) == VARIABLE:
                     yield target, value
 
+    def _in_time(self, file: File) -> dict[str, list[cst.Subscript]]:
+        """Where the variable is set before any initialiser, by its value."""
+        if file not in self._set_in_time:
+            targets: dict[str, list[cst.Subscript]] = {}
+            for target, value in self._assignments(file):
+                if self.runtime.initialiser_before(file, target) is None:
+                    targets.setdefault(repr(self.constants.of(file, value)), []).append(target)
+            self._set_in_time[file] = targets
+        return self._set_in_time[file]
+
     def _reads_environment(self, file: File, value: Expression) -> bool:
         """Whether a value was kept from the environment, to be put back."""
         return any("environ" in spelling(origin.node) for origin in self.constants.inference.of(file, value))
 
     def _is_repeated(self, file: File, target: cst.Subscript, value: Expression, initialiser: Initialiser) -> bool:
         """Whether the variable had the same value in time."""
-        text, tree = self.constants.of(file, value), file.tree
+        tree = file.tree
         here = tree.order[initialiser.node] if initialiser.file is file else tree.order[target]
         return any(
-            tree.order[other] < here
-            and tree.function(other) in (None, tree.function(target))
-            and self.constants.of(file, earlier) == text
-            and self.runtime.initialiser_before(file, other) is None
-            for other, earlier in self._assignments(file)
+            tree.order[other] < here and tree.function(other) in (None, tree.function(target))
+            for other in self._in_time(file).get(repr(self.constants.of(file, value)), ())
             if other is not target
         )
 

@@ -100,8 +100,7 @@ class ElementWise:
     def _stores_are_known(self) -> bool:
         """`features["image"] = features["image"] / 255`: whether what is put into an element is computed from it."""
         file, node = self.function.file, self.function.node
-        stores = [(t, v) for t, v in file.tree.item_assignments if file.tree.within(t, node)]
-        for target, stored in stores:
+        for target, stored in file.tree.items_set_in(node):
             into = self.inference.of(file, target.value, self.context)
             value = self._expression(file, stored, self.context) if stored is not None else None
             if value is None or value.shape is None or not all(o.node in self.components for o in into):

@@ -271,8 +271,8 @@ class TracedFunctions(Analysis):
         """Whether Keras may get another function: by a decorator, or by `new.update_state = ...` in its class."""
         if self.inference.definitions.decorators.may_replace(self.file, method.node):
             return True
-        assigned = (a.target for a in self.file.tree.attribute_assignments if a.target.attr.value == method.name)
-        return any(self.file.tree.within(t, method.owner.node) for t in assigned if method.owner is not None)
+        assigned = self.file.tree.attributes_set_in(method.owner.node) if method.owner is not None else ()
+        return any(assignment.target.attr.value == method.name for assignment in assigned)
 
     def _keras_functions(self) -> Iterator[Trace]:
         """Functions that Keras traces although they are no methods: Lambda layers, losses, metrics."""
@@ -318,9 +318,9 @@ class TracedFunctions(Analysis):
 
     def _is_dynamic(self, cls: Class) -> bool:
         """Keras 2 runs layers built with `dynamic=True` eagerly."""
-        for call in self.file.method_calls("__init__"):
+        for call in self.file.tree.inside(self.file.calls_of_method("__init__"), cls.node):
             dynamic = argument(call, -1, "dynamic")
-            if dynamic is not None and self.file.tree.within(call, cls.node):
+            if dynamic is not None:
                 return self.constants.of(self.file, dynamic) is not False
         return False
 
@@ -441,7 +441,7 @@ def _is_one(handed: Tensors, keras_functions: KerasFunctions, file: File, parame
     if origins and all(handed.form_at(origin) == "one" for origin in origins):
         return True
     function, uses = file.tree.parents[file.tree.parents[parameter]], file.tree.uses.get(parameter.name.value, ())
-    return any(_asks_one(file.tree.parents[use], use) for use in uses if file.tree.within(use, function))
+    return any(_asks_one(file.tree.parents[use], use) for use in file.tree.inside(uses, function))
 
 
 def _asks_one(parent: Node, use: Node) -> bool:

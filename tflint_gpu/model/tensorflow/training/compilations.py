@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS
-from tflint_gpu.model.model import Analysis, Once
+from tflint_gpu.model.model import Analysis, Model, Once
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -17,6 +18,10 @@ class Compilations(Analysis):
     """The calls of `compile` and `fit` on models, seen from one file."""
 
     kinds = Once(Kinds)
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._compiled: dict[File, dict[Node, dict[cst.Call, list[Origin]]]] = {}
 
     def trained(self) -> Iterator[tuple[File, cst.Call, Origin]]:
         """The calls that train a Keras model, each with one of the places where that model may be made."""
@@ -34,10 +39,20 @@ class Compilations(Analysis):
             file: in which the model is trained.
         """
         for user in self.inference.seen.using("compile", file, made.file):
-            for call in user.method_calls("compile"):
-                assert isinstance(call.func, cst.Attribute)
-                if any(_is_same(origin, made) for origin in self.inference.of(user, call.func.value)):
+            if user not in self._compiled:
+                self._compiled[user] = self._compiled_in(user)
+            for call, origins in self._compiled[user].get(made.node, {}).items():
+                if any(_is_same(origin, made) for origin in origins):
                     yield user, call
+
+    def _compiled_in(self, file: File) -> dict[Node, dict[cst.Call, list[Origin]]]:
+        """By where it may be made, the calls of `compile` on a model, each with the values that are made there."""
+        compiled: dict[Node, dict[cst.Call, list[Origin]]] = {}
+        for call in file.method_calls("compile"):
+            assert isinstance(call.func, cst.Attribute)
+            for origin in self.inference.of(file, call.func.value):
+                compiled.setdefault(origin.node, {}).setdefault(call, []).append(origin)
+        return compiled
 
 
 def _is_same(origin: Origin, made: Origin) -> bool:

@@ -68,9 +68,7 @@ class Training(Analysis):
             few: loops that do not count, of a few steps of one network for each of another.
         """
         inner = (
-            inner_loop
-            for inner_loop in file.tree.all_loops
-            if inner_loop is not loop and inner_loop not in few and file.tree.within(inner_loop, loop)
+            inner_loop for inner_loop in file.tree.loops_in(loop) if inner_loop is not loop and inner_loop not in few
         )
         calls = file.calls_below.get(loop, ())
         return (
@@ -108,7 +106,7 @@ class Training(Analysis):
 
     def _has_step_loop(self, file: File, node: Node, few: Collection[LoopNode] = ()) -> bool:
         """Whether a function itself has a loop of training steps."""
-        loops = (loop for loop in file.tree.all_loops if file.tree.function(loop) is node and loop not in few)
+        loops = (loop for loop in file.tree.loops_in(node) if file.tree.function(loop) is node and loop not in few)
         return any(self.takes_gradients(file, loop) for loop in loops)
 
     def _functions_that_train(self, file: File, call: cst.Call) -> Iterator[Function]:

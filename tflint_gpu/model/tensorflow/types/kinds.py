@@ -247,9 +247,8 @@ class Kinds(Analysis):
         )
 
     def _assigned(self, cls: Class) -> Iterator[str]:
-        for assignment in cls.file.tree.attribute_assignments:
-            if cls.file.tree.within(assignment.target, cls.node):
-                yield assignment.target.attr.value
+        for assignment in cls.file.tree.attributes_set_in(cls.node):
+            yield assignment.target.attr.value
 
     def _values(self, attribute: Attribute) -> Iterator[Origin]:
         for origin in self.inference.of(attribute.file, attribute.value):
@@ -415,14 +414,14 @@ class Kinds(Analysis):
     def _has_stateful(self, origin: Origin) -> bool:
         cls = self.inference.instance_class(origin)
         if cls is not None:
-            return any(cls.file.tree.within(call, cls.node) for call in self._stateful_calls(cls.file))
+            return bool(cls.file.tree.inside(self._stateful_calls(cls.file), cls.node))
         call, file = origin.call, origin.file
         if call is None:
             return bool(self._stateful_calls(file))
         regions = [call]
         if file.name(call.func) in SEQUENTIAL:
             regions += [c for c in file.method_calls("add") if self._may_be_of(c, file, call)]
-            return any(file.tree.within(layer, region) for layer in self._stateful_calls(file) for region in regions)
+            return any(file.tree.inside(self._stateful_calls(file), region) for region in regions)
         function = file.tree.function(call)
         return any(file.tree.function(layer) is function for layer in self._stateful_calls(file))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import libcst as cst
 
@@ -30,7 +31,7 @@ def is_read(inference: Inference, file: File, tape: cst.Call, *, for_weights: bo
     dotted = _name(file, tape)
     if dotted is None:
         return True
-    reads = (*taken(inference, file, tape), *_taken_elsewhere(inference, file, tape))
+    reads = chain(taken(inference, file, tape), _taken_elsewhere(inference, file, tape))
     if any(not (for_weights and _is_watched(inference, file, tape, call)) for call in reads):
         return True
     calls = file.calls_in.get(file.tree.function(tape), ())
