@@ -53,6 +53,7 @@ def run_bare(python: Path, folder: Path, *words: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.slow
 def test_a_checkout_runs_without_being_installed(bare: Path, tmp_path: Path) -> None:
     """Protects `python -m tflint_gpu` and `python -m pytest` there, where the rules lie next to the package."""
     place = copy_checkout(tmp_path / "checkout")

@@ -13,19 +13,14 @@ from verified import cases_of
 from tflint_gpu.rule import UNREADABLE_FILE, entries, load
 from tflint_gpu.verify.experiments.verification import Case
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
-
 
 @cache
 def workloads() -> dict[str, Case]:
-    """One case of each rule, with its own workload: found in the fixtures, or in the rule's own example."""
-    cases = [case for folder in FIXTURES.iterdir() if folder.is_dir() for case in cases_of(folder, synthetic=True)]
-    known = {case.diagnostic.code: case for case in cases}
-    for rule in load(set(_OWN) - known.keys()):
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "example.py").write_text(rule.example("Example"), "utf-8")
-            known.update((case.diagnostic.code, case) for case in cases_of(Path(folder), synthetic=True))
-    return known
+    """One case of each rule, with its own workload: found in the rule's own example."""
+    with tempfile.TemporaryDirectory() as folder:
+        for rule in load(_OWN):
+            (Path(folder) / f"{rule.code}.py").write_text(rule.example("Example"), "utf-8")
+        return {case.diagnostic.code: case for case in cases_of(Path(folder), synthetic=True)}
 
 
 # The table's rules try their names in tests/rules/test_renames.py; those that are opt-in are not run on the fixtures, and
