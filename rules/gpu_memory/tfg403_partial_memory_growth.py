@@ -37,7 +37,7 @@ class PartialMemoryGrowth(Rule):
 
     Not reported:
     - programs that make one GPU visible (`set_visible_devices`, `CUDA_VISIBLE_DEVICES`)
-    - programs that compare the number of GPUs before
+    - programs that check the number of GPUs first
 
     Measured: the ValueError with TensorFlow 2.21 and two simulated GPU entries
     (tensorflow/python/eager/context.py).

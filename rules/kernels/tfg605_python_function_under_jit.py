@@ -103,7 +103,7 @@ def _finding(missing: MissingKernel, others: list[MissingKernel], model: Model) 
         what = f"`{missing.name.rpartition('.')[2]}` calls Python, which XLA cannot compile"
     by_itself = compiled.by_itself
     where = "Keras 3 compiles with XLA where there is a GPU, and there " if by_itself else ""
-    basis = "measured with 2.21, a GPU in the list of devices" if by_itself else "measured with 2.15 and 2.21"
+    basis = "measured with 2.21 and a simulated GPU entry" if by_itself else "measured with 2.15 and 2.21"
     leave = "give `compile` `jit_compile=False`" if by_itself else "leave `jit_compile` out"
     return Finding(
         traced.file,

@@ -78,7 +78,9 @@ class CpuPinnedTraining(Rule):
             model.file,
             hidden.place,
             "all GPUs are hidden here, so this program trains on the CPU, and what it sets up for GPUs does nothing",
-            Prediction("wrong-device", ("gpu",), basis="the meaning of the switch; no GPU was at hand to see it"),
+            Prediction(
+                "wrong-device", ("gpu",), basis="this setting hides GPUs by definition; no GPU was at hand to see it"
+            ),
             help="leave this line out, or say in a comment that the CPU is intended",
             notes=(
                 Note(model.file, hidden.setup, "this is for a GPU"),

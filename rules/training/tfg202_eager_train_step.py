@@ -44,7 +44,7 @@ _PREDICTION = Prediction(
     ("eager",),
     low=1.5,
     high=36.0,
-    basis="small dense networks: 9.4 times on an H200 GPU, 1.5 to 36 on a CPU; less if large",
+    basis="small dense networks: 9.4 times on an H200 GPU, 1.5 to 36 on a CPU; less for large networks",
 )
 
 

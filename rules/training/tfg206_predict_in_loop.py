@@ -52,7 +52,7 @@ _PREDICTION = Prediction(
     ("inference",),
     low=1.1,
     high=800.0,
-    basis="small dense networks on an H200 GPU: 7.9 times one `predict`, 67 times `tf.function`; less if large",
+    basis="small dense networks on an H200: 7.9 times one `predict`, 67 times `tf.function`; less for large networks",
 )
 
 

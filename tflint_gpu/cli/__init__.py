@@ -69,7 +69,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", message="tflint-gpu %(version)s")
 def _commands() -> None:
-    """Finds TensorFlow and Keras code that leaves the GPU idle or breaks on it."""
+    """Finds TensorFlow and Keras code that leaves the GPU idle or fails on it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

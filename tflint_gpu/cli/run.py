@@ -70,55 +70,67 @@ _GROUPS = {
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "--module", "is_module", is_flag=True, help="PROGRAM is a module, as for `python -m`.")
-@click.option("--pid", type=int, metavar="N", help="Watch this process, which runs already, in place of a PROGRAM.")
+@click.option("--pid", type=int, metavar="N", help="Watch this running process instead of running a PROGRAM.")
 @click.option(
     "--sampler",
     default="inside",
     type=click.Choice(("inside", "py-spy")),
-    help="What looks at the stacks: a thread in the program, or py-spy from outside.",
+    help="What samples the stacks: a thread in the program, or py-spy from outside.",
 )
 @click.option(
     "--seconds",
     "watched_for",
     callback=seconds,
     metavar="TIME",
-    help="Watch for so long; else until its end, or Ctrl-C.",
+    help="With --pid, how long to watch; by default until the process ends, or Ctrl-C.",
 )
 @click.option("--gil", "has_lock", is_flag=True, help="Say which lines held Python's lock.")
 @click.option(
     "--native",
     "is_native",
     is_flag=True,
-    help="Say in which native functions the main thread is: pauses it for seconds.",
+    help="With --pid, say in which native functions the main thread is; this pauses the process for some seconds.",
 )
-@click.option("--output-format", default="full", type=click.Choice(("full", "json", "html")), help="What to write.")
+@click.option(
+    "--output-format",
+    default="full",
+    type=click.Choice(("full", "json", "html")),
+    help="The format of the report (default: full).",
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where to write it; else `full` goes to standard error, the others to tflint-gpu-run.json and .html.",
+    help="The file of the report; by default standard error for `full`, else tflint-gpu-run.json or .html.",
 )
-@click.option("--report-every", default="10m", callback=seconds, metavar="TIME", help="Write FILE this often, too.")
+@click.option(
+    "--report-every",
+    default="10m",
+    callback=seconds,
+    metavar="TIME",
+    help="Also write the file during the run, this often (default: 10m).",
+)
 @setting_option("price-per-hour")
 @click.option(
     "--trace",
     type=click.IntRange(min=1),
     metavar="STEPS",
-    help="Record TensorFlow's own profile of so many steps, when training is under way.",
+    help="Record TensorFlow's own profile of this many steps, after the first steps.",
 )
 @click.option(
     "--trace-output",
     default="tflint-gpu-trace",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Where the profile goes, for TensorBoard and Perfetto.",
+    help="The folder of the profile, which TensorBoard and Perfetto show.",
 )
 @click.option(
     "--try",
     "try_settings",
     metavar="SETTINGS",
-    help="Run the program with each of xla, mixed_precision, batch=64,128, workers=4, prefetch, and without.",
+    help="Compare the program with and without settings; commas join several of: xla, mixed_precision, batch=64,128, "
+    "workers=4, prefetch.",
 )
 @click.option(
     "--rounds",
@@ -126,13 +138,13 @@ _GROUPS = {
     default=3,
     show_default=True,
     metavar="N",
-    help="With --try, how often each setting is run; an interval takes three or more.",
+    help="With --try, how often each setting is run; an interval needs three or more.",
 )
 @click.option(
     "--compare",
     "is_comparison",
     is_flag=True,
-    help="Run nothing: compare reports of runs (JSON files) with the first; commas join those of one kind.",
+    help="Run nothing: compare reports (JSON files) with the first one; commas join reports of the same program.",
 )
 @click.option(
     "--slower-than",
@@ -151,12 +163,12 @@ _GROUPS = {
 )
 @list_option("--select", "Rules to look for: codes, names, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to look for.")
-@list_option("--extend-select", "Rules to look for besides the selected ones.")
+@list_option("--extend-select", "Rules to look for in addition to the selected ones.")
 @setting_option("target-tensorflow")
 @config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> int:
-    """Run PROGRAM with its ARGUMENTS unchanged, and say where the GPU waits for it.
+    """Run PROGRAM, unchanged, with its ARGUMENTS, and say where the GPU waits for it.
 
     Exits as the program does; a signal that ends it ends this command, too. Options come before PROGRAM.
     """

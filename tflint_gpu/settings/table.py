@@ -52,7 +52,7 @@ SETTINGS = {
     "select": Setting(
         SELECTORS,
         "Rules to run: codes, names, prefixes, or ALL.",
-        ["TFG1", "numpy-in-call"],
+        ["TFG1", "eager-train-step"],
         "all rules but the opt-in ones",
         _MOST_SPECIFIC,
     ),
@@ -67,13 +67,13 @@ SETTINGS = {
         f"{_AS_PATTERN} `!` in front of a pattern means all other files.",
     ),
     "extend-per-file-ignores": Setting(
-        IGNORES, "Rules not to run in some files, in addition to the settings.", {"notebooks/*": ["TFG1"]}
+        IGNORES, "Rules not to run in some files, in addition to `per-file-ignores`.", {"notebooks/*": ["TFG1"]}
     ),
     "exclude": Setting(
-        PATTERNS, "Files and directories to leave out, in place of the defaults.", ["build", "old/*"], "", _AS_PATTERN
+        PATTERNS, "Files and folders to leave out, in place of the defaults.", ["build", "old/*"], "", _AS_PATTERN
     ),
     "extend-exclude": Setting(
-        PATTERNS, "Files and directories to leave out in addition.", ["third_party"], "", _AS_PATTERN
+        PATTERNS, "Files and folders to leave out, in addition to `exclude`.", ["third_party"], "", _AS_PATTERN
     ),
     "respect-gitignore": Setting(BOOLEAN, "Leave out files that git ignores.", False),
     "force-exclude": Setting(BOOLEAN, "Leave out excluded files even if they are named as PATHS.", True),
@@ -138,14 +138,14 @@ SETTINGS = {
     ),
     "smallest-gain": Setting(
         FACTOR,
-        "The factor that makes a change worth it; a repair that surely brings less is measured no further.",
+        "The factor that makes a change worth it; `verify` stops measuring a repair that certainly brings less.",
         1.2,
         "",
         "`verify` reports `no gain worth having` for less. 1 turns this off.",
     ),
     "price-per-hour": Setting(
         PRICE,
-        "What an hour of the machine costs, such as '2.49 EUR'.",
+        "What an hour of the machine costs, for the report of `run`, such as '2.49 EUR'.",
         "2.49 EUR",
         "`run` names no costs",
         "`run` computes the cost of idle time from it.",

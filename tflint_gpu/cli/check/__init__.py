@@ -130,7 +130,8 @@ _GROUPS = {
 def command(paths: tuple[str, ...], **given: Any) -> int:
     """Find mistakes in the TensorFlow code in PATHS (default: the current folder; - is standard input).
 
-    Exit codes: 0 if there is nothing worse than advice (see --fail-on), 1 if there is, 2 if the check failed.
+    Exit codes: 0 if there is nothing worse than advice (see --fail-on), 1 if there is, 2 if the check could not be
+    done.
     """
     refuse_isolated_config(given)
     if given["quiet"] and given["verbose"]:

@@ -47,7 +47,7 @@ class GroupedCommand(click.Command):
                 callback=_choose_colour,
                 is_eager=True,
                 expose_value=False,
-                help="When to use colours; auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
+                help="When to use colours; auto: on a terminal; NO_COLOR turns them off, FORCE_COLOR on.",
             )
         )
 

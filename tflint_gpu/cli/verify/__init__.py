@@ -150,7 +150,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     """Run the flagged and the repaired code of PATHS, and measure whether the predictions hold.
 
     Exit codes: 0 if some of your code ran and no prediction was confirmed, 1 if one was confirmed, 2 after an error,
-    3 if none of your code could run. The result of a rule's workload is a reference and confirms nothing.
+    3 if none of your code could run. Some rules can only run a workload, which is a program of the rule: its result is
+    a reference and confirms nothing.
     """
     refuse_isolated_config(given)
     if given["fix"] and given["diff"]:
