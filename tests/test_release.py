@@ -21,6 +21,7 @@ import yaml
 from checkout import ROOT, copy_checkout
 
 import tflint_gpu
+from tflint_gpu.doctor.compatibility import builds
 from tflint_gpu.text.toml import loads
 
 PROJECT = loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -101,7 +102,8 @@ def test_three_systems_are_tested() -> None:
     assert f"- run: {second}\n" in text, "what the README says is what is run"
     assert all(system in text for system in ("ubuntu-latest", "windows-latest", "macos-latest"))
     oldest, newest = pythons_allowed()[0], pythons_allowed()[-1]
-    assert text.count(f'python: ["{oldest}", "{newest}"]') == 2
+    with_tensorflow = builds()[max(builds())].python[-1]
+    assert f'python: ["{oldest}", "{newest}"]' in text and f'python: ["{oldest}", "{with_tensorflow}"]' in text
     for word in re.findall(r"tests/\S+", text):
         assert (ROOT / word).exists(), word
 
@@ -198,7 +200,7 @@ def test_what_an_index_shows_of_the_package(tmp_path: Path) -> None:
     assert [name for name in shown["classifier"] if name.endswith(f":: {newest}")]
     for workflow in ("test.yml", "release.yml"):
         tested = re.findall(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / workflow).read_text())
-        assert tested and all(f'"{newest}"' in versions for versions in tested), "no Python is named that is not tested"
+        assert any(f'"{newest}"' in versions for versions in tested), "no Python is named that is not tested"
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])
