@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import re
 import signal
@@ -55,14 +56,18 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
-    """As above, once TensorFlow's modules are there."""
-    if "tensorflow" in sys.modules and not _FROZEN:
-        _FROZEN.append("tensorflow")
+    """As above, of TensorFlow's modules and of what tests leave in caches."""
+    has_tensorflow = "tensorflow" in sys.modules
+    if has_tensorflow not in _FROZEN or next(_TESTS) % 20 == 0:
+        _FROZEN.add(has_tensorflow)
+        gc.collect()
         gc.freeze()
 
 
-_FROZEN: list[str] = []
+_FROZEN = {False}
+_TESTS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
