@@ -165,7 +165,7 @@ PROGRAM_CALLS = Bound(
 )
 CALLERS = Bound(
     8,
-    "callers from some code outwards",
+    "callers above one location, one calling the next",
     "The same number as for calls inwards, so that both directions give the same answer.",
 )
 TRACED_ARGUMENT_SITES = Bound(
@@ -255,7 +255,7 @@ NUMBER_SITES = Bound(
 ELEMENT_CALLS = Bound(
     2,
     "nested calls that compute one element",
-    "The function must contain only arithmetic, and a reader must understand it at a glance where its name stands.",
+    "The function must contain only arithmetic, and a reader who sees only its name must understand it at once.",
 )
 NAMED_FUNCTIONS = Bound(
     50,

@@ -56,7 +56,7 @@ class SequentialMap(Rule):
     - `np.load`: two threads took 1.3 to 1.9 times as long as one
     - random branches that a flag switches off
     - maps before a `cache`, which run in the first epoch only
-    - `flat_map`, and `interleave`, which gained nothing on local files
+    - `flat_map`, and `interleave`: on local files `num_parallel_calls` made it 0.87 to 1.14 times as fast
 
     Measured: {evidence}
 

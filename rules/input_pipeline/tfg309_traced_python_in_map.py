@@ -49,7 +49,7 @@ class TracedPythonInMap(Rule):
     `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
 
     Fix: unsafe: the number becomes a float32 tensor, drawn for every element, and `tf.print` shows each element. There
-    is none for code that raises: it has to be rewritten with operations of the graph.
+    is no fix for code that raises: it has to be rewritten with operations of the graph.
 
     Example:
         import random

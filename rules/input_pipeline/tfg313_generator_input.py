@@ -22,8 +22,8 @@ class GeneratorOfRows(Rule):
 
     Reported:
     - a generator that is a loop over `zip`, `enumerate` or an index and yields each row as it is, if each array is
-      always one of NumPy or of `keras.datasets`, or a list of texts such as file names; the generator may also make
-      them before its loop, the same in each epoch
+      certainly a NumPy array, one of `keras.datasets`, or a list of texts such as file names; the generator may also
+      make these arrays before its loop, if they are the same in each epoch
 
     Not reported:
     - rows that are changed or drawn, and batches

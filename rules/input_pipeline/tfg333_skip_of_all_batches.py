@@ -36,8 +36,8 @@ class SkipOfAllBatches(Rule):
     - batches of one
     - rows whose number has nothing to do with the count
 
-    Measured: of 640 rows in 20 batches `skip(128)` leaves none; `fit` makes no step and raises nothing with TensorFlow
-    2.21, and raises ValueError with 2.15. Behind `repeat` all 640 rows are in both parts. A test shows it.
+    Measured: of 640 rows in 20 batches `skip(128)` leaves none; `fit` runs no step and raises nothing with TensorFlow
+    2.21, and raises ValueError with 2.15. After `repeat` all 640 rows are in both parts. A test shows it.
 
     Fix: none, because only the author knows whether the split belongs before `batch`, or the count has to be divided.
 

@@ -38,7 +38,7 @@ class NoMixedPrecision(Rule):
     - programs that set up nothing for GPUs
     - programs that choose a precision
 
-    Measured: nothing; on a CPU there is nothing to gain, and no GPU was at hand.
+    Measured: nothing; on a CPU there is nothing to gain, and it was not measured on a GPU yet.
 
     Fix: none, because the last layers, a custom loss and custom loops have to be made ready for float16, too.
 

@@ -50,8 +50,8 @@ class LeftPaddedMask(Rule):
     Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes of `pad_sequences`' result, and
     accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.
 
-    Fix: unsafe: the model gets other numbers, and models that were saved before expect the old ones. There is none
-    where the program pads anything else that the model may get, too.
+    Fix: unsafe: the model gets other numbers, and models that were saved before expect the old ones. There is no fix
+    where the program also pads other data that the model may get.
 
     Example:
         import tensorflow as tf

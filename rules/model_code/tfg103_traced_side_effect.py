@@ -31,7 +31,7 @@ class TracedSideEffect(Rule):
     - in code that Keras traces (`call`, `train_step` and similar methods): `print` and `open`
     - in a metric's `update_state`: a tensor that it puts into an attribute or a list for `result`. Keras 3 calls
       `result` once more after each epoch, and there the tensor raises
-    - in both kinds of code: a Python number that an object counts with, such as `self.steps += 1`
+    - in both kinds of code: a Python number in an attribute that counts, such as `self.steps += 1`
     - as advice: a print of a shape, which may be meant to be seen once
 
     Not reported:
@@ -44,8 +44,8 @@ class TracedSideEffect(Rule):
     - functions given to a dataset's `map`, which TFG309 reports
 
     Measured: with TensorFlow 2.21 and 2.15, three calls of a `tf.function` printed once, appended one symbolic tensor
-    and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a
-    tensor TypeError. A test repeats it with the installed TensorFlow.
+    and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError; writing an item of
+    a tensor raised TypeError. A test repeats it with the installed TensorFlow.
 
     Fix: none, because only the author knows where the value should go instead: out of the function, into a variable or
     into the graph.

@@ -53,8 +53,8 @@ class UnguardedDevice(Rule):
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts
     the GPUs of `CUDA_VISIBLE_DEVICES` from 0 is what CUDA's documentation says.
 
-    Fix: safe with soft placement, where the same devices are used as before; unsafe without it, where a program that
-    raised goes on, and where a GPU gets the number that TensorFlow gives it.
+    Fix: safe with soft placement, where the same devices are used as before. Unsafe without it, because a program that
+    raised then goes on. Unsafe, too, where the fix replaces the number of a GPU by the one that TensorFlow gives it.
 
     Example:
         import tensorflow as tf

@@ -79,8 +79,9 @@ class PredictInLoop(Rule):
     Measured: {evidence}
 
     Fix: unsafe: no progress bar is shown. `predict_on_batch` replaces `predict`, also where one `predict` of all rows
-    would do: the source rarely shows that the rows have one length and that the model has one output. There is none
-    where `predict` gets a list of one text or number: it makes an array of it, and `predict_on_batch` does not.
+    would do: the source rarely shows that the rows have one length and that the model has one output. There is no fix
+    where `predict` gets a list of one text or number: `predict` makes an array of the list, and `predict_on_batch` does
+    not.
 
     Example:
         import numpy as np

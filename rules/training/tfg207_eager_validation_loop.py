@@ -49,7 +49,7 @@ class EagerValidationLoop(Rule):
 
     Reported:
     - a model that a loop calls eagerly with the loop's element, whatever the data are
-    - a generator that makes pictures of noise before each `train_on_batch`
+    - a GAN's generator that makes images from noise before each `train_on_batch`
 
     Not reported:
     - loops over a few batches, or over one batch of each source
@@ -58,15 +58,15 @@ class EagerValidationLoop(Rule):
     - forward passes that are a few operations of a `tf.Module`: a call of a traced function takes as long as about four
       of them
     - loops in a training step: TFG202 reports the step
-    - models out of the folder of a SavedModel, whose calls are traced
+    - models that are loaded from the folder of a SavedModel, whose calls are traced
     - a main block that tries out an untrained model
 
     Measured: {evidence}
 
     Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`.
-    `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author. There is
-    none where the function might get several models that create their variables in their first call: only the first
-    call of a `tf.function` may create variables.
+    `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author. There is no
+    fix where the function might get several models that create their variables in their first call: only the first call
+    of a `tf.function` may create variables.
 
     Example:
         import tensorflow as tf

@@ -38,10 +38,10 @@ _PREDICTION = Prediction(
 class EagerInferenceLoop(Rule):
     """A loop calls a model eagerly, for single frames, images, tokens or steps.
 
-    Why: `model(x)` outside `tf.function` starts each operation of the model from Python: a hundred layers are some
-    hundred calls for each frame. The same call in a function under `@tf.function` starts one graph. A large model
-    answers sooner too, and a GPU does not wait for Python between small operations. Where the input grows with each
-    iteration, as a text does, or images differ in size, each new shape is traced unless the function has
+    Why: `model(x)` outside `tf.function` starts each operation of the model from Python: a model of a hundred layers
+    takes some hundreds of calls for each frame. The same call in a function under `@tf.function` starts one graph. A
+    large model answers sooner too, and a GPU does not wait for Python between small operations. Where the input grows
+    with each iteration, as a text does, or images differ in size, each new shape is traced unless the function has
     `reduce_retracing=True`.
 
     Reported:
@@ -55,7 +55,7 @@ class EagerInferenceLoop(Rule):
     - a few operations of a `tf.Module`: a call of a traced function takes as long as about four of them
     - loops in a training step
     - a main block that tries out an untrained model
-    - samples after each epoch or every so many steps
+    - samples that a training shows after each epoch, or once in a certain number of steps
     - loops over the models of an ensemble that no other loop repeats, and models that are made in the same iteration
     - loops over several environments
     - comparisons with TFLite
@@ -67,7 +67,7 @@ class EagerInferenceLoop(Rule):
     `reduce_retracing=True` and 208 s with a plain `tf.function`.
 
     Fix: unsafe: Python code in the model runs once. Where the shape of the input may change, the function has
-    `reduce_retracing=True`. There is none where the model needs that shape while it is traced (`x.shape[0]`).
+    `reduce_retracing=True`. There is no fix where the model needs that shape while it is traced (`x.shape[0]`).
 
     Example:
         import cv2

@@ -34,8 +34,9 @@ class StepOfTwoOptimizers(Rule):
     - Keras 3's plain `SGD`, which has no such variables
     - programs that also update outside of a `tf.function`
 
-    Measured: with TensorFlow 2.21 and 2.15 the second optimizer raised, in a loop and one after the other; a new
-    `tf.function` for each, and optimizers built before, ran. A test repeats it with the installed TensorFlow.
+    Measured: with TensorFlow 2.21 and 2.15 the second optimizer raised, in a loop and without one. It worked with a new
+    `tf.function` for each optimizer, and with optimizers that were built before. A test repeats it with the installed
+    TensorFlow.
 
     Fix: none, because the right location for building an optimizer depends on where its model has its weights.
 

@@ -147,10 +147,10 @@ def _kind(result: dict[str, Any]) -> tuple[tuple[int, ...], bool]:
 
 def _table(known: dict[str, list[dict[str, Any]]], rules: Path) -> str:
     lines = [
-        "# What the rules' figures rest on",
+        "# The evidence for the rules' figures",
         "",
-        "Written by `python tests/benchmarks/evidence.py`; each line is the median of runs in turn, with the 95% interval of",
-        "the ratio. The workloads are in `tests/benchmarks/evidence/`.",
+        "Written by `python tests/benchmarks/evidence.py`. Each row has the medians of alternating runs of the flagged and the",
+        "repaired code, and the 95% interval of the ratio. The workloads are in `tests/benchmarks/evidence/`.",
         "",
         "| rule | what | TensorFlow | Keras | flagged, ms | repaired, ms | ratio | interval | machine | date |",
         "|---|---|---|---|---|---|---|---|---|---|",

@@ -16,7 +16,7 @@ _MIB = 1 << 20
 _MOST_APART = 0.1  # of what is held, by which the two may differ beside what CUDA holds for itself
 HEAD = """# What a GPU showed
 
-Written by `python tests/benchmarks/gpu_day.py`, from what its calls left; each line is of one run on this card.
+Written by `python tests/benchmarks/gpu_day.py` from the results that it kept. Each row comes from one run on this GPU.
 """
 
 
@@ -25,13 +25,13 @@ def page(known: Sequence[Found], gpu: Gpu, count: int) -> str:
 
     Arguments:
         known: what is known of each piece.
-        gpu: the card.
+        gpu: which one.
         count: of all pieces there are.
     """
     dates = sorted({one["date"] for one in known})
     when = f"{dates[0]} to {dates[-1]}" if len(dates) > 1 else "".join(dates)
     memory = "" if gpu.total_memory is None else f", {gpu.total_memory / (1 << 30):.1f} GiB"
-    facts = [f"- card: {gpu.name}{memory}, driver {gpu.driver}", f"- done: {len(known)} of {count} pieces, {when}"]
+    facts = [f"- GPU: {gpu.name}{memory}, driver {gpu.driver}", f"- done: {len(known)} of {count} measurements, {when}"]
     parts = [
         HEAD,
         "\n".join(facts),
@@ -65,15 +65,15 @@ def _memory(known: Sequence[Found]) -> Iterator[str]:
     if not found:
         return
     yield "## NVML's figures beside TensorFlow's own"
-    yield "A process holds one tensor with memory growth on. What NVML tells beyond TensorFlow's peak is CUDA's own share."
+    yield "A process holds one tensor with memory growth on. CUDA's own share is what NVML shows beyond TensorFlow's peak."
     rows = []
     for one in found:
         own = None if one["nvml"] is None else one["nvml"] - one["tensorflow"]
         numbers = (one["asked"], one["tensorflow"], one["nvml"], one["growth"], own)
         shown = ["-" if number is None else f"{number / _MIB:,.0f}" for number in numbers]
-        source = "the card's growth" if one["hidden"] else "the process"
+        source = "the GPU's growth" if one["hidden"] else "the process"
         rows.append([*shown, source, one["sandbox"]])
-    head = ["asked, MiB", "TensorFlow's peak", "NVML", "growth of the card", "CUDA's own", "NVML's is of", "sandbox"]
+    head = ["asked, MiB", "TensorFlow's peak", "NVML", "growth of the GPU", "CUDA's share", "NVML counts", "sandbox"]
     yield _table(head, rows)
     yield _agreement(found)
 
@@ -82,13 +82,14 @@ def _agreement(found: Sequence[Found]) -> str:
     """Whether what NVML tells grows with what TensorFlow holds: CUDA's own share does not depend on it."""
     told = [one for one in found if one["nvml"] is not None]
     if len(told) < 2:
-        return "NVML told the memory of the process less than twice: nothing can be compared."
+        return "NVML showed the memory of the process less than twice, so nothing can be compared."
     shares = [one["nvml"] - one["tensorflow"] for one in told]
     apart = max(shares) - min(shares)
     largest = max(one["tensorflow"] for one in told)
     agrees = apart <= _MOST_APART * largest and min(shares) >= 0
-    word = "They agree" if agrees else "**They do not agree**"
-    return f"{word}: CUDA's own share differs by {apart / _MIB:,.0f} MiB over {len(told)} sizes up to {largest / _MIB:,.0f} MiB."
+    word = "NVML and TensorFlow agree" if agrees else "**NVML and TensorFlow do not agree**"
+    span = f"{len(told)} sizes up to {largest / _MIB:,.0f} MiB"
+    return f"{word}: over {span}, CUDA's own share differs by {apart / _MIB:,.0f} MiB."
 
 
 def _doctor(known: Sequence[Found]) -> Iterator[str]:
@@ -102,11 +103,11 @@ def _doctor(known: Sequence[Found]) -> Iterator[str]:
 
 def _run(known: Sequence[Found]) -> Iterator[str]:
     for one in _without_faults(known, "run"):
-        yield "## What `run` says of planted waits"
+        yield "## What `run` says of known waits"
         idle, seconds = one["idle"], one["seconds"]
         yield (
-            f"`tests/run/planted.py` ran for {seconds:.1f} s; idle by {idle['measured_by']}: {idle['share']:.0%}. "
-            "`sync` waits for the card, which works meanwhile."
+            f"`tests/run/planted.py` waits on purpose and times its waits. It ran for {seconds:.1f} s, and by "
+            f"{idle['measured_by']} the GPU was idle for {idle['share']:.0%} of it. In `sync` it waits for the GPU, which computes."
         )
         for energy in one.get("energy", ()):
             idle_part = "" if energy["idle"] is None else f", {energy['idle']:.3g} kWh of it while idle"
@@ -115,7 +116,7 @@ def _run(known: Sequence[Found]) -> Iterator[str]:
         for wait, planted in one["waits"].items():
             charged = one["charged"][wait]
             rows.append([wait, f"{planted:.2f}", f"{charged:.2f}", f"{abs(charged - planted) / seconds:.1%}"])
-        yield _table(["wait", "planted, s", "charged to its line, s", "apart, of the run"], rows)
+        yield _table(["wait", "timed by the program, s", "attributed to its line, s", "difference, of the run"], rows)
 
 
 def _tried(known: Sequence[Found]) -> Iterator[str]:
@@ -145,7 +146,7 @@ def _judged(known: Sequence[Found]) -> Iterator[str]:
         if not (found := one["found"])["fault"]
     ]
     if rows:
-        yield "## Programs with known factors under verify"
+        yield "## What `verify` says of programs with a known factor"
         yield _table(["true factor", "verdict on a predicted slowdown", "measured"], rows)
 
 
@@ -154,10 +155,10 @@ def _verify(known: Sequence[Found]) -> Iterator[str]:
     if not found:
         return
     counts = Counter(result["verdict"] or "reference" for _, result in found)
-    yield "## The fixtures under verify"
+    yield "## What `verify` says of the fixtures"
     yield ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "."
     rows = [_verified(what, result) for what, result in found]
-    head = ["program", "finding", "verdict", "measured", "GPU use, flagged", "repaired", "computed on", "why"]
+    head = ["program", "finding", "verdict", "measured", "GPU use, flagged", "repaired", "computed on", "reason"]
     yield _table(head, rows)
 
 
@@ -195,7 +196,18 @@ def _evidence(known: Sequence[Found]) -> Iterator[str]:
             interval = paired_ratio([(slow, fast) for slow, fast in rounds])
             slow, fast = (f"{1000 * median(side):.2f}" for side in zip(*rounds, strict=True))
             span = f"{interval.low:.2f} to {interval.high:.2f}"
-            rows.append([code, name, versions, slow, fast, f"{interval.ratio:.2f}", span, one["machine"]])
+            rows.append(
+                [
+                    code,
+                    name,
+                    versions,
+                    slow,
+                    fast,
+                    f"{interval.ratio:.2f}",
+                    span,
+                    one["machine"].removesuffix(", 1 GPUs"),
+                ]
+            )
         facts += [[code, name, str(seen), versions] for name, seen in one["facts"].items()]
     if rows:
         head = ["rule", "what", "TensorFlow, Keras", "flagged, ms", "repaired, ms", "ratio", "interval", "machine"]

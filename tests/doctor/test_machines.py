@@ -108,9 +108,9 @@ MACHINES = {
         replace(GOOD, survey=card(name="NVIDIA B200", capability=(10, 0))), (), 0, "tflint-gpu check"
     ),
     "a card that fell off the bus": Machine(
-        replace(BLIND, survey=Survey("lost", note="no answer from GPU 0")), ("TFG905",), 1, "Reset or restart"
+        replace(BLIND, survey=Survey("lost", note="no answer from GPU 0")), ("TFG905",), 1, "Reset the GPU"
     ),
-    "a card with broken memory": Machine(replace(GOOD, survey=card(ecc_errors=3)), ("TFG905",), 1, "Reset or restart"),
+    "a card with broken memory": Machine(replace(GOOD, survey=card(ecc_errors=3)), ("TFG905",), 1, "Reset the GPU"),
     "a card that somebody fills": Machine(
         replace(GOOD, survey=card(free_memory=GIB, holders=((4711, 78 * GIB),))), ("TFG906",), 0, "Wait for these processes"
     ),

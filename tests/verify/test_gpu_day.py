@@ -143,7 +143,7 @@ def test_what_nvml_tells_is_compared_with_what_tensorflow_holds(agrees: bool, mo
         assert (found["tensorflow"], found["nvml"], found["fault"]) == (size, nvml.size + nvml.own, "")
         known.append({"kind": "memory", "what": str(size), "date": "2026-01-02", "found": found})
     text = page(known, CARD, 120)
-    assert ("They agree" in text) == agrees and ("do not agree" in text) != agrees
+    assert ("TensorFlow agree" in text) == agrees and ("do not agree" in text) != agrees
     assert "2 of 120" in text and "Fake H000, 80.0 GiB, driver 580.65" in text
 
 

@@ -36,10 +36,14 @@ def _sentences(results: list[dict[str, Any]]) -> Iterator[str]:
     versions = " and ".join(sorted({result["tensorflow"] for result in results}, key=_numbers, reverse=True))
     yield f"TensorFlow {versions}, {newest['machine']}, {newest['date']}. "
     for what in dict.fromkeys(figure["what"] for result in results for figure in result["figures"]):
-        yield f"{what}: {' and '.join(_ratios(results, what))}. "
+        yield f"{_sentence(what)}: {' and '.join(_ratios(results, what))}. "
     for what in dict.fromkeys(what for result in results for what in result["facts"]):
         seen = dict.fromkeys(result["facts"][what] for result in results if what in result["facts"])
-        yield f"{what}: {' and '.join(seen)}. "
+        yield f"{_sentence(what)}: {' and '.join(seen)}. "
+
+
+def _sentence(what: str) -> str:
+    return what[:1].upper() + what[1:]
 
 
 def recorded(code: str) -> list[dict[str, Any]]:

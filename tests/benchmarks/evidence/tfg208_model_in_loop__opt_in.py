@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 _LOOPS = {
-    "host memory a model, built and fitted in a loop": "plain",
+    "host memory of each model, built and fitted in a loop": "plain",
     "the same with `clear_session` before each": "clear",
     "the same with `clear_session` and `gc.collect`": "collect",
     "one model, fitted as often": "one",

@@ -74,7 +74,7 @@ def _records(path: tf.Tensor) -> tf.data.Dataset:
 def facts() -> Iterator[tuple[str, str]]:
     """What tf.data's optimizer makes of a map."""
     for name, function in (("with `tf.image.random_*`", _augment), ("with stateless draws", _stateless)):
-        yield f"a map {name} is made parallel", str(_is_made_parallel(function))
+        yield f"TensorFlow runs a map {name} in parallel", str(_is_made_parallel(function))
 
 
 def _is_made_parallel(function: Callable[..., object]) -> bool:

@@ -44,7 +44,10 @@ def facts() -> Iterator[tuple[str, str]]:
         gc.collect()
         before = _highest(anew=True)
         _traced(rows)()
-        yield f"host memory at most for a trace with {name} of 100 MiB", f"{max(0, _highest() - before):.0f} MB"
+        yield (
+            f"highest growth of host memory for a trace with {name} of 100 MiB",
+            f"{max(0, _highest() - before):.0f} MB",
+        )
     try:
         _traced(np.zeros((2**21, 257), np.float32))()
     except ValueError as error:

@@ -41,7 +41,7 @@ def facts() -> Iterator[tuple[str, str]]:
         for _ in range(4):
             next(kept[-1])
             time.sleep(0.3)
-        yield f"host memory more with prefetch({ahead})", f"{_resident() - before:.0f} MB"
+        yield f"growth of host memory with prefetch({ahead})", f"{_resident() - before:.0f} MB"
 
 
 def _resident() -> float:

@@ -25,7 +25,7 @@ def facts() -> Iterator[tuple[str, str]]:
     """The most that an epoch adds to the memory of a process of its own."""
     for place in _ORDERS:
         done = subprocess.run([sys.executable, __file__, place], capture_output=True, text=True, check=True)
-        yield f"host memory more with the shuffle {place} the map", f"{int(done.stdout)} MB"
+        yield f"growth of host memory with the shuffle {place} the map", f"{int(done.stdout)} MB"
 
 
 def _behind(names: list[str]) -> Any:

@@ -25,14 +25,14 @@ def facts() -> Iterator[tuple[str, str]]:
     before = _resident()
     for _ in range(500):
         kept.append(float(tf.reduce_mean(output(large))))
-    yield "host memory more after 500 means of outputs, read", f"{_resident() - before:.0f} MB"
+    yield "growth of host memory after 500 means of outputs, read", f"{_resident() - before:.0f} MB"
     for _ in range(500):
         kept.append(output(large))
-    yield "host memory more after 500 outputs of 512 KB, kept", f"{_resident() - before:.0f} MB"
+    yield "growth of host memory after 500 outputs of 512 KB, kept", f"{_resident() - before:.0f} MB"
     before = _resident()
     for _ in range(20_000):
         kept.append(loss(small))
-    yield "host memory more after 20,000 losses of one number, kept", f"{_resident() - before:.0f} MB"
+    yield "growth of host memory after 20,000 losses of one number, kept", f"{_resident() - before:.0f} MB"
 
 
 def _resident() -> float:
