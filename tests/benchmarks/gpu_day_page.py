@@ -196,18 +196,8 @@ def _evidence(known: Sequence[Found]) -> Iterator[str]:
             interval = paired_ratio([(slow, fast) for slow, fast in rounds])
             slow, fast = (f"{1000 * median(side):.2f}" for side in zip(*rounds, strict=True))
             span = f"{interval.low:.2f} to {interval.high:.2f}"
-            rows.append(
-                [
-                    code,
-                    name,
-                    versions,
-                    slow,
-                    fast,
-                    f"{interval.ratio:.2f}",
-                    span,
-                    one["machine"].removesuffix(", 1 GPUs"),
-                ]
-            )
+            machine = one["machine"].removesuffix(", 1 GPUs")
+            rows.append([code, name, versions, slow, fast, f"{interval.ratio:.2f}", span, machine])
         facts += [[code, name, str(seen), versions] for name, seen in one["facts"].items()]
     if rows:
         head = ["rule", "what", "TensorFlow, Keras", "flagged, ms", "repaired, ms", "ratio", "interval", "machine"]

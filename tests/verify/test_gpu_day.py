@@ -276,7 +276,7 @@ def test_one_command_works_on_and_says_what_is_left(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert gpu_day.main([*kept, "--only", "verify"]) == 0
     count = len(gpu_day.pieces(90.0))
-    assert f"{len(gpu_day.pieces(90.0, 'verify'))} of {count} pieces" in target.read_text("utf-8")
+    assert f"{len(gpu_day.pieces(90.0, 'verify'))} of {count} measurements" in target.read_text("utf-8")
     capsys.readouterr()
     assert gpu_day.main([*kept, "--list"]) == 3
     left = capsys.readouterr().out
