@@ -84,11 +84,11 @@ def test_doctor_has_colours_by_choice(tmp_path: Path, commands: Warm) -> None:
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
 
 
-def test_a_terminal_gets_colours(tmp_path: Path) -> None:
+def test_a_terminal_gets_colours_and_links(tmp_path: Path) -> None:
     """`--color auto`, the default, where standard output is a terminal."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     (tmp_path / "a.py").write_text(FIXABLE)
-    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "CI")}
     for choice, is_coloured in ((), True), (("--color", "auto"), True), (("--color", "never"), False):
         ours, theirs = pty.openpty()
         words = ["check", "--isolated", "--show-advice", "--no-progress", *choice, "."]
@@ -101,6 +101,7 @@ def test_a_terminal_gets_colours(tmp_path: Path) -> None:
                 seen += data
         os.close(ours)
         assert b"TFG302" in seen and (COLOUR.encode() in seen) == is_coloured, choice
+        assert (b"\x1b]8;;file://" in seen) == is_coloured, choice
 
 
 def test_a_coloured_patch_is_the_patch(tmp_path: Path, commands: Warm) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.cli.check.progress import PATIENCE, Progress, may_show_progress
+from tflint_gpu.cli.check.progress import PATIENCE, Progress, is_watched
 
 pty = pytest.importorskip("pty")
 SCRIPT = "import tflint_gpu.cli.check.progress as p; p.PATIENCE = 0; from tflint_gpu.cli import main; main({!r})"
@@ -45,10 +45,10 @@ def test_a_bar_grows_and_goes() -> None:
 
 
 def test_who_sees_it() -> None:
-    assert may_show_progress(Terminal(), {})
-    assert not may_show_progress(io.StringIO(), {})
-    assert not may_show_progress(Terminal(), {"CI": "true"})
-    assert not may_show_progress(Terminal(), {"TERM": "dumb"})
+    assert is_watched(Terminal(), {})
+    assert not is_watched(io.StringIO(), {})
+    assert not is_watched(Terminal(), {"CI": "true"})
+    assert not is_watched(Terminal(), {"TERM": "dumb"})
 
 
 def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> tuple[str, str]:

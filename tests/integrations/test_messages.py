@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from findings import ODD_NAME, ODD_TEXT, finding, odd_finding
 from lsprotocol import types
@@ -23,7 +25,16 @@ MESSAGES = Messages(PositionCodec(), related=True, tagged=True, uri=Path.as_uri)
 def test_the_link_of_a_rule() -> None:
     linked = MESSAGES.diagnostic(finding(url="https://example.org/r"), SOURCE, CHECKED)
     assert linked.code_description == types.CodeDescription("https://example.org/r")
-    assert MESSAGES.diagnostic(finding(), SOURCE, CHECKED).code_description is None
+    installed = MESSAGES.diagnostic(finding(code="TFG101"), SOURCE, CHECKED).code_description
+    assert installed is not None and heading_at(installed.href) == "## TFG101 numpy-in-call"
+    assert MESSAGES.diagnostic(finding(code="ABC101"), SOURCE, CHECKED).code_description is None, "another package's"
+
+
+def heading_at(address: str) -> str:
+    """The line of a file to which an editor goes for an address."""
+    parts = urlsplit(address)
+    assert parts.scheme == "file" and parts.fragment.startswith("L")
+    return Path(url2pathname(parts.path)).read_text("utf-8").splitlines()[int(parts.fragment[1:]) - 1]
 
 
 def test_severities() -> None:

@@ -15,7 +15,7 @@ from tflint_gpu.diagnostics import Diagnostic, Edit, Location, Related
 from tflint_gpu.integrations.editor import Checked
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.reports.documentation import as_markdown
+from tflint_gpu.reports.documentation import as_markdown, page_of
 from tflint_gpu.reports.formats.full import predicted
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile
@@ -49,12 +49,13 @@ class Messages:
         """A finding in `source`."""
         message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
         related = [self._related(location, checked) for location in diagnostic.related] if self.related else []
+        page = page_of(diagnostic)
         return types.Diagnostic(
             range=self.range(source, diagnostic.location, diagnostic.end_location),
             message=message,
             severity=_SEVERITIES[diagnostic.severity],
             code=diagnostic.code,
-            code_description=None if diagnostic.url is None else types.CodeDescription(href=diagnostic.url),
+            code_description=None if page is None else types.CodeDescription(href=page),
             source=NAME,
             tags=(_tags(diagnostic.code) or None) if self.tagged else None,
             related_information=[location for location in related if location is not None] or None,

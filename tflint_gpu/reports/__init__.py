@@ -21,6 +21,7 @@ class View:
     Arguments:
         working_directory: what relative names of files start from.
         colour: whether colours can be seen.
+        links: whether a code can be clicked.
         unsafe_fixes: whether unsafe fixes count as fixes.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
         show_advice: whether each place of a finding for a whole project is listed.
@@ -33,6 +34,7 @@ class View:
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     show_advice: bool = False
     width: int = 120
+    links: bool = False
     _read: dict[str, SourceFile | None] = field(default_factory=dict)
 
     def line(self, filename: str, row: int, cell: int = 0) -> str | None:

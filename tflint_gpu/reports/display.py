@@ -30,6 +30,11 @@ def styled(text: str, style: str, colour: bool) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if colour else text
 
 
+def linked(text: str, address: str | None) -> str:
+    """The text as a link of a terminal (OSC 8), if there is an address."""
+    return text if address is None else f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
 def printable(text: str) -> str:
     """The text without characters that would steer a terminal or reorder what it shows, and without commands to CI."""
     return _without_commands("".join(_cell(char) for char in text))

@@ -1,8 +1,16 @@
-"""A rule's docstring as Markdown."""
+"""A rule's docstring as Markdown, and the page that a finding links to."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from tflint_gpu.lazy_patterns import regex
+
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic
 
 HEADING = regex(r"(?<=\n\n)[A-Z][\w -]*:(?=\s)")
 """What a paragraph of a docstring begins with: `Why:`, `Not reported:`."""
@@ -23,6 +31,19 @@ def as_markdown(explanation: str) -> str:
     if inside:
         _end_block(lines)
     return "\n".join(lines).rstrip("\n")
+
+
+def page_of(diagnostic: Diagnostic) -> str | None:
+    """The address that a program on this machine can open for a finding: of its page, or of what the package ships."""
+    return diagnostic.url or _shipped().get(diagnostic.code)
+
+
+@cache
+def _shipped() -> dict[str, str]:
+    """By code, the file with the documentation of all rules and the row; VS Code opens it there."""
+    file = Path(import_module("tflint_gpu.rules").__path__[0]).absolute() / "README.md"
+    rows = enumerate(file.read_text("utf-8").splitlines(), 1) if file.is_file() else ()
+    return {line.split()[1]: f"{file.as_uri()}#L{row}" for row, line in rows if line.startswith("## TFG")}
 
 
 def _end_block(lines: list[str]) -> None:

@@ -135,6 +135,8 @@ SETTINGS = {
         ADDRESS,
         "The address of the rules' pages, to which findings link.",
         "https://example.org/rules",
+        "",
+        "Where it is empty, editors and terminals link to the documentation in the installed package.",
     ),
     "smallest-gain": Setting(
         FACTOR,

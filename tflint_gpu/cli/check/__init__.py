@@ -324,13 +324,13 @@ class Check:
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.importers import importing
         from tflint_gpu.checking.workers import check_files
-        from tflint_gpu.cli.check.progress import Progress, may_show_progress
+        from tflint_gpu.cli.check.progress import Progress, is_watched
 
         # What came of standard input is not kept.
         use_cache = not self.given["no_cache"] and any(file.content is None for file in files)
         ignore_noqa = self.given["ignore_noqa"]
         progress = Progress(sys.stderr)
-        is_shown = settings.progress and not self.given["quiet"] and may_show_progress(sys.stderr, os.environ)
+        is_shown = settings.progress and not self.given["quiet"] and is_watched(sys.stderr, os.environ)
         show = progress.tell if is_shown else lambda done, total: None
 
         def make_engine() -> Engine:

@@ -15,8 +15,8 @@ _PAUSE = 0.1
 _WIDEST = 30
 
 
-def may_show_progress(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether somebody looks at a stream who can see lines change: not in CI, where each change would be a line."""
+def is_watched(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether somebody sits before a stream: not in CI, where a line that changes is many, and a link is rubbish."""
     return stream.isatty() and not environment.get("CI") and environment.get("TERM") != "dumb"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -114,7 +115,10 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
     Arguments:
         fails: whether one of the findings is as bad as `fail-on` has it.
     """
+    from tflint_gpu.cli.check.progress import is_watched
+
     view = View(here, is_coloured(stream), options.unsafe_fixes, outcome.sources, options.show_advice)
+    view.links = view.colour and is_watched(stream, os.environ)
     diagnostics, fixed = outcome.diagnostics, outcome.fixed
     is_for_people = options.output_format in ("full", "concise")
     lines = list(fixed_problems(fixed, view)) if options.show_fixes and is_for_people else []

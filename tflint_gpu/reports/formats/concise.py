@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
-from tflint_gpu.reports.display import SEVERITY_STYLES, printable, styled
+from tflint_gpu.reports.display import SEVERITY_STYLES, linked, printable, styled
+from tflint_gpu.reports.documentation import page_of
 from tflint_gpu.reports.locations import place
 
 
@@ -23,4 +24,5 @@ def _line(diagnostic: Diagnostic, message: str, view: View) -> str:
         styled(word, SEVERITY_STYLES[diagnostic.severity], view.colour)
         for word in (diagnostic.severity, diagnostic.code)
     )
+    code = linked(code, page_of(diagnostic) if view.links else None)
     return f"{where}: {severity}: {code} {message}\n"

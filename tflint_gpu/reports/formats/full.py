@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tflint_gpu.reports.display import SEVERITY_STYLES, Marked, printable, styled
+from tflint_gpu.reports.display import SEVERITY_STYLES, Marked, linked, printable, styled
+from tflint_gpu.reports.documentation import page_of
 from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.summary import plural
 
@@ -32,6 +33,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
     style = SEVERITY_STYLES[diagnostic.severity]
     code, severity = (styled(word, style, view.colour) for word in (diagnostic.code, diagnostic.severity))
+    code = linked(code, page_of(diagnostic) if view.links else None)
     mark = styled(view.fix_mark(diagnostic), "cyan", view.colour)
     words = styled(printable(diagnostic.message), "bold", view.colour)
     yield f"{severity}[{code} {diagnostic.name}]: {mark}{words}"
