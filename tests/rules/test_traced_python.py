@@ -55,6 +55,11 @@ def again(call: str, before: str = "") -> str:
     return f"{before}for turn in range(150):\n    out = {call}\n    history.append(float(out))\n" + END
 
 
+def _of_few_steps(code: str) -> str:
+    """The same program, to compare what it computes; rules find loops of many steps."""
+    return code.replace("in range(12):", "in range(3):").replace("in range(150):", "in range(9):")
+
+
 LEFT_TO_PYTHON = {
     "comprehension": (
         "guess = net(p)\ntf.reduce_mean([tf.reduce_sum(row**2) for row in guess])",
@@ -241,7 +246,7 @@ def test_results_that_are_no_tensors_stay_what_they_are(gives: str, use: str, tm
     after = fixed(before, tmp_path, "TFG202")
     assert "@tf.function\ndef fit_one" not in after
     assert after != before, "only the update is traced"
-    assert_same(before, after)
+    assert_same(_of_few_steps(before), _of_few_steps(after))
 
 
 def test_results_are_followed_through_names(tmp_path: Path) -> None:
@@ -334,7 +339,7 @@ def test_what_is_right_when_it_is_traced_has_the_fix(code: str, tmp_path: Path) 
     before = HEAD + code
     after = fixed(before, tmp_path, "TFG202")
     assert "@tf.function\ndef fit_one" in after
-    assert_same(before, after)
+    assert_same(_of_few_steps(before), _of_few_steps(after))
 
 
 def test_a_number_in_a_list_that_changes_prevents_the_fix(tmp_path: Path) -> None:
