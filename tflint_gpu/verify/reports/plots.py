@@ -41,7 +41,7 @@ def amounts(result: Verification, name: str) -> str:
         columns = [
             [[amount.value / (1 << 20)] for amount in side if amount.value is not None] for side in _sides(result)
         ]
-        label = "held on the card (MiB)"
+        label = "held on the GPU (MiB)"
     else:
         columns = [
             [[step * 1e3 for step in sample.steps] for sample in side if sample.steps] for side in _sides(result)
