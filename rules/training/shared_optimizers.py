@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 
 import libcst as cst
@@ -81,18 +82,36 @@ class SharedOptimizers(Analysis):
         events = self.histories.events
         if any(event.kind == "trainable" for event in events):
             return
-        compiled: list[tuple[Event, Origin]] = []
+        compiled: dict[Node, list[tuple[Event, Origin]]] = {}  # by where the model is made
         for index, event in enumerate(events):
             optimizer = self._optimizer(event) if event.kind == "compile" else None
-            training = next((e for e in events[index:] if e.kind == "train" and self._is_same_model(e, event)), None)
+            training = self._next_training(event, index) if optimizer is not None else None
             if optimizer is None or training is None:
                 continue
             loops = [loop for loop in event.loops if loop in training.loops]
+            before = compiled.setdefault(event.subject[0].node, [])
             if any(self._is_new_in(event.subject[0], loop) for loop in loops):
                 yield SharedOptimizer(event, optimizer, training, is_in_loop=True)
-            elif any(self._is_second(earlier, event) and made == optimizer for earlier, made in compiled):
+            elif any(
+                self._is_second(earlier, event) and made == optimizer
+                for earlier, made in compiled.get(event.subject[0].node, ())
+            ):
                 yield SharedOptimizer(event, optimizer, training, is_in_loop=False)
-            compiled.append((event, optimizer))
+            before.append((event, optimizer))
+
+    def _next_training(self, event: Event, index: int) -> Event | None:
+        """The first event from a place on that trains the model of another one."""
+        trained = self._trained.get(event.subject[0].node, ()) if event.subject else ()
+        return next((e for place, e in trained if place >= index and self._is_same_model(e, event)), None)
+
+    @cached_property
+    def _trained(self) -> dict[Node, list[tuple[int, Event]]]:
+        """The events that train one model, by where it is made, each with its place among all."""
+        trained: dict[Node, list[tuple[int, Event]]] = {}
+        for place, event in enumerate(self.histories.events):
+            if event.kind == "train" and event.subject:
+                trained.setdefault(event.subject[0].node, []).append((place, event))
+        return trained
 
     def steps(self) -> Iterator[SharedStep]:
         """The second updates of each optimizer that is not built for both models before."""
@@ -195,5 +214,4 @@ class SharedOptimizers(Analysis):
     def _is_second(self, earlier: Event, event: Event) -> bool:
         """Whether two models are made by the same code, so that they share no weights, and are both trained."""
         is_other = earlier.subject[0].node is event.subject[0].node and not self._is_same_model(earlier, event)
-        trained = (e for e in self.histories.events if e.kind == "train")
-        return is_other and any(self._is_same_model(e, earlier) for e in trained)
+        return is_other and self._next_training(earlier, 0) is not None

@@ -178,11 +178,11 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tracing.xla_roots import XlaCompilations
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
     from tflint_gpu.model.tensorflow.training.mixed_precision import MixedPrecision
-    from tflint_gpu.model.tensorflow.training.training import TAPES, Training
+    from tflint_gpu.model.tensorflow.training.training import Training
     from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_of_other_framework, keras_kind
-    from tflint_gpu.model.tensorflow.types.tapes import taken
+    from tflint_gpu.model.tensorflow.types.tapes import TAPES, taken
     from tflint_gpu.model.values.numpy_arrays import NumpyArray, NumpyArrays
     from tflint_gpu.model.values.shown import ShownType, types_in
     from tflint_gpu.model.values.value import TEXT, DatasetValue, LayerValue, SequenceValue, StructureValue, TensorValue

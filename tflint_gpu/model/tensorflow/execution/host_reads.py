@@ -22,8 +22,9 @@ from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW_IN_ALL, IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import TAPES, Training
+from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.tensorflow.types.tapes import TAPES
 
 _READS = frozenset(["numpy", "item"])
 _NUMBERS = ("float", "int")

@@ -18,9 +18,10 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, asks_for_mai
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
-from tflint_gpu.model.tensorflow.training.training import TAPES, Training
+from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.training.try_outs import TryOuts
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.tensorflow.types.tapes import TAPES
 
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])

@@ -26,8 +26,8 @@ from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import IterationFlow, is_occasional
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import TAPES, Training
-from tflint_gpu.model.tensorflow.types.tapes import is_read, taken
+from tflint_gpu.model.tensorflow.training.training import Training
+from tflint_gpu.model.tensorflow.types.tapes import TAPES, is_read, taken
 
 _GRADIENT = regex(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 

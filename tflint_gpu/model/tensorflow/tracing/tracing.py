@@ -42,6 +42,7 @@ class Tracing(Analysis):
         self._searched: set[File] = set()
         self._wrapping: dict[File, frozenset[Node]] = {}
         self._wraps: dict[File, list[tuple[Function, Node]]] = {}
+        self._functions: dict[File, tuple[list[tuple[Function, Node]], frozenset[FunctionNode]]] = {}
         self._given: dict[File, list[tuple[cst.Call, Expression]]] = {}
 
     def is_traced(self, file: File, function: FunctionNode | None) -> bool:
@@ -62,7 +63,14 @@ class Tracing(Analysis):
 
         What traced code only calls runs eagerly when eager code calls it, too.
         """
-        return any(f.node is function for searched in (self.inference.entry, file) for f, _ in self.wraps_in(searched))
+        return any(function in self._functions_wrapped(searched) for searched in (self.inference.entry, file))
+
+    def _functions_wrapped(self, file: File) -> frozenset[FunctionNode]:
+        """The functions that `tf.function` gets in a file."""
+        wraps = self.wraps_in(file)
+        if file not in self._functions or self._functions[file][0] is not wraps:  # of a preliminary answer
+            self._functions[file] = wraps, frozenset(function.node for function, _ in wraps)
+        return self._functions[file][1]
 
     def wrapped(self, file: File) -> dict[FunctionNode, Node]:
         """Functions of a file under `tf.function` there: by decorator, or passed to it; with that place."""

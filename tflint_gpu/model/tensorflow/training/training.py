@@ -17,11 +17,10 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-from tflint_gpu.model.tensorflow.types.tapes import is_read
+from tflint_gpu.model.tensorflow.types.tapes import TAPES, is_read
 
 LoopKind = Literal["train", "validate", "other"]
 
-TAPES = frozenset(["tf.GradientTape"])
 _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
 
 

@@ -10,16 +10,17 @@ import libcst as cst
 from tflint_gpu.model.library.keras_methods import GRADIENT_METHODS, WEIGHT_ATTRIBUTES
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, argument, dotted_name, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
+
+TAPES = frozenset(["tf.GradientTape"])
 
 
 def taken(inference: Inference, file: File, tape: cst.Call) -> Iterator[cst.Call]:
     """The calls that take gradients from a tape, next to it."""
+    function = file.tree.function(tape)
     if _name(file, tape) is not None:
-        for call in file.calls_in.get(file.tree.function(tape), ()):
-            if method_name(call) in GRADIENT_METHODS and _is_of(inference, file, call, tape):
-                yield call
+        yield from (call for call in _readers(inference, file, tape) if file.tree.function(call) is function)
 
 
 def is_read(inference: Inference, file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
@@ -42,9 +43,30 @@ def is_read(inference: Inference, file: File, tape: cst.Call, *, for_weights: bo
 def _taken_elsewhere(inference: Inference, file: File, tape: cst.Call) -> Iterator[cst.Call]:
     """The calls of other functions of the file that take gradients from a tape, which is returned or an attribute."""
     function = file.tree.function(tape)
+    return (call for call in _readers(inference, file, tape) if file.tree.function(call) is not function)
+
+
+def _readers(inference: Inference, file: File, tape: cst.Call) -> list[cst.Call]:
+    """The calls of a file that take gradients from a tape, in the order of the code."""
+    by_name, others = file.once(_gradient_calls)
+    calls = [*by_name.get(tape, ()), *(call for call in others if _is_of(inference, file, call, tape))]
+    return sorted(calls, key=file.tree.order.__getitem__)
+
+
+def _gradient_calls(file: File) -> tuple[dict[Node, list[cst.Call]], list[cst.Call]]:
+    """The calls that take gradients: by the tape where its block binds the name, and all others."""
+    by_name: dict[Node, list[cst.Call]] = {}
+    others: list[cst.Call] = []
     for call in file.method_calls(*GRADIENT_METHODS):
-        if file.tree.function(call) is not function and _is_of(inference, file, call, tape):
-            yield call
+        tape = call.func.value if isinstance(call.func, cst.Attribute) else None
+        bound = file.flow.lookup(tape.value, tape) if isinstance(tape, cst.Name) else ()
+        tapes = [b.value for b in bound if b.kind == "with" and isinstance(b.value, cst.Call) and not b.path]
+        if tapes and len(tapes) == len(bound) and all(file.name(made.func) in TAPES for made in tapes):
+            for made in tapes:
+                by_name.setdefault(made, []).append(call)
+        else:
+            others.append(call)
+    return by_name, others
 
 
 def _name(file: File, tape: cst.Call) -> str | None:
