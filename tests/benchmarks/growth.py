@@ -1,11 +1,14 @@
 """How the cost of a check grows with what is checked, as a table and as a picture, `growth.png` beside this file.
 
-    python tests/benchmarks/growth.py [--only WHAT ...] [--quick] [--no-picture]
+    python tests/benchmarks/growth.py [--only WHAT ...] [--quick] [--no-picture] [--rules [CODE ...]]
 
 Programs are made up, one kind for each way to be large. Each is checked with all default rules in a process of its own,
 and the CPU time beyond that of a process which checks two lines is what counts. `grows` is the exponent between the
 two largest: 1 is linear, 2 a square. A kind whose programs meet a bound of the inference names it. The picture needs
 matplotlib (the extra `report`).
+
+With `--rules` the kinds are the rules: the example of each rule's documentation 50, 100 and 200 times in one file, with
+all rules, in CPU time and memory. Rows that grow by an exponent above 1.3 in either are marked.
 """
 
 from __future__ import annotations
@@ -14,16 +17,26 @@ import argparse
 import math
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from processes import cost, tflint
+from processes import Cost, cost, tflint
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from checks import ALL_RULES
+from repeated import cells, repeated
 
 __all__: list[str] = []
 
+_MOST = 1.3
+_SHORT = 0.5
+"""Seconds of CPU below which noise decides."""
+_LITTLE = 10
+"""Megabytes below which the allocator decides."""
 _PICTURE = Path(__file__).with_name("growth.png")
 _HEAD = "import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
 
@@ -107,6 +120,39 @@ def _steps(count: int) -> dict[str, str]:
     return {"a.py": f"{_HEAD}\n\n" + "".join(part.format(n) for n in range(count))}
 
 
+def _classes(count: int) -> dict[str, str]:
+    """Layers of one file."""
+    part = (
+        "class Net{0}(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.dense = tf.keras.layers.Dense({0})\n\n    def call(self, x):\n        return self.dense(x)\n\n\n"
+    )
+    return {"a.py": f"{_HEAD}\n\n" + "".join(part.format(n) for n in range(count))}
+
+
+_CELL = """
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+optimizer = tf.keras.optimizers.Adam()
+for epoch in range(30):
+    for x, y in tf.data.Dataset.from_tensor_slices((xs, ys)).batch(32):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((net(x) - y) ** 2)
+        gradients = tape.gradient(loss, net.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, net.trainable_variables))
+    print(epoch, float(loss))
+"""
+
+
+def _cells(count: int) -> dict[str, str]:
+    """A notebook with a training loop in each cell."""
+    return {"a.ipynb": cells(f"import tensorflow as tf\n{_CELL}", count)}
+
+
+def _copies(count: int) -> dict[str, str]:
+    """Projects beside each other that have the same files."""
+    files = _project(30).items()
+    return {f"copy{n}/{name}": text for n in range(count) for name, text in files}
+
+
 @dataclass
 class Kind:
     """A way to be large, and what a check of it took."""
@@ -115,13 +161,27 @@ class Kind:
     made: Callable[[int], dict[str, str]]
     sizes: tuple[int, ...]
     seconds: list[float] = field(default_factory=list)
+    megabytes: list[float] = field(default_factory=list)
     bounds: set[str] = field(default_factory=set)
 
     @property
     def exponent(self) -> float:
-        """Of the growth between the two largest."""
-        steps = list(pairwise(zip(self.sizes, self.seconds, strict=False)))
-        (small, before), (large, after) = steps[-1]
+        """Of the growth of the CPU time between the two largest."""
+        return self._exponent(self.seconds)
+
+    @property
+    def exponent_of_memory(self) -> float:
+        """Of the growth of the memory between the two largest."""
+        return self._exponent(self.megabytes)
+
+    @property
+    def is_super_linear(self) -> bool:
+        """Whether it grows clearly faster than n log n: twice as much takes more than 2.5 times the time or memory."""
+        is_slow = self.seconds[-1] > _SHORT and self.exponent > _MOST
+        return is_slow or (self.megabytes[-1] > _LITTLE and self.exponent_of_memory > _MOST)
+
+    def _exponent(self, measured: list[float]) -> float:
+        (small, before), (large, after) = list(pairwise(zip(self.sizes, measured, strict=False)))[-1]
         return math.log(max(after, 1e-3) / max(before, 1e-3)) / math.log(large / small)
 
 
@@ -133,8 +193,22 @@ KINDS = (
     Kind("depth of a call graph", _graph, (10, 50, 100, 200)),
     Kind("statements of a function", _statements, (100, 500, 1_000, 5_000)),
     Kind("call sites of a function", _sites, (30, 100, 300, 1_000)),
-    Kind("training steps of a file", _steps, (25, 50, 100, 400)),
+    Kind("training steps of a file", _steps, (25, 50, 100, 200, 400)),
+    Kind("classes of a file", _classes, (1_000, 2_000, 4_000, 20_000)),
+    Kind("cells of a notebook", _cells, (75, 150, 300)),
+    Kind("copies of a project", _copies, (10, 20, 40)),
 )
+
+
+def _of_rules(codes: Iterable[str]) -> list[Kind]:
+    """The examples of rules, of all if none is named, again and again in one file."""
+    named = frozenset(codes)
+    chosen = [rule for rule in ALL_RULES if not named or rule.code in named]
+    return [Kind(rule.code, _many(rule.example("Example")), (50, 100, 200)) for rule in chosen if rule.code != "TFG000"]
+
+
+def _many(example: str) -> Callable[[int], dict[str, str]]:
+    return lambda times: {"a.py": repeated(example, times)}
 
 
 def main() -> None:
@@ -143,26 +217,36 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="WHAT", help="kinds, by a word of their names")
     parser.add_argument("--quick", action="store_true", help="leave the largest of each kind out")
     parser.add_argument("--no-picture", action="store_true")
+    parser.add_argument("--rules", nargs="*", metavar="CODE", help="examples of rules instead; all, if none is named")
     arguments = parser.parse_args()
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"{platform.machine()}, Python {platform.python_version()}{load}; seconds of CPU beyond the start\n")
     kinds = [kind for kind in KINDS if not arguments.only or any(word in kind.what for word in arguments.only)]
-    start = min(_seconds(_file(1))[0] for _ in range(3))  # the first compiles modules
+    if arguments.rules is not None:
+        kinds = _of_rules(arguments.rules)
+    start = min((_cost(_file(1))[0] for _ in range(3)), key=lambda used: used.cpu)  # the first compiles modules
     for kind in kinds:
         kind.sizes = kind.sizes[:-1] if arguments.quick else kind.sizes
         for size in kind.sizes:
-            seconds, bounds = _seconds(kind.made(size))
-            kind.seconds.append(seconds - start)
+            used, bounds = _cost(kind.made(size))
+            kind.seconds.append(used.cpu - start.cpu)
+            kind.megabytes.append((used.memory - start.memory) / (1 << 20))
             kind.bounds |= bounds
-        sizes = "  ".join(f"{size}: {seconds:.2f}" for size, seconds in zip(kind.sizes, kind.seconds, strict=True))
-        bounds = f"; met: {', '.join(sorted(kind.bounds))}" if kind.bounds else ""
-        print(f"{kind.what:26} grows {kind.exponent:4.2f}   {sizes}{bounds}", flush=True)
-    if not arguments.no_picture:
+        print(_row(kind), flush=True)
+    if not arguments.no_picture and arguments.rules is None:
         _draw(kinds)
 
 
-def _seconds(files: dict[str, str]) -> tuple[float, set[str]]:
-    """CPU seconds of a check, and the bounds that it met."""
+def _row(kind: Kind) -> str:
+    seconds = "  ".join(f"{size}: {seconds:.2f}" for size, seconds in zip(kind.sizes, kind.seconds, strict=True))
+    memory = f"{kind.megabytes[-1]:4.0f} MB, grows {kind.exponent_of_memory:4.2f}"
+    bounds = f"; met: {', '.join(sorted(kind.bounds))}" if kind.bounds else ""
+    mark = "; SUPER-LINEAR" if kind.is_super_linear else ""
+    return f"{kind.what:26} grows {kind.exponent:4.2f}   {seconds}  {memory}{bounds}{mark}"
+
+
+def _cost(files: dict[str, str]) -> tuple[Cost, set[str]]:
+    """What a check takes, and the bounds that it met."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             path = Path(folder, name)
@@ -171,7 +255,7 @@ def _seconds(files: dict[str, str]) -> tuple[float, set[str]]:
         command = tflint("check", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", "--verbose", ".")
         used = cost(command, Path(folder))
     marker = "the analysis stopped at "
-    return used.cpu, {line.partition(marker)[2] for line in used.told.splitlines() if marker in line}
+    return used, {line.partition(marker)[2] for line in used.told.splitlines() if marker in line}
 
 
 def _draw(kinds: Iterable[Kind]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import findings
+from checks import ALL_RULES, findings
+from repeated import repeated
 
 HEAD = "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
 
@@ -60,6 +62,73 @@ def test_objects_that_make_each_other_do_not_multiply_with_each_level(tmp_path: 
     findings(_iterations(1), tmp_path)
     two, three = (_work(lambda n=n: findings(_iterations(n), tmp_path)) for n in (2, 3))  # type: ignore[misc]
     assert three < 12 * two  # with each of eight levels it would be 26 times
+
+
+def _classes(n: int) -> str:
+    part = "class Net(tf.keras.Model):\n    def __init__(self):\n        self.dense = tf.keras.layers.Dense(3)\n"
+    return repeated(f"import tensorflow as tf\n{part}    def call(self, x):\n        return self.dense(x)\n", n)
+
+
+_LOOP = """
+import tensorflow as tf
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+optimizer = tf.keras.optimizers.Adam()
+for epoch in range(30):
+    for x, y in tf.data.Dataset.from_tensor_slices((xs, ys)).batch(32):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((net(x) - y) ** 2)
+        gradients = tape.gradient(loss, net.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, net.trainable_variables))
+    print(epoch, float(loss))
+"""
+
+
+def _loops(n: int) -> str:
+    return repeated(_LOOP, n)
+
+
+def _functions(n: int) -> str:
+    lines = _LOOP.strip().splitlines()
+    body = "".join(f"    {line}\n" for line in lines[1:])
+    return repeated(f"{lines[0]}\ndef train(xs, ys):\n{body}", n)
+
+
+def _examples(*codes: str) -> Callable[[int], str]:
+    chosen = [rule.example("Example") for rule in ALL_RULES if rule.code in codes]
+    return lambda n: "".join(repeated(example, n) for example in chosen)
+
+
+@pytest.mark.parametrize(
+    "made", [_classes, _loops, _functions, _examples("TFG204", "TFG209", "TFG405", "TFG406", "TFG505", "TFG606")]
+)
+def test_no_function_is_called_by_the_square(made: Callable[[int], str], tmp_path: Path) -> None:
+    """Protects each function by itself: at this size the sum would not show one that looks at all for each."""
+    findings(made(2), tmp_path)
+    small, large = (_calls(lambda n=n: findings(made(n), tmp_path)) for n in (8, 16))  # type: ignore[misc]
+    squares = {name: (small[name], calls) for name, calls in large.items() if calls > max(2.8 * small[name], 600)}
+    assert {name for name in squares if not name.startswith(_OF_ALL_VARIABLES)} == set()
+
+
+_OF_ALL_VARIABLES = ("values.joined:", "values.same:")
+"""Of the interpreter: after each branch it compares the values of all variables, so n branches with n variables."""
+
+
+def _calls(check: Callable[[], object]) -> Counter[str]:
+    """How often each function of the checker is called."""
+    calls: Counter[str] = Counter()
+
+    def see(frame: Any, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and ("tflint_gpu" in code.co_filename or "rules" in code.co_filename):
+            calls[f"{Path(code.co_filename).stem}.{code.co_name}:{code.co_firstlineno}"] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(see)
+    try:
+        check()
+    finally:
+        sys.setprofile(before)
+    return calls
 
 
 def _work(check: Callable[[], object]) -> int:
