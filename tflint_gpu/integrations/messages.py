@@ -122,12 +122,15 @@ def difference(before: SourceFile, after: SourceFile) -> Iterator[Edit]:
 
 
 def documented(diagnostics: Iterable[Diagnostic]) -> str:
-    """What a hover over findings shows, as Markdown: what is predicted and measured, and the rule's documentation."""
+    """What a hover over findings shows, as Markdown: what is predicted and measured, and the rule's documentation.
+
+    Editors show the message beside it.
+    """
     return "\n\n---\n\n".join(_section(diagnostic) for diagnostic in diagnostics)
 
 
 def _section(diagnostic: Diagnostic) -> str:
-    lines = [f"**{diagnostic.code} {diagnostic.name}**: {diagnostic.message}"]
+    lines = [f"**{diagnostic.code} {diagnostic.name}**"]
     if diagnostic.prediction is not None:
         lines.append(f"Predicted: {predicted(diagnostic.prediction)}")
     if diagnostic.measured:

@@ -1,143 +1,111 @@
 import * as vscode from "vscode";
-import { LanguageClient, State } from "vscode-languageclient/node";
-import { Command, commands, firstThatRuns, status } from "./command";
+import { BaseLanguageClient, CodeAction, CodeActionRequest, CodeActionResolveRequest } from "vscode-languageclient/node";
+import { status } from "./command";
+import { LANGUAGES, NAME, Servers } from "./servers";
 
-const NAME = "tflint-gpu";
-const FIX_ALL = vscode.CodeActionKind.SourceFixAll.append("tflintGpu");
-const PYTHON = "ms-python.python";
-const LANGUAGES = ["python", "quarto", "markdown"];
+const FIX_ALL = vscode.CodeActionKind.SourceFixAll.append("tflintGpu").value;
 const INSTALL = "pip install 'tflint-gpu[lsp]' (in a checkout of tflint-gpu: pip install '.[lsp]')";
+const MISSING = `${NAME} is not installed here. Run: ${INSTALL}`;
+const ELSEWHERE = `${NAME} does not run here: no Python file or notebook of this folder names TensorFlow or Keras`;
+const TROUBLES = {
+  starting: `The server of ${NAME} is starting`,
+  running: "",
+  stopped: `The server of ${NAME} has stopped: see its output`,
+  missing: MISSING,
+};
 
-/** What we use of the Python extension: https://github.com/microsoft/vscode-python/blob/main/src/client/api/types.ts */
-interface Environments {
-  getActiveEnvironmentPath(resource?: vscode.Uri): { path: string };
-  resolveEnvironment(path: { path: string }): Promise<{ executable: { uri?: vscode.Uri } } | undefined>;
-  onDidChangeActiveEnvironmentPath: vscode.Event<unknown>;
-}
-
-let client: LanguageClient | undefined;
-let output: vscode.LogOutputChannel;
+let servers: Servers;
 let bar: vscode.StatusBarItem;
 
-export async function activate(context: vscode.ExtensionContext): Promise<void> {
-  output = vscode.window.createOutputChannel(NAME, { log: true });
+export function activate(context: vscode.ExtensionContext): void {
+  const output = vscode.window.createOutputChannel(NAME, { log: true });
   bar = vscode.window.createStatusBarItem(NAME, vscode.StatusBarAlignment.Left);
   bar.name = NAME;
-  const environments = await pythonEnvironments();
-  const again = () => restart(environments);
+  servers = new Servers(output, showStatus, () => void vscode.window.showWarningMessage(MISSING));
   context.subscriptions.push(
     output,
     bar,
+    servers,
     vscode.commands.registerCommand("tflint-gpu.fixAll", fixAll),
-    vscode.commands.registerCommand("tflint-gpu.restart", again),
+    vscode.commands.registerCommand("tflint-gpu.restart", () => servers.restart()),
     vscode.commands.registerCommand("tflint-gpu.showOutput", () => output.show()),
     vscode.languages.onDidChangeDiagnostics(showStatus),
     vscode.window.onDidChangeActiveTextEditor(showStatus),
     vscode.window.onDidChangeActiveNotebookEditor(showStatus),
-    vscode.workspace.onDidChangeConfiguration((event) => (event.affectsConfiguration(`${NAME}.path`) ? again() : undefined)),
-    vscode.workspace.onDidGrantWorkspaceTrust(again),
+    vscode.workspace.onDidOpenTextDocument((document) => servers.consider(document)),
+    vscode.workspace.onDidChangeTextDocument(({ document }) => servers.consider(document)),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => servers.restart()),
+    vscode.workspace.onDidChangeConfiguration((event) => (event.affectsConfiguration(`${NAME}.path`) ? servers.restart() : undefined)),
   );
-  if (environments !== undefined) {
-    context.subscriptions.push(environments.onDidChangeActiveEnvironmentPath(again));
-  }
-  await again();
+  vscode.workspace.textDocuments.forEach((document) => void servers.consider(document));
 }
 
 export async function deactivate(): Promise<void> {
-  await client?.stop();
-}
-
-async function restart(environments: Environments | undefined): Promise<void> {
-  const former = client;
-  client = undefined;
-  await former?.dispose();
-  const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
-  const configured = vscode.workspace.getConfiguration(NAME).get<string[]>("path", []);
-  const interpreter = await interpreterOf(environments, folder);
-  const candidates = commands(configured, interpreter);
-  const command = await firstThatRuns(candidates, folder?.fsPath);
-  if (command === undefined) {
-    showMissing(candidates);
-    return;
-  }
-  output.info(`starts ${[command.command, ...command.args].join(" ")}`);
-  client = makeClient(command, folder);
-  client.onDidChangeState(showStatus);
-  await client.start();
-}
-
-function makeClient(command: Command, folder: vscode.Uri | undefined): LanguageClient {
-  const schemes = ["file", "untitled", "vscode-notebook-cell"];
-  const server = { ...command, options: { cwd: folder?.fsPath } };
-  return new LanguageClient(NAME, NAME, server, {
-    documentSelector: LANGUAGES.flatMap((language) => schemes.map((scheme) => ({ scheme, language }))),
-    outputChannel: output,
-  });
-}
-
-async function pythonEnvironments(): Promise<Environments | undefined> {
-  const extension = vscode.extensions.getExtension<{ environments?: Environments }>(PYTHON);
-  return extension === undefined ? undefined : (await extension.activate())?.environments;
-}
-
-async function interpreterOf(environments: Environments | undefined, folder?: vscode.Uri): Promise<string | undefined> {
-  const environment = await environments?.resolveEnvironment(environments.getActiveEnvironmentPath(folder));
-  return environment?.executable.uri?.fsPath;
-}
-
-function showMissing(candidates: readonly Command[]): void {
-  const tried = candidates.map((candidate) => candidate.command).join(" and ");
-  output.error(`no tflint-gpu with a language server: tried ${tried}`);
-  bar.text = `$(error) ${NAME}`;
-  bar.tooltip = `${NAME} is not installed: ${INSTALL}`;
-  bar.command = "tflint-gpu.showOutput";
-  bar.show();
-  void vscode.window.showWarningMessage(`${NAME} is not installed here. Run: ${INSTALL}`);
+  await servers.stop();
 }
 
 /** The texts that the user looks at: a file, or all cells of a notebook. */
-function visibleTexts(): vscode.Uri[] {
+function visibleTexts(): vscode.TextDocument[] {
   const notebook = vscode.window.activeNotebookEditor?.notebook;
   if (notebook !== undefined) {
-    return notebook.getCells().map((cell) => cell.document.uri);
+    return notebook.getCells().map((cell) => cell.document);
   }
   const document = vscode.window.activeTextEditor?.document;
-  return document !== undefined && LANGUAGES.includes(document.languageId) ? [document.uri] : [];
+  return document !== undefined && LANGUAGES.includes(document.languageId) ? [document] : [];
 }
 
 function showStatus(): void {
-  const texts = visibleTexts();
-  if (client === undefined || texts.length === 0) {
-    if (client !== undefined) {
-      bar.hide();
-    }
+  const texts = visibleTexts().map((document) => document.uri);
+  const server = texts[0] && servers.of(texts[0]);
+  if (server === undefined) {
+    bar.hide();
     return;
   }
-  if (client.state === State.Running) {
-    const found = texts.flatMap((uri) => vscode.languages.getDiagnostics(uri)).filter((one) => one.source === NAME);
-    bar.text = status(found.length);
-    bar.tooltip = found.length === 1 ? "1 finding" : `${found.length} findings`;
+  if (server.state === "running") {
+    const findings = texts.flatMap((uri) => vscode.languages.getDiagnostics(uri)).filter(({ source }) => source === NAME);
+    bar.text = status(findings.length);
+    bar.tooltip = findings.length === 1 ? "1 finding" : `${findings.length} findings`;
     bar.command = "workbench.actions.view.problems";
   } else {
-    bar.text = client.state === State.Starting ? `$(sync~spin) ${NAME}` : `$(error) ${NAME}`;
-    bar.tooltip = client.state === State.Starting ? "The server starts" : "The server has stopped";
+    bar.text = server.state === "starting" ? `$(sync~spin) ${NAME}` : `$(error) ${NAME}`;
+    bar.tooltip = TROUBLES[server.state];
     bar.command = "tflint-gpu.showOutput";
   }
   bar.show();
 }
 
 async function fixAll(): Promise<void> {
-  const [text] = visibleTexts();
+  const texts = visibleTexts();
+  const text = texts.find(({ languageId }) => languageId === "python") ?? texts[0];
   if (text === undefined) {
+    void vscode.window.showInformationMessage(`${NAME}: open a Python file or a notebook first`);
     return;
   }
-  const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
-    "vscode.executeCodeActionProvider", text, new vscode.Range(0, 0, 0, 0), FIX_ALL.value, 10,
-  );
-  const edit = actions.find((action) => action.edit !== undefined && action.kind?.value === FIX_ALL.value)?.edit;
+  const server = servers.of(text.uri);
+  await server?.ready;
+  if (server?.client === undefined || server.state !== "running") {
+    void vscode.window.showWarningMessage(server === undefined ? ELSEWHERE : TROUBLES[server.state]);
+    return;
+  }
+  const edit = await allFixes(server.client, text.uri);
   if (edit === undefined) {
     void vscode.window.showInformationMessage(`${NAME}: nothing here can be fixed safely`);
   } else {
     await vscode.workspace.applyEdit(edit);
   }
+}
+
+/**
+ * The edit that makes all safe fixes in a file or notebook; undefined if there are none.
+ *
+ * The server is asked, not VS Code, which offers nothing for a cell that it has not drawn yet.
+ */
+async function allFixes(client: BaseLanguageClient, uri: vscode.Uri): Promise<vscode.WorkspaceEdit | undefined> {
+  const textDocument = { uri: client.code2ProtocolConverter.asUri(uri) };
+  const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } };
+  const context = { diagnostics: [], only: [FIX_ALL] };
+  const actions = await client.sendRequest(CodeActionRequest.type, { textDocument, range, context });
+  const [action] = (actions ?? []) as CodeAction[]; // the server has no bare commands
+  const resolved = action && (await client.sendRequest(CodeActionResolveRequest.type, action));
+  return client.protocol2CodeConverter.asWorkspaceEdit(resolved?.edit);
 }

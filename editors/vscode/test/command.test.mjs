@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { test } from "node:test";
 import { transformSync } from "esbuild";
 
-const source = readFileSync(new URL("../src/command.ts", import.meta.url), "utf8");
-const { code } = transformSync(source, { loader: "ts", format: "esm" });
-const { commands, firstThatRuns, status } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+async function load(name) {
+  const source = readFileSync(new URL(`../src/${name}`, import.meta.url), "utf8");
+  const { code } = transformSync(source, { loader: "ts", format: "esm" });
+  return import(`data:text/javascript,${encodeURIComponent(code)}`);
+}
+
+const { commands, firstThatRuns, status } = await load("command.ts");
+const { someMentionTensorflow } = await load("tensorflow.ts");
 
 const PYTHON = process.env.TFLINT_GPU_PYTHON ?? "python3";
 
@@ -27,4 +34,16 @@ test("what is not installed is passed over", async () => {
 test("the status bar counts", () => {
   assert.equal(status(0), "$(check) tflint-gpu");
   assert.equal(status(3), "$(warning) tflint-gpu: 3");
+});
+
+test("a project that uses TensorFlow names it in one of its files", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "project-"));
+  const write = (name, text) => {
+    writeFileSync(path.join(folder, name), text);
+    return path.join(folder, name);
+  };
+  const [plain, gone] = [write("plain.py", "import numpy\n"), path.join(folder, "gone.py")];
+  assert.equal(await someMentionTensorflow([plain, gone]), false);
+  assert.equal(await someMentionTensorflow([plain, gone, write("model.py", "from tensorflow import nn\n")]), true);
+  assert.equal(await someMentionTensorflow([write("layers.ipynb", '{"source": "import keras"}')]), true);
 });
