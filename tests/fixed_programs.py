@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import tensorflow as tf
 tf.keras.utils.set_random_seed(7)
 data = np.random.default_rng(0).normal(size=(24, 4)).astype("float32")  # the same in every run
 """
+
+_MANY_STEPS = re.compile(r"(for \w+ in range)\((?:[3-9]\d|\d{3})\):")
 
 
 def stable(code: str, folder: Path, rule: str) -> str:
@@ -57,7 +60,12 @@ def assert_same_results(rule: str, program: str, parts: list[str], folder: Path)
     for part in parts:
         assert part in after, after
     assert before.count("#") == after.count("#")
-    assert_same(before, after)
+    assert_same(of_few_steps(before), of_few_steps(after))
+
+
+def of_few_steps(code: str) -> str:
+    """The same program, to compare what it computes: rules find loops of many steps, and a few give the same answer."""
+    return _MANY_STEPS.sub(r"\1(4):", code)
 
 
 def assert_same(before: str, after: str) -> None:
