@@ -30,7 +30,7 @@ import tensorflow as tf
 assert "TFLINT_GPU_TRY" not in os.environ
 model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
 model.compile("sgd", "mse")
-model.fit(tf.ones((128, 4)), tf.ones((128, 1)), batch_size=4, epochs=10**6, verbose=0)
+model.fit(tf.ones((128, 4)), tf.constant([[0.0], [2.0]] * 64), batch_size=4, epochs=10**6, verbose=0)
 """
 OF_A_PIPELINE = """\
 import tensorflow as tf
