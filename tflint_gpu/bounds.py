@@ -260,7 +260,7 @@ ELEMENT_CALLS = Bound(
 NAMED_FUNCTIONS = Bound(
     50,
     "functions of a file whose names a loop calls",
-    "They are found by name only. If there are more, some are likely to be other functions of the same name.",
+    "The functions are found by their names only. Among more, some probably have only the same name.",
 )
 BUILDER_CALLS = Bound(
     3,
@@ -417,9 +417,9 @@ def page() -> str:
 _PAGE = """\
 # How far the analysis looks
 
-`check` follows values, calls and loops through a program, but only up to the bounds on this page. Beyond a bound a
-value is unknown, and a rule that needs it reports nothing. `tflint-gpu check --verbose` names the bounds that were
-reached in each file:
+`check` follows values, calls and loops through a program, but only up to the bounds on this page. Beyond most bounds
+a value is unknown, and a rule that needs it reports nothing. If the analysis goes on less exactly instead, the table
+says so. `tflint-gpu check --verbose` names the bounds that were reached in each file:
 
 ```text
 deep.py: the analysis stopped at 8 nested calls whose arguments are kept apart

@@ -115,7 +115,7 @@ def test_what_a_rules_attributes_leave_out_is_in_its_list() -> None:
         == """\
 A number is large.
 
-Opt-in: runs only where `select` or `extend-select` names `ACM102` in full.
+Opt-in: runs only where `select` or `extend-select` has `ACM102`, its name or `ALL`.
 
 Why: it is.
 

@@ -191,7 +191,8 @@ class Rule:
         left_out = "".join(f"\n- {words}" for words in cls._left_out())
         paragraphs = [p + left_out if p.startswith("Not reported:") else p for p in text.split("\n\n")]
         if cls.opt_in:
-            paragraphs.insert(1, f"Opt-in: runs only where `select` or `extend-select` names `{cls.code}` in full.")
+            named = f"`{cls.code}`, its name or `ALL`"
+            paragraphs.insert(1, f"Opt-in: runs only where `select` or `extend-select` has {named}.")
         if PLACEHOLDER not in text:
             return "\n\n".join(paragraphs)
         import textwrap  # with seven expressions to compile, for documentation only
