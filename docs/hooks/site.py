@@ -34,7 +34,9 @@ RECORDS = {
 _COSTLY = "|".join(re.findall(r"TFG\d{3}", (ROOT / "docs/idle/index.md").read_text("utf-8")))
 _SEARCH = {
     "records/|changelog": {"exclude": True},
-    "idle/index|doctor|command|settings": {"boost": 3},
+    "continuous": {"boost": 3},
+    "idle/index|doctor|command": {"boost": 3},
+    "settings": {"boost": 1.5},
     f"rules/({_COSTLY})": {"boost": 2},
     "rules/(index|TFG[079])|architecture|bounds|writing|benchmarks|field": {"boost": 0.3},
     "rules/": {"boost": 1},
