@@ -55,7 +55,7 @@ _SETTINGS = (b"set_memory_growth", b"set_visible_devices", b"device_configuratio
 
 
 class GpuConfigTooLate(Rule):
-    """GPUs or threads are configured after the runtime was initialised, or GPUs in two ways that exclude each other.
+    """GPUs or threads are configured after the runtime was initialised, or a GPU gets settings that exclude each other.
 
     Why: memory growth, visible devices, logical devices and the numbers of threads (`tf.config.threading`) are fixed
     when the runtime starts. The first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a
@@ -77,8 +77,8 @@ class GpuConfigTooLate(Rule):
     raises them with the installed TensorFlow.
 
     Fix: unsafe: the configuration moves above the code that initialises the runtime, together with the lists of devices
-    that it reads, and what it prints comes earlier. There is none where the two are not in one block, share more than
-    these lists, or are in one loop over the GPUs, whose second iteration comes too late.
+    that it reads, and what it prints comes earlier. There is no fix where the configuration and this code are not in
+    one block, share more than these lists, or are in one loop over the GPUs, whose second iteration comes too late.
 
     Example:
         import tensorflow as tf

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class PartialMemoryGrowth(Rule):
     """Memory growth is set on one GPU while all GPUs stay visible.
 
-    Why: TensorFlow wants the same policy on every visible GPU. On a machine with two GPUs, the first operation raises
-    `ValueError: Memory growth cannot differ between GPU devices`. On a machine with one GPU the program works, so the
-    mistake appears when the program moves to a larger machine.
+    Why: TensorFlow requires the same setting on every visible GPU. On a machine with two GPUs, the first operation
+    raises `ValueError: Memory growth cannot differ between GPU devices`. On a machine with one GPU the program works,
+    so the mistake appears when the program moves to a larger machine.
 
     Reported:
     - memory growth for one GPU of the list
@@ -39,7 +39,7 @@ class PartialMemoryGrowth(Rule):
     - programs that make one GPU visible (`set_visible_devices`, `CUDA_VISIBLE_DEVICES`)
     - programs that check the number of GPUs first
 
-    Measured: the ValueError with TensorFlow 2.21 and two simulated GPU entries
+    Measured: the ValueError with TensorFlow 2.21, whose list of devices had two simulated GPUs
     (tensorflow/python/eager/context.py).
 
     Fix: safe: on a machine with one GPU nothing changes, and on one with several the program raises without the fix.

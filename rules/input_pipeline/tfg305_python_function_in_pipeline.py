@@ -21,8 +21,8 @@ class PythonFunctionInPipeline(Rule):
 
     Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread run
     at a time. A loop over the numbers of an element holds the lock. `num_parallel_calls` then gains next to nothing,
-    and the training loop waits for the same lock. A map with such a loop is reported once, here, since threads alone
-    would not fix it.
+    and the training loop waits for the same lock. A map with such a loop is reported here and not by TFG303, since
+    threads alone would not fix it.
 
     Reported:
     - a map, in a pipeline that is read or batched, of a function that has a loop and calls only functions of Python or

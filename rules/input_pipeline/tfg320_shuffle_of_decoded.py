@@ -52,7 +52,7 @@ class ShuffleOfDecoded(Rule):
       shorter
 
     Not reported:
-    - a dataset with few elements: one with fewer elements than the buffer takes less
+    - a dataset with few elements: the buffer holds no more elements than the dataset has
     - a shuffle after a `cache` in memory, whose elements it shares
     - batches, which TFG307 reports
 

@@ -47,8 +47,8 @@ class NonCudnnRnn(Rule):
     - models under `jit_compile=True`
 
     Measured: read in Keras's source, 3.15 (layers/rnn/lstm.py, gru.py, backend/tensorflow/rnn.py), 3.0.5, 3.3.3 and
-    3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. No
-    ratio was measured, since that needs a GPU.
+    3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. The
+    ratio has not been measured on a GPU yet.
 
     Fix: unsafe: without the arguments it is another model. A cell becomes the layer, with the same weights. There is
     none in a program that loads or sets weights: they were made by the model as it is.

@@ -18,7 +18,7 @@ class PythonFunctionUnderJit(Rule):
     """An operation without an XLA kernel is in code that `jit_compile=True`, or Keras 3 by itself, compiles with XLA.
 
     Why: `jit_compile=True` gives a whole function to XLA. XLA has no kernel for operations that call Python
-    (`tf.py_function`), print (`tf.print`) or work on texts, nor for some others (`tf.linalg.det`, a bicubic
+    (`tf.py_function`), print (`tf.print`) or work on strings, nor for some others (`tf.linalg.det`, a bicubic
     `tf.image.resize`, lookup tables). The first call then raises `InvalidArgumentError: Detected unsupported
     operations`. That holds on every device, for `tf.function` and for Keras's `compile`, and whether the result is used
     or not. Keras 3 compiles without being asked (`jit_compile="auto"`) where it sees a GPU: layers, losses, metrics and

@@ -35,7 +35,7 @@ class FrozenRandomness(Rule):
 
     Not reported:
     - seeds of TensorFlow's own random operations
-    - draws after a seed that the same function sets: the table is meant to be constant
+    - draws after a seed that the same function sets: the numbers are meant to be constant
     - values made once under `if self.x is None:`
     - code inside `tf.py_function`
     - files that turn on `run_eagerly`
@@ -49,7 +49,7 @@ class FrozenRandomness(Rule):
     Fix: unsafe: the number becomes a tensor that is drawn in every step, of float32 or of the dtype of the tensor that
     it is compared with. The order in which a loop applies functions of `tf.image` is drawn in every step, too. There is
     none where Python needs the number itself (which function comes next, the order of another list). There is none for
-    clocks: nothing in a graph makes `tf.timestamp` wait for the operations whose time it would take.
+    clocks: nothing in a graph makes `tf.timestamp` wait for the operations that it would have to time.
 
     Example:
         import numpy as np

@@ -22,12 +22,12 @@ class TfFunctionInLoop(Rule):
 
     Reported:
     - a `tf.function` that each iteration of a loop makes again
-    - the same in a loop that thaws layers once, under a test: there one more object is enough
+    - the same in a loop that unfreezes layers once, under an `if`: there one more object is enough
 
     Not reported:
     - objects that are kept: returned, stored, or passed on
     - objects that close over a model, an optimizer or a dataset of the same iteration, one for each fold or run
-    - loops that freeze and thaw layers again and again: a trace keeps the variables that it saw
+    - loops that freeze and unfreeze layers again and again: a trace keeps the variables that it saw
     - loops over devices, and loops of few iterations
     - code that is itself traced
 
@@ -35,8 +35,9 @@ class TfFunctionInLoop(Rule):
 
     Fix: unsafe: code that runs only while the function is traced, such as a `print`, runs once. The function is made
     before the loop. Where a method or function makes it in each call, it becomes a method, or a function that gets the
-    model. There is none where something changes what traced code may read, where layers are frozen or thawed, where the
-    function needs more of the code around it than that, or where its maker and the loop are in different files.
+    model. There is no fix where the program changes a value that traced code may read, where layers are frozen or
+    unfrozen, where the function needs more of the code around it than the model, or where the code that makes it and
+    the loop are in different files.
 
     Example:
         import tensorflow as tf

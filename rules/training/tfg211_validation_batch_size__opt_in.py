@@ -34,7 +34,7 @@ class ValidationBatchSize(Rule):
 
     Why: `fit` uses `batch_size` for validation arrays too, unless `validation_batch_size` says otherwise. The size of a
     training batch decides how the model learns, and its gradients need memory. Neither holds for validation: its
-    results do not depend on the size, and larger batches keep a GPU busier.
+    results do not depend on the size, but for rounding, and larger batches keep a GPU busier.
 
     Reported:
     - a batch size above one and below 128 that is written in the code, if the validation data is always arrays, or the
