@@ -168,6 +168,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_lost_update_is_found(answers: dict[str, Any]) -> None:
     """Protects weights: a fix that no longer trains is told for each program."""
     assert ["TFG202", "kernel", 1] in answers["lost update"]["kinds"]

@@ -55,6 +55,7 @@ def reported(commands: Warm) -> set[Place]:
     }
 
 
+@pytest.mark.slow
 def test_every_annotated_mistake_is_found(reported: set[Place]) -> None:
     """Protects recall: each program makes the mistake that its author asks about."""
     assert sorted(_annotated() - reported) == []
@@ -81,6 +82,7 @@ def test_each_program_has_a_clean_twin() -> None:
         assert beside.exists() or folder.is_dir(), relative
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", sorted(p.name for p in FIXTURES.iterdir() if p.is_dir()))
 def test_fixes_are_those_beside_the_programs(folder: str, commands: Warm) -> None:
     """Protects the text of every fix, safe and unsafe: `fixes.diff` in each folder of questions.

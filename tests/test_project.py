@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from import_graph import circles, graph_of_rooms, imports, modules_per_room
 
 from tflint_gpu.text.toml import loads
@@ -74,6 +75,7 @@ def test_the_machine_names_no_rule() -> None:
     assert named == {"tflint_gpu/catalogue.py: TFG000", "tflint_gpu/catalogue.py: TFG001"}
 
 
+@pytest.mark.slow
 def test_the_catalogue_is_what_the_rules_say() -> None:
     command = [sys.executable, "-m", "tflint_gpu", "rule", "--all", "--output-format", "markdown"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=True)
@@ -101,6 +103,7 @@ FLOORS = """
 """
 
 
+@pytest.mark.slow
 def test_imports_run_one_way() -> None:
     """Rules know the model and the rule's interface; the model knows neither engine nor command; and so on upwards."""
     level = {name: height for height, names in enumerate(FLOORS.splitlines()) for name in names.split()}
@@ -114,6 +117,7 @@ def test_imports_run_one_way() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_imports_between_rooms_run_one_way() -> None:
     """Inside of each package, too: who reads one room needs not the rooms above it."""
     assert circles(graph_of_rooms(ROOT)) == []
@@ -125,6 +129,7 @@ def test_a_room_has_at_most_twenty_modules() -> None:
     assert {room: count for room, count in counts.items() if room.startswith("tflint_gpu") and count > 20} == {}
 
 
+@pytest.mark.slow
 def test_no_import_goes_round_in_a_circle() -> None:
     """Protects the reading order: also imports for types only and those inside functions count."""
     assert circles(imports(ROOT)) == []
@@ -177,6 +182,7 @@ def test_the_words_are_those_of_the_field() -> None:
     assert [f"{path}: {match[0]}" for path in files if (match := private.search(path.read_text("utf-8")))] == []
 
 
+@pytest.mark.slow
 def test_variables_carry_their_noun() -> None:
     """Protects readers from `one` and `found` as names: they say nothing of what is held."""
     vague = []
@@ -188,6 +194,7 @@ def test_variables_carry_their_noun() -> None:
     assert vague == []
 
 
+@pytest.mark.slow
 def test_lint_and_types_are_clean() -> None:
     for command in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
         done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=600)

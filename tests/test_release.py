@@ -67,6 +67,7 @@ def test_a_checkout_runs_without_being_installed(bare: Path, tmp_path: Path) -> 
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.slow
 def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
     """By the published schema, which `check-jsonschema` carries."""
     path = ROOT / ".github" / "workflows" / "release.yml"
@@ -91,6 +92,7 @@ def test_the_extension_is_packaged_by_what_its_test_runs(workflow: str) -> None:
     assert Path(kept).name in package["scripts"]["package"]
 
 
+@pytest.mark.slow
 def test_three_systems_are_tested() -> None:
     """By the published schema; what this machine cannot run, the workflow does."""
     path = ROOT / ".github" / "workflows" / "test.yml"
@@ -139,6 +141,7 @@ def with_what_they_need(packages: list[str]) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_other_systems_install_what_their_tests_import() -> None:
     """Protects the workflow from tests that cannot even be collected there: it installs fewer packages than `dev`."""
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"]
@@ -157,6 +160,7 @@ def test_the_other_systems_install_what_their_tests_import() -> None:
     assert len(files) > 30 and missing == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
@@ -182,6 +186,7 @@ def test_the_citation_and_the_package_say_the_same() -> None:
     assert f"repository-code: {PROJECT['urls']['Source']}\n" in citation
 
 
+@pytest.mark.slow
 def test_what_an_index_shows_of_the_package(tmp_path: Path) -> None:
     """By the metadata that is built: links, words to search for, and the Pythons that are tested."""
     done = subprocess.run(
@@ -220,6 +225,7 @@ def test_what_github_shows_to_who_contributes_is_current(name: str) -> None:
         assert "Report a vulnerability" in text and "`--sandbox none`" in text
 
 
+@pytest.mark.slow
 def test_the_image_has_all_that_a_check_needs(tmp_path: Path) -> None:
     """What the Dockerfile copies is built, and its command checks the folder that is mounted as its own."""
     lines = (ROOT / "Dockerfile").read_text().splitlines()

@@ -32,6 +32,7 @@ def test_without_ray_the_remedy_is_named(tmp_path: Path, write_files: Write, mon
         list(check_on_ray(Engine(SettingsResolver(working_directory=tmp_path), tmp_path), []))
 
 
+@pytest.mark.slow
 def test_without_ray_it_is_an_error_also_where_all_is_in_the_cache(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(WRONG)
     program = (

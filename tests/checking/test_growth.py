@@ -57,6 +57,7 @@ def _iterations(n: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_objects_that_make_each_other_do_not_multiply_with_each_level(tmp_path: Path) -> None:
     """Protects generators that go over generators of their own class: 3 ways on 8 levels were 6561 objects."""
     findings(_iterations(1), tmp_path)
@@ -98,6 +99,7 @@ def _examples(*codes: str) -> Callable[[int], str]:
     return lambda n: "".join(repeated(example, n) for example in chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made", [_classes, _loops, _functions, _examples("TFG204", "TFG209", "TFG405", "TFG406", "TFG505", "TFG606")]
 )

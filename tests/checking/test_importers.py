@@ -98,6 +98,7 @@ def test_which_importer_is_named_does_not_depend_on_what_is_cached(tmp_path: Pat
         assert found(cached=True) == fresh, changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["agents", "agents/steps.py", "agents/__init__.py"])
 def test_a_part_of_a_project_is_told_what_the_rest_shows_of_it(
     path: str, tmp_path: Path, write_files: Write, tflint: Any
@@ -143,6 +144,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", ["for row in rows:\n    learn(row, row)\n", "while True:\n    learn(next(rows), 1)\n"])
 def test_a_script_that_names_no_tensorflow_is_a_program_of_what_it_imports(
     loop: str, write_files: Write, tflint: Any

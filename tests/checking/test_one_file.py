@@ -39,6 +39,7 @@ def found(tflint: Callable[..., Any], *paths: str) -> set[tuple[str, int, str]]:
     return {(Path(row["filename"]).name, row["location"]["row"], row["code"]) for row in rows}
 
 
+@pytest.mark.slow
 def test_a_file_alone_and_with_its_folder(tflint: Callable[..., Any], project: Path) -> None:
     """What a program and its imports decide is said of the program alone, also where it lies in what is imported."""
     whole = found(tflint, ".")

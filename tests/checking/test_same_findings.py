@@ -244,6 +244,7 @@ def test_edited_files_give_the_findings_of_a_fresh_check(tmp_path: Path, write_f
     assert found(tmp_path, 2, cached=True) == found(tmp_path, 2) == found(tmp_path)
 
 
+@pytest.mark.slow
 def test_one_engine_sees_each_text_of_a_file_as_a_new_one_would(tmp_path: Path, write_files: Write) -> None:
     """What was found out for one text, of the file's classes and of those of others, does not live on with the next."""
     write_files(PROJECT)

@@ -73,6 +73,7 @@ def booby_trapped(folder: Path) -> Path:
     return sprung
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_checking_never_executes_what_it_checks(jobs: int, tmp_path: Path) -> None:
     project = tmp_path / "project"
@@ -98,6 +99,7 @@ def test_checking_never_executes_what_it_checks(jobs: int, tmp_path: Path) -> No
     assert "evl101" not in done.stdout.lower()
 
 
+@pytest.mark.slow
 def test_the_folder_that_python_puts_on_its_path_is_not_run(tmp_path: Path) -> None:
     """`python -m tflint_gpu` in a project; a folder `tflint_gpu` there would be what Python starts."""
     project = tmp_path / "project"
@@ -132,6 +134,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+@pytest.mark.slow
 def test_the_example_package_brings_its_rule(installed: Path, tmp_path: Path) -> None:
     def tflint(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -203,6 +206,7 @@ def test_a_rule_that_is_named_wrongly_is_told_with_its_package(point: str, tmp_p
     assert wrong.package == "acme" and wrong.mistake.startswith("it names a rule ")
 
 
+@pytest.mark.slow
 def test_a_package_that_names_its_rule_wrongly_stops_no_other(tmp_path: Path) -> None:
     named(tmp_path / "site", "acme", "noop = a.b")
     (tmp_path / "a.py").write_text("import tensorflow as tf\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n")

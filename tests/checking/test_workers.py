@@ -30,6 +30,7 @@ class Dies(Rule):
         yield from ()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="rules of a test reach the workers by forking")
 def test_a_process_that_dies_takes_no_other_file_with_it(tmp_path: Path, write_files: Write, make_rule: Any) -> None:
     write_files({f"f{n:02}.py": "import tensorflow\nBAD" + "  # DIE" * (n in (3, 7)) for n in range(12)})
@@ -42,6 +43,7 @@ def test_a_process_that_dies_takes_no_other_file_with_it(tmp_path: Path, write_f
     assert sum(found == ["TFG901"] for found in codes.values()) == 10
 
 
+@pytest.mark.slow
 def test_processes_and_one_process_agree(tmp_path: Path, write_files: Write, make_rule: Any) -> None:
     write_files({f"f{n:02}.py": "import tensorflow\n" + "BAD\n" * n for n in range(20)} | {"no.py": "BAD"})
     resolver = SettingsResolver(working_directory=tmp_path)

@@ -79,6 +79,7 @@ def test_a_directory_without_python(tmp_path: Path, tflint: Any) -> None:
     assert "No Python files found under the given path(s)" in done.stderr
 
 
+@pytest.mark.slow
 def test_options_reach_the_selection(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
     (tmp_path / "pyproject.toml").write_text(f'[tool.tflint-gpu]\nselect = ["{CODE}"]\ntarget-tensorflow = "2.9"\n')
@@ -97,6 +98,7 @@ def test_noqa(tmp_path: Path, tflint: Any) -> None:
     assert tflint("check", *CHOSEN, "--ignore-noqa").returncode == 1
 
 
+@pytest.mark.slow
 def test_fix_diff_and_fix_only(tmp_path: Path, tflint: Any) -> None:
     path = tmp_path / "a.py"
     data = FIXABLE.replace("\n", "\r\n").encode()
@@ -142,6 +144,7 @@ def test_standard_input(tmp_path: Path, tflint: Any) -> None:
     assert not (tmp_path / ".tflint_gpu_cache").exists()
 
 
+@pytest.mark.slow
 def test_bad_input_is_never_a_traceback(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "good.py").write_text(FIXABLE)
     lure = b"import tensorflow as tf\ntf.data.Dataset.range(3).prefetch(1).map(f).batch(2)\nmodel.fit(GPU)\n"
@@ -179,6 +182,7 @@ def test_old_line_ends_and_form_feeds(old: bytes, new: bytes, tmp_path: Path, tf
     assert f"a.py:5:13: warning: {CODE}" in done.stdout
 
 
+@pytest.mark.slow
 def test_results_come_from_the_cache_and_are_never_stale(tmp_path: Path, tflint: Any) -> None:
     path = tmp_path / "a.py"
     path.write_text(FIXABLE)
@@ -195,6 +199,7 @@ def test_results_come_from_the_cache_and_are_never_stale(tmp_path: Path, tflint:
     assert (moved.stdout, (tmp_path / "elsewhere" / "CACHEDIR.TAG").exists()) == (first.stdout, True)
 
 
+@pytest.mark.slow
 def test_bounds_that_were_met_are_told(tmp_path: Path) -> None:
     """Protects the word about what was not looked at: a value behind more calls than are told apart."""
     ring = "".join(f"def f{i}(x):\n    return f{i + 1}(x)\n" for i in range(9))
@@ -275,6 +280,7 @@ def test_quiet_and_statistics(tmp_path: Path, tflint: Any) -> None:
     assert counted.startswith(f"1\t{CODE}\t[*] ")
 
 
+@pytest.mark.slow
 def test_a_rule_that_fails_exits_with_2_and_names_file_and_rule(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
     script = (
@@ -290,6 +296,7 @@ def test_a_rule_that_fails_exits_with_2_and_names_file_and_rule(tmp_path: Path) 
     assert f"error: a.py: {CODE} failed: ValueError: oops" in done.stderr
 
 
+@pytest.mark.slow
 def test_several_processes_end_quietly(tmp_path: Path, tflint: Any) -> None:
     for number in range(6):
         (tmp_path / f"f{number}.py").write_text(FIXABLE)
@@ -341,6 +348,7 @@ PARSING = ("libcst", "hashlib", "tomllib", "tomli", "tflint_gpu.model", "tflint_
 """What a check needs only for code that may have to do with TensorFlow, or with settings to read."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "forbidden"),
     [("import json\n", (*UNNEEDED, *PARSING)), ("import tensorflow as tf\ntf.function(print)\n", UNNEEDED)],
@@ -354,6 +362,7 @@ def test_a_check_of_standard_input_imports_what_it_needs(code: str, forbidden: t
     assert [name for name in forbidden if name in imported] == []
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_shared_out(tmp_path: Path, tflint: Any) -> None:
     """Protects a warm check from losing time by more processes: it starts none."""
     for number in range(20):
@@ -413,6 +422,7 @@ def test_errors_have_one_form(tmp_path: Path, tflint: Any) -> None:
         assert usage == [] or (usage[0].startswith("Usage: tflint-gpu ") and usage[-1] == "")
 
 
+@pytest.mark.slow
 def test_severities_and_warnings_of_comments(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text("import tensorflow\nx = (\n")
     assert tflint("check", "a.py").returncode == 1
@@ -441,6 +451,7 @@ def rows_found(tflint: Any, *options: str) -> list[int]:
     return [found["location"]["row"] for found in json.loads(done.stdout) if found["code"] == NAMED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", [NAME, NAMED])
 def test_a_rule_goes_by_its_name_wherever_its_code_goes(word: str, tmp_path: Path, tflint: Any) -> None:
     path, settings = tmp_path / "a.py", tmp_path / "tflint-gpu.toml"
@@ -476,6 +487,7 @@ def test_a_range_is_suppressed_from_off_to_on(word: str, tmp_path: Path, tflint:
     assert rows_found(tflint, "--isolated") == [2, 5, 8], "what is off is off, and nothing else"
 
 
+@pytest.mark.slow
 def test_a_team_chooses_the_severity_of_a_rule(tmp_path: Path, tflint: Any) -> None:
     """Protects `[tool.tflint-gpu.severity]`: it is shown, and it decides whether the command fails."""
     colours: dict[str, list[str]] = {}
@@ -506,6 +518,7 @@ for epoch in range(90):
 """
 
 
+@pytest.mark.slow
 def test_an_estimate_counts_the_loops_of_callers_and_names_what_to_fix_first(tmp_path: Path, tflint: Any) -> None:
     """Protects who has an hour for ten findings: code in more loops comes first, loops of a few iterations do not count."""
     (tmp_path / "train.py").write_text(STEP)
@@ -533,6 +546,7 @@ def test_types_are_shown_of_a_line_or_of_all(tmp_path: Path, tflint: Any) -> Non
     assert done.returncode == 2 and "a.py" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_which_rules_are_fixed_is_chosen_as_in_ruff(tmp_path: Path, tflint: Any) -> None:
     """Protects who fixes one rule at a time: the finding stays, and nothing says that it can be fixed."""
     (tmp_path / "a.py").write_text(FIXABLE)
@@ -548,6 +562,7 @@ def test_which_rules_are_fixed_is_chosen_as_in_ruff(tmp_path: Path, tflint: Any)
         assert (tmp_path / "a.py").read_text() == FIXED, options
 
 
+@pytest.mark.slow
 def test_settings_say_which_fixes_are_safe(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
     (tmp_path / "tflint-gpu.toml").write_text('extend-unsafe-fixes = ["TFG3"]\n')

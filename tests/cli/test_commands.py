@@ -51,6 +51,7 @@ def with_colours(commands: Warm, folder: Path, *words: str, **variables: str) ->
     return as_text(commands.run("tflint_gpu", *words, cwd=folder, environment={**environment, **variables})).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -74,6 +75,7 @@ def test_colours_are_chosen_by_option_then_environment_then_terminal(
     assert COLOUR in with_colours(commands, tmp_path, command, "--color", "always", *rest, NO_COLOR="1")
 
 
+@pytest.mark.slow
 def test_doctor_has_colours_by_choice(tmp_path: Path, commands: Warm) -> None:
     """By a Python without packages, which is quickly examined."""
     venv.create(tmp_path / "bare", with_pip=False)
@@ -84,6 +86,7 @@ def test_doctor_has_colours_by_choice(tmp_path: Path, commands: Warm) -> None:
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_colours_and_links(tmp_path: Path) -> None:
     """`--color auto`, the default, where standard output is a terminal."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")

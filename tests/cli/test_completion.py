@@ -20,6 +20,7 @@ STARTS = {
 PATIENCE = 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", STARTS)
 def test_tab_completes(shell: str, tmp_path: Path) -> None:
     """An option, its value and a command."""

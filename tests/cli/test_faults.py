@@ -82,6 +82,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 @linux
 def test_on_a_full_disk_files_stay_as_they_were_and_the_findings_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
@@ -97,6 +98,7 @@ def test_on_a_full_disk_files_stay_as_they_were_and_the_findings_are_told(tmp_pa
     assert (tmp_path / "r.txt").read_text() == "{}"
 
 
+@pytest.mark.slow
 @linux
 def test_where_nothing_can_be_printed_there_is_one_plain_error(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(WRONG)
@@ -108,6 +110,7 @@ def test_where_nothing_can_be_printed_there_is_one_plain_error(tmp_path: Path) -
     assert closed.returncode == 1, "the exit code speaks alone"
 
 
+@pytest.mark.slow
 @linux
 def test_a_report_goes_into_devices_and_pipes_and_replaces_none(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(WRONG)
@@ -120,6 +123,7 @@ def test_a_report_goes_into_devices_and_pipes_and_replaces_none(tmp_path: Path) 
     assert b"a.py:3:16" in tflint(tmp_path, "--select", CODE, "--output-format", "concise", "-o", "/dev/stdout").stdout
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("name", ["pipe.py", "link.py", "/dev/null", "/dev/stdin"])
 def test_a_pipe_or_device_is_refused_and_never_waited_for(name: str, tmp_path: Path) -> None:
@@ -135,6 +139,7 @@ def test_a_pipe_or_device_is_refused_and_never_waited_for(name: str, tmp_path: P
     assert b"a.py:4:16" in tflint(tmp_path, "--output-format", "concise", ".").stdout, "in a folder it is left out"
 
 
+@pytest.mark.slow
 @linux
 def test_what_may_not_be_written_or_read_is_told_and_the_rest_is_done(tmp_path: Path) -> None:
     closed, opened, hidden = (tmp_path / name for name in ("closed", "open", "hidden"))
@@ -210,6 +215,7 @@ cli.main(["check", "--isolated", "--no-cache", "--select", "TFG308", "--unsafe-f
 """
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_who_ends_a_run_that_mends_finds_whole_files_and_no_others(name: str, code: int, tmp_path: Path) -> None:
@@ -238,6 +244,7 @@ main(["check", "--isolated", "--no-cache", "--jobs", "2", "."])
 """
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_no_worker_outlives_the_run_that_started_it(name: str, tmp_path: Path) -> None:
@@ -263,6 +270,7 @@ def test_no_worker_outlives_the_run_that_started_it(name: str, tmp_path: Path) -
     assert (rest, errors.strip()) == (b"", b"")
 
 
+@pytest.mark.slow
 def test_odd_names_are_checked_told_mended_and_remembered(tmp_path: Path, tflint: Any) -> None:
     odd = tmp_path / "odd"
     odd.mkdir()
@@ -296,6 +304,7 @@ def test_loops_of_links_end(tmp_path: Path, tflint: Any) -> None:
         assert (done.returncode, done.stderr, done.stdout.count(CODE)) == (1, "", 1)
 
 
+@pytest.mark.slow
 def test_two_runs_share_a_cache(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"f{number}.py").write_text(WRONG)

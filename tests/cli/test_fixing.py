@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fixing import fix
 
 from tflint_gpu.text.source import SourceFile
@@ -61,6 +62,7 @@ def test_only_files_that_are_checked_are_changed(tmp_path: Path, write_files: An
     assert not any(result.diagnostics for result in fixing.results)
 
 
+@pytest.mark.slow
 def test_a_finding_that_a_program_leads_to_has_the_fix_of_its_own_file(tflint: Any, write_files: Any) -> None:
     """Protects `--fix .`: the check of the program finds the step in the library, too, and has no fix for it."""
     library, _ = write_files(

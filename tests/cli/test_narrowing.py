@@ -144,6 +144,7 @@ def test_the_baseline_of_a_notebook_outlives_new_cells(tmp_path: Path, check: An
     assert check("--baseline", "known.json").returncode == 1
 
 
+@pytest.mark.slow
 def test_a_baseline_from_the_first_day_to_the_last(tmp_path: Path, check: Any) -> None:
     path = tmp_path / "a.py"
     path.write_text(TRAIN)
@@ -172,6 +173,7 @@ def test_a_baseline_from_the_first_day_to_the_last(tmp_path: Path, check: Any) -
     assert check("--write-baseline=known.json").stderr.endswith("0 known problems (0 added, 2 dropped).\n")
 
 
+@pytest.mark.slow
 def test_a_baseline_named_in_the_settings(tmp_path: Path, check: Any) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.py").write_text(TRAIN)
@@ -195,6 +197,7 @@ def test_a_run_that_makes_findings_known_mends_nothing(tmp_path: Path, check: An
     assert (tmp_path / "a.py").read_text() == TRAIN
 
 
+@pytest.mark.slow
 def test_a_run_in_which_a_rule_fails_says_and_writes_nothing_of_baselines(tmp_path: Path, check: Any) -> None:
     (tmp_path / "a.py").write_text(TRAIN)
     check("--write-baseline=known.json")
@@ -216,6 +219,7 @@ def test_a_run_in_which_a_rule_fails_says_and_writes_nothing_of_baselines(tmp_pa
     assert (tmp_path / "known.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_run_says_of_what_it_looked_at_only_that_it_is_gone(tmp_path: Path, check: Any) -> None:
     """pre-commit hands over some files, editors one; nobody shall prune what is there still."""
     for name in ("a.py", "b.py", "broken.py"):
@@ -259,6 +263,7 @@ def test_both_together_tell_of_what_is_changed_and_not_known(tmp_path: Path, che
     assert (places(done), done.stderr) == (["a.py:11"], "")
 
 
+@pytest.mark.slow
 def test_a_baseline_that_is_none_exits_with_2_and_is_left_alone(tmp_path: Path, check: Any) -> None:
     path = tmp_path / "a.py"
     path.write_text(TRAIN)

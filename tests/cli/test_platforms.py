@@ -55,6 +55,7 @@ def python(folder: Path, program: str, **arguments: object) -> subprocess.Comple
     return subprocess.run([sys.executable, str(script)], cwd=folder, capture_output=True, text=True, **arguments)  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("fixes", ["--no-fix", "--fix"])
 def test_check_needs_no_posix(jobs: str, fixes: str, tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ def test_the_plugin_the_server_and_the_other_commands_are_imported(module: str, 
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_plugin_needs_no_posix(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(PROGRAM)
     words = ["--isolated", "--select=TFG", "--jobs=1", "a.py"]
@@ -88,6 +90,7 @@ def test_the_plugin_needs_no_posix(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "") and done.stdout.startswith("a.py:3:16: TFG502 ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text()), ids=itemgetter("id"))
 def test_the_hooks_need_no_posix(hook: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(PROGRAM)
@@ -100,6 +103,7 @@ def test_the_hooks_need_no_posix(hook: dict[str, str], tmp_path: Path) -> None:
     assert "TFG302" in done.stdout and ("TFG502" in done.stdout) == ("--fix-only" not in words)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_the_language_server_needs_no_posix(tmp_path: Path) -> None:
     call = "    sys.argv[1:] = ['server']\n    from tflint_gpu.cli import main\n    main()\n"
@@ -110,6 +114,7 @@ async def test_the_language_server_needs_no_posix(tmp_path: Path) -> None:
     assert await editor.leave() == 0
 
 
+@pytest.mark.slow
 def test_doctor_needs_no_posix(tmp_path: Path) -> None:
     """It looks at a machine without NVIDIA's files and without TensorFlow; what it says of Windows is in its own tests."""
     bare = tmp_path / "bare"
@@ -150,6 +155,7 @@ ON_WINDOWS = """
 """
 
 
+@pytest.mark.slow
 def test_the_page_says_what_runs_where_and_the_rest_refuses_in_one_sentence(tmp_path: Path) -> None:
     """Protects who is on Windows: no traceback of a module that only POSIX has, and the page knows it before."""
     page = (ROOT / "docs" / "getting-started.md").read_text("utf-8")

@@ -71,6 +71,7 @@ def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> tuple[st
     return done.stdout, seen.decode()
 
 
+@pytest.mark.slow
 def test_the_bar_is_on_a_terminal_only_and_can_be_switched_off(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"f{number}.py").write_text(PROGRAM)

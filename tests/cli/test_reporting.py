@@ -98,6 +98,7 @@ def test_one_failing_finding_among_advice_is_enough(tmp_path: Path, check: Any) 
     assert check("--fail-on", "error").returncode == 0
 
 
+@pytest.mark.slow
 def test_each_file_fails_by_its_own_settings(tmp_path: Path, check: Any) -> None:
     """Protects a strict folder in a lax project, and the other way round."""
     for folder, level in (("strict", "advice"), ("lax", "error")):
@@ -115,6 +116,7 @@ def test_each_file_fails_by_its_own_settings(tmp_path: Path, check: Any) -> None
     assert check("--stdin-filename", "strict/new.py", "-", stdin=ADVICE).returncode == 1, "unsaved text, too"
 
 
+@pytest.mark.slow
 def test_other_options_keep_their_say(tmp_path: Path, check: Any) -> None:
     """Protects `--exit-zero`, `--statistics` and `--quiet` beside `--fail-on`."""
     (tmp_path / "a.py").write_text(ADVICE)
@@ -125,6 +127,7 @@ def test_other_options_keep_their_say(tmp_path: Path, check: Any) -> None:
     assert check("--quiet", "--fail-on", "advice").returncode == 1
 
 
+@pytest.mark.slow
 def test_advice_that_a_baseline_knows_does_not_fail(tmp_path: Path, check: Any) -> None:
     (tmp_path / "a.py").write_text(ADVICE)
     assert "1 known problem" in check("--write-baseline=known.json", "--fail-on", "advice").stderr
@@ -135,6 +138,7 @@ def test_advice_that_a_baseline_knows_does_not_fail(tmp_path: Path, check: Any) 
     assert check("--baseline", "known.json").returncode == 0
 
 
+@pytest.mark.slow
 def test_changes_are_told_by_the_exit_code_whatever_they_were_for(tmp_path: Path, check: Any) -> None:
     """Protects `--diff` and `--exit-non-zero-on-fix`, which speak of files and not of findings."""
     path = tmp_path / "a.py"
@@ -154,6 +158,7 @@ def test_a_wrong_level_is_named_with_the_right_ones(tmp_path: Path, tflint: Any)
     assert "'error', 'warning', 'advice'" in done.stderr
 
 
+@pytest.mark.slow
 def test_advice_is_one_line_under_the_findings(tmp_path: Path, check: Any) -> None:
     """Protects what a user of a large project sees: what matters, undisturbed, and then that there is advice."""
     write_projects(tmp_path)
@@ -167,6 +172,7 @@ def test_advice_is_one_line_under_the_findings(tmp_path: Path, check: Any) -> No
     assert table.count("TFG401") == 0 and "\n5 pieces of advice: `--show-advice` lists " in table
 
 
+@pytest.mark.slow
 def test_advice_is_listed_where_it_is_asked_for(tmp_path: Path, check: Any) -> None:
     """Protects the ways to ask: an option, a setting, the option against the setting, the rule's code, what fails."""
     write_projects(tmp_path)
@@ -190,6 +196,7 @@ def test_what_programs_read_has_each_piece_of_advice(output_format: str, tmp_pat
     assert "--show-advice" not in done.stdout
 
 
+@pytest.mark.slow
 def test_what_holds_for_a_project_is_said_once(tmp_path: Path, check: Any) -> None:
     """Protects a course of forty notebooks; each file still gets it where it is checked by itself or made known."""
     names = ("a.py", "lab/b.py", "lab/c.py", "d.py", "e.py")
@@ -229,6 +236,7 @@ def test_servers_take_severities_as_they_are(severity: str, tmp_path: Path, chec
     assert line.startswith("a.py:5:13: advice: TFG308 " if is_advice else f"##vso[task.logissue type={severity};")
 
 
+@pytest.mark.slow
 def test_what_was_mended_is_listed(tmp_path: Path, check: Any) -> None:
     """Protects the answer to "what did it do?": by file and rule, as ruff has it."""
     (tmp_path / "a.py").write_text(MENDABLE)

@@ -59,6 +59,7 @@ def test_the_catalogue_begins_with_a_short_list(tflint: Any) -> None:
     assert [line.partition(" ")[0] for line in lines] == [entry.code for entry in entries()] + list(known())
 
 
+@pytest.mark.slow
 def test_mistakes(tflint: Any) -> None:
     assert FIRST is not None
     wrong = tflint("rule", FIRST.name + "s")
@@ -75,6 +76,7 @@ def test_mistakes(tflint: Any) -> None:
     assert tflint("rule", FIRST.code, "--all").returncode == 2
 
 
+@pytest.mark.slow
 def test_rules_are_found_by_words(tflint: Any) -> None:
     """Protects the way from a word that a user has to the rule that knows it; names before mere mentions."""
     found = tflint("rule", "--search", "prefetch").stdout.splitlines()

@@ -45,6 +45,7 @@ def test_a_file_without_tensorflow_needs_neither_a_parser_nor_the_model_nor_find
     assert not modules & (_NOT_OURS | {"libcst", "packaging", "json", "importlib.metadata", "subprocess"})
 
 
+@pytest.mark.slow
 def test_a_file_with_tensorflow_imports_only_the_parts_that_its_rules_ask() -> None:
     modules = imported(WRONG)
     needless = {
@@ -62,6 +63,7 @@ def test_a_file_in_which_no_rule_can_find_anything_needs_no_libcst_and_no_rule()
     assert not {name for name in modules if name.startswith("tflint_gpu.rules.")}
 
 
+@pytest.mark.slow
 def test_only_the_rules_that_may_find_something_are_imported() -> None:
     rules = {name.rpartition(".")[2] for name in imported(WRONG) if re.search(r"\.tfg\d", name)}
     assert "tfg502_invalid_device" in rules and not rules & {"tfg101_numpy_in_call", "tfg202_eager_train_step"}
@@ -88,6 +90,7 @@ def test_a_fork_says_what_a_process_of_its_own_says(
     assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["flake8", "pynvml"])
 def test_a_broken_library_never_breaks_a_check(library: str, tmp_path: Path) -> None:
     """Protects users of a half-upgraded environment: both come with the package, and no check needs them."""
@@ -101,6 +104,7 @@ def test_a_broken_library_never_breaks_a_check(library: str, tmp_path: Path) -> 
     assert (done.returncode, done.stderr) == (1, "") and "TFG502" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_check_works_where_flake8_and_nvml_are_broken(tmp_path: Path) -> None:
     """Both are dependencies of other parts: a check imports neither."""
     for name in ("flake8", "pynvml"):

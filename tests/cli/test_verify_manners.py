@@ -19,6 +19,8 @@ from verified import EAGER_STEP, MODEL_AND_DATA
 from tflint_gpu.cli.verify import command as verify_command
 from tflint_gpu.verify.slicing.extract import harness_modules
 
+pytestmark = pytest.mark.slow
+
 STEP = MODEL_AND_DATA + EAGER_STEP
 DRIVER = """
 import sys, time

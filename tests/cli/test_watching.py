@@ -100,6 +100,7 @@ def test_what_watchdog_warns_of_is_no_part_of_a_report(tmp_path: Path) -> None:
     assert told == []
 
 
+@pytest.mark.slow
 @needs_watchdog
 def test_each_change_is_checked(tmp_path: Path, watching: Any) -> None:
     (tmp_path / "pyproject.toml").write_text("")
@@ -123,6 +124,7 @@ def test_each_change_is_checked(tmp_path: Path, watching: Any) -> None:
     assert command.end() == 130
 
 
+@pytest.mark.slow
 @needs_watchdog
 def test_settings_and_mistakes_in_them(tmp_path: Path, watching: Any) -> None:
     """Protects a session from a settings file that is half written, and from one above the folder that is watched."""
@@ -138,6 +140,7 @@ def test_settings_and_mistakes_in_them(tmp_path: Path, watching: Any) -> None:
     command.until("Found 1 problem.")
 
 
+@pytest.mark.slow
 @needs_watchdog
 def test_single_files_and_fixes(tmp_path: Path, watching: Any) -> None:
     (tmp_path / "pyproject.toml").write_text("")

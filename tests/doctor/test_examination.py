@@ -24,6 +24,8 @@ from tflint_gpu.doctor.machine_report import report_on
 from tflint_gpu.doctor.probes.cards import forbidden
 from tflint_gpu.gpu.cards import survey
 
+pytestmark = pytest.mark.slow
+
 Doctor = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

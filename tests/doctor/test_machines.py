@@ -523,6 +523,7 @@ def test_a_machine_without_tensorflow_and_card_is_not_called_right_and_wrong() -
     assert "computes nothing" in text and "computes on the CPU." not in text and "Nothing is wrong" not in text
 
 
+@pytest.mark.slow
 def test_xla_ends_a_process_for_a_flag_that_it_does_not_know() -> None:
     """The fact behind TFG935, with the installed TensorFlow: the process ends without an exception."""
     program = "import tensorflow as tf\ntf.function(lambda x: x + 1, jit_compile=True)(tf.ones(2))\n"

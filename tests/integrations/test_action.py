@@ -18,6 +18,8 @@ import pytest
 import yaml
 from checkout import ROOT, copy_checkout, git, needs_installation
 
+pytestmark = pytest.mark.slow
+
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
 TRAIN = """\

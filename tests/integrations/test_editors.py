@@ -111,6 +111,7 @@ def drive(folder: Path, *command: str) -> str:
     return (folder / "mish.py").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_neovim(folder: Path) -> None:
     """Findings with the settings of the page, again after a change, and a fix that is applied."""
     if shutil.which("nvim") is None:
@@ -125,6 +126,7 @@ def test_neovim(folder: Path) -> None:
     assert text == "# \N{ROCKET} above\n" + PROGRAM.replace("np.tanh", "tf.tanh")
 
 
+@pytest.mark.slow
 def test_emacs(folder: Path) -> None:
     """Findings with the settings of the page, and a fix that is applied."""
     if shutil.which("emacs") is None:
@@ -150,6 +152,7 @@ def test_the_settings_of_other_editors() -> None:
     assert zed["lsp"]["pylsp"]["binary"] == {"path": "tflint-gpu", "arguments": ["server"]}
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_helix_as_it_speaks(tmp_path: Path) -> None:
     """Helix sends `config` of the page with its greeting, and again as changed settings."""
@@ -163,6 +166,7 @@ async def test_helix_as_it_speaks(tmp_path: Path) -> None:
     assert await editor.leave() == 0
 
 
+@pytest.mark.slow
 def test_the_external_tool_of_pycharm(folder: Path) -> None:
     """PyCharm's macros are replaced as PyCharm does; its output filter makes a link of each line that it matches."""
     rows = dict(re.findall(r"^\| (\w[\w ]+) \| `(.+)` \|$", PAGE, re.MULTILINE))

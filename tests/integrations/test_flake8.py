@@ -23,6 +23,8 @@ from warm import Warm
 from tflint_gpu.integrations.flake8_run import Flake8Run
 from tflint_gpu.rule import Rule
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DATA = """\
 import tensorflow as tf

@@ -87,6 +87,7 @@ def search(rates, images, labels):
 """
 
 
+@pytest.mark.slow
 def test_check_and_flake8_select_opt_in_rules_in_the_same_way(tmp_path: Path, flake8: Flake8, tflint: Command) -> None:
     """Protects one answer for both: a prefix selects default rules, an opt-in rule needs its full code."""
     (tmp_path / "a.py").write_text(LOOPED)

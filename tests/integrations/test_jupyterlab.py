@@ -26,6 +26,8 @@ from tflint_gpu.integrations.editor import parse_editor_settings
 from tflint_gpu.integrations.jupyter import SCHEMA, specification
 from tflint_gpu.settings.options import Options
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 120
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "jupyterlab.png"
 CELLS = [

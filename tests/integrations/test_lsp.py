@@ -18,7 +18,7 @@ from pytest_lsp import client_capabilities
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.narrowing.measurements import key_of
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 LAYER = """\
 import numpy as np

@@ -10,7 +10,7 @@ import pytest_asyncio
 from editor import Editor, changed, codes, edited
 from lsprotocol import types
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 IMPORTS = "import numpy as np\nimport tensorflow as tf"
 PROSE = "# Import numpy, and use it"

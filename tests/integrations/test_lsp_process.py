@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from editor import COMMAND, PATIENCE
 
+pytestmark = pytest.mark.slow
+
 Server = subprocess.Popen[bytes]
 LONG = "import tensorflow as tf\n" + "".join(f"model{n}.fit(tf.sin({n}), batch_size=1)\n" for n in range(9000))
 

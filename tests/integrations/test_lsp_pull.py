@@ -105,6 +105,7 @@ async def test_cells_are_asked_for_one_by_one(editor: Editor) -> None:
     assert editor.published == []
 
 
+@pytest.mark.slow
 async def test_old_names_are_struck_out_and_code_that_does_nothing_is_faded(editor: Editor) -> None:
     await editor.start(PULLING, options={"select": ["ALL"]})
     found = await editor.open("data.py", DATA + "x = 1  # noqa: TFG101\n")

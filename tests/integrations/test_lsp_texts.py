@@ -10,7 +10,7 @@ import pytest_asyncio
 from editor import Editor, codes, edited
 from lsprotocol import types
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 BLOCK = """\
 import numpy as np

@@ -15,6 +15,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import tflint_gpu
 
+pytestmark = pytest.mark.slow
+
 MODEL = """\
 
 import time

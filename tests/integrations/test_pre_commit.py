@@ -11,6 +11,8 @@ import pytest
 import yaml
 from checkout import ROOT, copy_checkout, git
 
+pytestmark = pytest.mark.slow
+
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
 CODE = "TFG302"
 SETTINGS = f"""\

@@ -90,6 +90,7 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
     client.kill()
 
 
+@pytest.mark.slow
 def test_an_open_document_gets_the_findings_of_its_unsaved_text(tmp_path: Path, editor: Editor) -> None:
     path = tmp_path / "train.py"
     path.write_text("")

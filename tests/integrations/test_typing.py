@@ -13,6 +13,8 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.integrations.editor import Checker, Document, OpenText
 from tflint_gpu.text.source import SourceFile
 
+pytestmark = pytest.mark.slow
+
 _ROOT = Path(__file__).parents[2]
 PROGRAMS = [_ROOT / "examples" / "train.py", *sorted((_ROOT / "fixtures").rglob("*.py"))[::40]]
 

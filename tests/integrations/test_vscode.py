@@ -20,6 +20,8 @@ from code_server import Window, vs_code
 import tflint_gpu
 from tflint_gpu.integrations.jupyter import SCHEMA
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).parents[2] / "editors" / "vscode"
 PACKAGE = json.loads((SOURCE / "package.json").read_text("utf-8"))
 ICON = SOURCE / "icon.png"

@@ -75,6 +75,7 @@ def _is_left_to_libcst(code: str) -> bool:
         return True
 
 
+@pytest.mark.slow
 def test_real_files_have_the_trees_that_libcst_makes() -> None:
     """Protects what no list of programs thinks of: the project's own files, its fixtures and Python's library."""
     own = [*_ROOT.joinpath("tflint_gpu").rglob("*.py"), *_ROOT.joinpath("fixtures").rglob("*.py")]
@@ -104,12 +105,14 @@ def test_what_is_left_to_libcst(code: str) -> None:
     assert difference(parse_module(code).body, cst.parse_module(code).body) == ()
 
 
+@pytest.mark.slow
 def test_long_chains_and_sums() -> None:
     """Protects against a recursion as deep as an expression is long."""
     for code in ("a = " + " + ".join("b" * 900) + "\n", "a" + ".b(c)" * 300 + "\n", "if a: b\n" + "elif c: d\n" * 200):
         assert difference(parse_module(code).body, cst.parse_module(code).body) == ()
 
 
+@pytest.mark.slow
 def test_what_is_nested_too_deeply_for_us_is_left_to_libcst() -> None:
     code = "a" + "[b" * 150 + "]" * 150 + "\n"
     limit = sys.getrecursionlimit()

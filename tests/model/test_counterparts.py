@@ -134,6 +134,7 @@ def outcomes() -> dict[str, list[tuple[str, str, str]]]:
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RAISES))
 def test_raises_on_a_symbolic_tensor(name: str, outcomes: dict[str, list[tuple[str, str, str]]]) -> None:
     _numpy(name)
@@ -250,6 +251,7 @@ def _evaluated(call: str, names: dict[str, Any], keys: list[str], values: list[A
     return eval(call, {**names, **dict(zip(keys, values, strict=True))})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", _LIBRARIES)
 @pytest.mark.parametrize("name", _UNSAFE)
 @pytest.mark.parametrize("mode", ["eager", "traced"])

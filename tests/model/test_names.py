@@ -111,6 +111,7 @@ def test_names_below_compat_v1_that_are_the_same_object() -> None:
         )
 
 
+@pytest.mark.slow
 def test_names_agree_with_libcst(tmp_path: Path) -> None:
     """Protects the fast traversal: where libcst's QualifiedNameProvider knows one import, we know the same or nothing."""
     for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::15]:
@@ -127,6 +128,7 @@ def test_names_agree_with_libcst(tmp_path: Path) -> None:
                 assert ours.rpartition(".")[2] == last, path
 
 
+@pytest.mark.slow
 def test_spans_agree_with_libcst(tmp_path: Path) -> None:
     """Protects every reported place: our offsets are those of libcst's PositionProvider."""
     compared = 0

@@ -262,6 +262,7 @@ def assert_each_for_itself(name: str, row: Operation, result: Any) -> None:
             np.testing.assert_array_equal(joined_parts, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTALLED)
 def test_an_operation_gives_the_shape_and_the_dtype_of_its_row(name: str) -> None:
     """Protects from a row that is believed: each is run."""

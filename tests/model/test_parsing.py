@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import dataclasses, sys
 import libcst
@@ -25,6 +27,7 @@ print("changed:", sorted(name for name in before | after if before.get(name) != 
 """
 
 
+@pytest.mark.slow
 def test_a_flake8_process_has_libcst_as_it_is(tmp_path: Path) -> None:
     """Protects the plugins of flake8 that ask libcst, too: TorchFix, Fixit."""
     program = tmp_path / "program.py"

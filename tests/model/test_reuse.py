@@ -60,6 +60,7 @@ def nodes(module: cst.Module) -> Iterator[cst.CSTNode]:
         stack.extend(children(node))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_tree_after_any_edits_is_the_one_of_a_fresh_parse(seed: int) -> None:
     """Protects every finding of the language server."""

@@ -359,11 +359,13 @@ def cells(ways: dict[str, Way], lines: list[Line]) -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "line"), cells(LOOPS, REPEATED))
 def test_a_function_that_a_loop_runs(way: Way, line: Line, tmp_path: Path) -> None:
     assert outcome(way, line, tmp_path) is expected(way, line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "line"), cells(TRACES, TRACED))
 def test_a_function_that_is_traced(way: Way, line: Line, tmp_path: Path) -> None:
     assert outcome(way, line, tmp_path) is expected(way, line)

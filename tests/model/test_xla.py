@@ -197,6 +197,7 @@ def _has(name: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EFFECTS_WITHOUT_KERNEL | WITHOUT_KERNEL))
 def test_what_has_no_kernel_raises(name: str) -> None:
     if not _has(name):
@@ -205,6 +206,7 @@ def test_what_has_no_kernel_raises(name: str) -> None:
         _try(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "number"), [(name, n) for name in CHOICES for n in range(len(CHOICES[name]))])
 def test_some_arguments_have_none(name: str, number: int) -> None:
     choice = CHOICES[name][number]
@@ -229,6 +231,7 @@ def test_texts_have_none() -> None:
     assert not any("XLA" in k.device_type for name in own for k in kernels.get_registered_kernels_for_op(name).kernel)
 
 
+@pytest.mark.slow
 def test_tables_have_none() -> None:
     assert "tf.lookup.StaticHashTable" in TABLES
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1, 2], [3, 4]), 0)

@@ -45,6 +45,7 @@ def read(output_format: str, text: str) -> int:
     return sum(CODE in line or "TFG000" in line for line in text.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output_format", OUTPUT_FORMATS)
 def test_the_command_prints_it(output_format: str, tmp_path: Path, tflint: Any) -> None:
     (tmp_path / ODD_NAME).parent.mkdir()

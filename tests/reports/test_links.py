@@ -18,6 +18,7 @@ PROGRAM = 'import tensorflow as tf\n\nwith tf.device("/GUP:0"):\n    pass\n'
 URL = "https://example.org/rules/TFG502.html"
 
 
+@pytest.mark.slow
 def test_where_a_team_keeps_its_pages(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(PROGRAM)
     (tmp_path / "b").mkdir()

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urljoin
 
 import jsonschema
+import pytest
 from findings import ODD_FIXED, ODD_NAME, ODD_TEXT, Hard, finding, schema
 
 from tflint_gpu.diagnostics import Diagnostic, Location
@@ -165,6 +166,7 @@ def test_fingerprints_do_not_change_with_lines_above() -> None:
     assert len(set(marks(""))) == 3
 
 
+@pytest.mark.slow
 def test_sarif_tools_reads_it(hard: Hard, tmp_path: Path) -> None:
     (tmp_path / "log.sarif").write_text(render(hard.diagnostics, hard.view), "utf-8")
     command = [sys.executable, "-m", "sarif", "csv", "--output", "issues.csv", "log.sarif"]

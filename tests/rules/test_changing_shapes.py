@@ -127,6 +127,7 @@ def _fixed_alike(rule: str, name: str, program: str, folder: Path) -> tuple[str,
     return code, after[name].experimental_get_tracing_count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "name", "program"), CHANGING.values(), ids=CHANGING)
 def test_many_shapes_need_few_traces(rule: str, name: str, program: str, tmp_path: Path) -> None:
     code, traces = _fixed_alike(rule, name, program, tmp_path)
@@ -134,6 +135,7 @@ def test_many_shapes_need_few_traces(rule: str, name: str, program: str, tmp_pat
     assert traces <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "name", "program"), STAYING.values(), ids=STAYING)
 def test_two_shapes_are_traced_plainly(rule: str, name: str, program: str, tmp_path: Path) -> None:
     code, traces = _fixed_alike(rule, name, program, tmp_path)

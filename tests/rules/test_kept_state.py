@@ -627,6 +627,7 @@ def test_no_fix_freezes_what_changes(case: str, tmp_path: Path) -> None:
     assert any(reason in text for _, _, text in told), told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", OFFERED)
 def test_what_stays_is_no_reason(case: str, tmp_path: Path) -> None:
     program = OFFERED[case]
@@ -646,6 +647,7 @@ def test_a_layer_that_changes_between_evaluations(tmp_path: Path) -> None:
         assert is_fixed is has_fix
 
 
+@pytest.mark.slow
 def test_what_a_fix_would_freeze() -> None:
     """The same program by hand under `tf.function` computes something else: the part that is thawed is never trained."""
     np = pytest.importorskip("numpy")
@@ -654,6 +656,7 @@ def test_what_a_fix_would_freeze() -> None:
     assert not np.allclose(eager, traced)
 
 
+@pytest.mark.slow
 def test_what_a_callback_thaws() -> None:
     """The same by hand, where a callback thaws: the trained weights, and the mode of batch normalization, are others."""
     np = pytest.importorskip("numpy")
@@ -672,6 +675,7 @@ def test_what_a_callback_thaws() -> None:
         assert not np.allclose(eager, changed)
 
 
+@pytest.mark.slow
 def test_a_thaw_is_no_reason_where_the_model_only_infers(tmp_path: Path) -> None:
     program = NORMED + BY_MODEL + INFERENCE.replace("BEFORE", "opening.on_epoch_begin(turn)")
     assert _told(program, tmp_path) == [("TFG207", True, _told(program, tmp_path)[0][2])]
@@ -683,6 +687,7 @@ def test_a_thaw_is_no_reason_where_the_model_only_infers(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.slow
 def test_two_models_are_both_fixed(tmp_path: Path) -> None:
     program = (
         DATA
@@ -793,6 +798,7 @@ THAWN = "net.inner.trainable = True\n"
 COMPILED = "net.compile(optimizer='sgd', run_eagerly=True)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("after", "is_fixed"),
     [

@@ -178,6 +178,7 @@ result.append(len(counting.calls))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "program", "functions"), FIXED.values(), ids=FIXED.keys())
 def test_one_fix_traces_all_models_of_a_loop(rule: str, program: str, functions: int, tmp_path: Path) -> None:
     """Protects users from a second round: nothing is left for the next run."""
@@ -199,6 +200,7 @@ for real, _ in batches:
     assert "TFG207" not in {found.code for found, _ in findings(HEAD + LAYERS + program, tmp_path)}
 
 
+@pytest.mark.slow
 def test_a_call_that_may_not_be_traced_stays(tmp_path: Path) -> None:
     """Protects what a model's Python code does in each call; the fix says of how many calls it is."""
     before = HEAD + LAYERS + LEARNS

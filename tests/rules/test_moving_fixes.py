@@ -269,6 +269,7 @@ result = [train(states, np.ones((8, 3)), np.linspace(0.5, 1.0, 8), np.arange(8))
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "program", "parts"), SAME.values(), ids=SAME.keys())
 def test_the_results_are_the_same(rule: str, program: str, parts: list[str], tmp_path: Path) -> None:
     """Protects what programs compute, their comments, and users from a second round."""
@@ -372,6 +373,7 @@ result = [len(net.trainable_weights) == 4, net.predict(data, verbose=0).shape ==
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "program", "part"), CRASHES.values(), ids=CRASHES.keys())
 def test_what_raised_runs(rule: str, program: str, part: str, tmp_path: Path) -> None:
     """Protects the promise of fixes for crashes: the program raises before and is right after."""
@@ -411,6 +413,7 @@ print(tf.config.threading.get_inter_op_parallelism_threads(), float(scale))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "moved", "first", "error", "printed"),
     [

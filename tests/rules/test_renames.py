@@ -519,6 +519,7 @@ def _pythons() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", _pythons())
 def test_the_table_is_true(python: str) -> None:
     """Protects the table from what TensorFlow itself says: what is called gone is gone, the rest is there."""
@@ -628,6 +629,7 @@ def test_what_took_the_place_of_contrib_computes_the_same() -> None:
     assert tf.keras.layers.Flatten()(images).shape == tf.reshape(images, (4, -1)).shape
 
 
+@pytest.mark.slow
 def test_a_model_built_in_a_scope_trains_as_before(tmp_path: Path) -> None:
     """With the installed TensorFlow: the mended program gives the losses that the model gives without the old call."""
     import tensorflow as tf
@@ -677,6 +679,7 @@ READ_BY_THREADS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", READ_BY_THREADS.values(), ids=READ_BY_THREADS)
 def test_a_sequence_keeps_its_workers(call: str, tmp_path: Path) -> None:
     """Protects the speed of programs with TFG704 and TFG705: Keras 3 reads with as many threads as Keras 2 did."""

@@ -1012,6 +1012,7 @@ result = [all(weights.dtype == np.float32 for weights in model.get_weights())]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "program", "part"), PROMISED.values(), ids=PROMISED.keys())
 def test_what_the_fix_promises(rule: str, program: str, part: str, tmp_path: Path) -> None:
     """Protects the promise of fixes that are to change results: what was wrong is right then, and nothing else is."""
@@ -1179,6 +1180,7 @@ def test_what_may_be_a_function_is_not_traced(declared: str, tmp_path: Path) -> 
     assert ("@tf.function" in fixed(code, tmp_path, rule)) is ("Callable" not in declared)
 
 
+@pytest.mark.slow
 def test_a_loop_is_fixed_that_calls_models_in_other_cells_too(tmp_path: Path) -> None:
     """Protects fixes in notebooks: one changes the cell of the loop, where a function in another cell calls a model."""
     made = (

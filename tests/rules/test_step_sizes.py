@@ -129,6 +129,7 @@ for x, y in dataset:
 """
 
 
+@pytest.mark.slow
 def test_of_two_branches_the_wider_range_counts(tmp_path: Path) -> None:
     def own(large: int, small: int) -> OnCpu | None:
         networks = f"large, small = dense({large}), dense({small})\n"

@@ -94,6 +94,7 @@ def test_there_are_ten(tmp_path: Path) -> None:
     assert sorted(found) == sorted(_CODES)
 
 
+@pytest.mark.slow
 def test_one_call_leaves_none(mended: tuple[str, str], tmp_path: Path) -> None:
     """Protects users from a second round, and the diff from being another one than what is written."""
     shown, after = mended
@@ -103,6 +104,7 @@ def test_one_call_leaves_none(mended: tuple[str, str], tmp_path: Path) -> None:
     assert "".join(lines) in shown
 
 
+@pytest.mark.slow
 def test_the_mended_program_trains(mended: tuple[str, str], tmp_path: Path) -> None:
     """Protects behaviour: before, it stops where no GPU is; mended, it learns the sum."""
     pytest.importorskip("tensorflow")

@@ -50,6 +50,7 @@ def test_the_documentation_is_true(tmp_path: Path, tflint: Any) -> None:
     assert said(tflint(*WITH, *options)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--no-cache",), ()])
 def test_a_comment_that_the_check_of_another_file_needs(tmp_path: Path, tflint: Any, options: tuple[str, ...]) -> None:
     """Protects `layers.py`, whose finding shows only where `train.py` traces it; also with stored results."""

@@ -340,6 +340,7 @@ def test_a_symbolic_tensor_has_no_value() -> None:
                 tf.keras.Sequential([Layer(function)]).predict(np.ones((2, 3)), verbose=0)
 
 
+@pytest.mark.slow
 def test_losses_metrics_and_called_layers_have_no_values_either() -> None:
     """Protects the claim, with the installed TensorFlow: Keras 3 converts nothing in them, also under `tf.function`."""
     tf = pytest.importorskip("tensorflow")

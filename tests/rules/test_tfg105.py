@@ -193,6 +193,7 @@ def test_xla_is_named_for_keras_3_only(tmp_path: Path) -> None:
     assert ["XLA" in message for message in messages] == [True, False]
 
 
+@pytest.mark.slow
 def test_what_each_kind_does_to_training() -> None:
     """Protects the claims, with the installed TensorFlow: which weights a step of training changes."""
     tf = pytest.importorskip("tensorflow")

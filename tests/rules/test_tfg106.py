@@ -205,6 +205,7 @@ def test_the_mode_is_reported(tmp_path: Path) -> None:
     assert "in every call of `Net.call`: it raises" in said("in training only")
 
 
+@pytest.mark.slow
 def test_tensorflow_refuses() -> None:
     """Protects the rule's claim, with the installed TensorFlow: where it says so, and not where it is silent."""
     tf = pytest.importorskip("tensorflow")

@@ -76,6 +76,7 @@ def test_the_calls_are_reported(tmp_path: Path) -> None:
     assert [note.message for note in finding.notes] == ["calls `fib`", "calls `fib`"]
 
 
+@pytest.mark.slow
 def test_tracing_never_ends_or_goes_level_by_level() -> None:
     """Protects the rule's claim, with the installed TensorFlow."""
     tf = pytest.importorskip("tensorflow")

@@ -205,6 +205,7 @@ def test_the_help_says_what_to_do(case: str, words: str, tmp_path: Path) -> None
     assert case == "division" or words in help_text
 
 
+@pytest.mark.slow
 def test_all_rows_at_once_are_the_same_and_no_loop() -> None:
     """Protects the claim itself, with the installed TensorFlow: the same numbers, and a graph without a loop."""
     tf = pytest.importorskip("tensorflow")

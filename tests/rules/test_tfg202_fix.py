@@ -254,6 +254,7 @@ RETURNED = {  # what is cut from the rows, what the maker returns, to what that 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("cut", "given", "taken", "called"), RETURNED.values(), ids=RETURNED)
 def test_rows_of_a_function_that_another_one_returns(
@@ -384,6 +385,7 @@ np.savez("weights.npz", float(metric.result()), *model.get_weights())
 """
 
 
+@pytest.mark.slow
 def test_the_same_weights_with_and_without_the_fix(tmp_path: Path, forks: ForkedPrograms) -> None:
     """The truth: a step that only computes trains the same model when it is traced."""
     pytest.importorskip("tensorflow")

@@ -318,6 +318,7 @@ def test_the_truth_what_the_fix_writes_runs(case: tuple[str, str, str]) -> None:
             function(tf.ones(4), tf.constant(3))
 
 
+@pytest.mark.slow
 def test_the_truth_each_new_number_is_traced() -> None:
     """With the installed TensorFlow: Python's numbers one by one, tensors and NumPy's once."""
     import numpy as np

@@ -249,6 +249,7 @@ def test_a_notebook(tmp_path: Path) -> None:
     assert ("TFG205", 1) in found(text, tmp_path, name="a.ipynb")
 
 
+@pytest.mark.slow
 def test_the_truth_python_runs_in_every_step() -> None:
     """With the installed TensorFlow: a layer's Python runs once a trace, or in every step where the model is eager."""
     import numpy as np

@@ -209,6 +209,7 @@ def _is_still(program: str) -> bool:
     return bool(scope["still"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", KEPT)
 def test_an_attribute_that_is_changed_in_vain(case: str, tmp_path: Path) -> None:
     """Protects the claim, by TensorFlow: the weight stays zero in the graph, so nothing is trained."""
@@ -216,6 +217,7 @@ def test_an_attribute_that_is_changed_in_vain(case: str, tmp_path: Path) -> None
     assert _is_still(KEPT[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHANGED)
 def test_an_attribute_that_the_steps_see(case: str, tmp_path: Path) -> None:
     assert "TFG210" not in codes(HEAD + CHANGED[case], tmp_path)

@@ -123,6 +123,7 @@ def test_it_runs_only_where_it_is_chosen(tmp_path: Path) -> None:
     assert rule.opt_in
 
 
+@pytest.mark.slow
 def test_the_truth_validation_takes_the_size_of_training() -> None:
     """With the installed Keras: the number of validation batches follows `batch_size`, or its own size."""
     import numpy as np

@@ -345,6 +345,7 @@ def test_a_fit_becomes_a_step(tmp_path: Path) -> None:
     assert "return critic.fit(seen, goals).history" in fixed(HEAD + kept, tmp_path, "TFG215")
 
 
+@pytest.mark.slow
 def test_fit_and_train_on_batch_train_alike(tmp_path: Path) -> None:
     """Protects the fix's promise, by TensorFlow itself: the same weights after a step."""
     import keras

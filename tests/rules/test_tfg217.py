@@ -332,6 +332,7 @@ def test_freezing_without_effect(case: str, tmp_path: Path) -> None:
     assert _moved(GOES_ON[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", NEVER)
 def test_a_model_that_is_frozen_before_its_first_step(case: str, tmp_path: Path) -> None:
     """Protects the claim about Keras 3, and that Keras 2, where it is not so, is not told it."""
@@ -351,6 +352,7 @@ def test_two_models_that_one_method_builds(tmp_path: Path) -> None:
     assert not _said(TWO_OF_ONE_BUILDER + "    Duel().fight(sums, rows)\n", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", IN_CALLBACK)
 def test_a_callback_thaws_too_late(case: str, tmp_path: Path) -> None:
     (text,) = _said(IN_CALLBACK[case], tmp_path)
@@ -358,6 +360,7 @@ def test_a_callback_thaws_too_late(case: str, tmp_path: Path) -> None:
     assert not _moved(IN_CALLBACK[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", IN_CALLBACK_GOES_ON)
 def test_a_callback_freezes_too_late(case: str, tmp_path: Path) -> None:
     (text,) = _said(IN_CALLBACK_GOES_ON[case], tmp_path)
@@ -365,6 +368,7 @@ def test_a_callback_freezes_too_late(case: str, tmp_path: Path) -> None:
     assert _moved(IN_CALLBACK_GOES_ON[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", COMPILING)
 def test_a_callback_that_compiles_stops_fit(case: str, tmp_path: Path) -> None:
     (text,) = _said(COMPILING[case], tmp_path)
@@ -373,6 +377,7 @@ def test_a_callback_that_compiles_stops_fit(case: str, tmp_path: Path) -> None:
         results(COMPILING[case] + RESULT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CALLBACK_RIGHT)
 def test_a_callback_that_thaws_is_not_found(case: str, tmp_path: Path) -> None:
     assert not _said(CALLBACK_RIGHT[case], tmp_path)
@@ -384,12 +389,14 @@ def test_what_a_callback_may_set_is_not_found(case: str, tmp_path: Path) -> None
     assert not _said(CALLBACK_SILENT[case], tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RIGHT)
 def test_what_counts_is_not_found(case: str, tmp_path: Path) -> None:
     assert "TFG217" not in codes(RIGHT[case], tmp_path)
     assert _moved(RIGHT[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", STOPPED)
 def test_a_new_step_without_compile(case: str, tmp_path: Path) -> None:
     assert "TFG217" not in codes(STOPPED[case], tmp_path)

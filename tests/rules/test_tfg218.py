@@ -142,6 +142,7 @@ def test_a_step_that_runs_is_not(case: str, tmp_path: Path) -> None:
     _run(STEPS_RUN[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RAISES)
 def test_a_second_model_is_found(case: str, tmp_path: Path) -> None:
     """Protects the claim, by TensorFlow."""
@@ -150,6 +151,7 @@ def test_a_second_model_is_found(case: str, tmp_path: Path) -> None:
         _run(RAISES[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RUNS)
 def test_one_model_for_each_is_not(case: str, tmp_path: Path) -> None:
     assert "TFG218" not in codes(HEAD + RUNS[case], tmp_path)

@@ -78,6 +78,7 @@ def test_a_second_optimizer_is_found(case: str, tmp_path: Path) -> None:
         _run(RAISES[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RUNS)
 def test_what_creates_no_variables_again_is_not(case: str, tmp_path: Path) -> None:
     assert "TFG219" not in codes(HEAD + RUNS[case], tmp_path)

@@ -59,6 +59,7 @@ def test_validation_in_each_is_said(given: str, tmp_path: Path) -> None:
     assert "validates" in found.message and "validation_freq" in (found.help or "")
 
 
+@pytest.mark.slow
 def test_repeated_rows_take_the_same_steps() -> None:
     """Protects the advice, by Keras itself: the weights are those of as many epochs of one step."""
     import keras

@@ -82,6 +82,7 @@ def test_the_load_is_named(tmp_path: Path) -> None:
     assert [note.message for note in finding.notes] == ["for each request", "it predicts here"]
 
 
+@pytest.mark.slow
 def test_a_loaded_model_traces_its_graph_again(tmp_path: Path) -> None:
     """The truth with the installed TensorFlow: each load makes layers that trace, one model traces once."""
     tf = pytest.importorskip("tensorflow")

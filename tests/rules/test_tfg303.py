@@ -199,6 +199,7 @@ def test_fix(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_tf_data_makes_parallel_what_has_no_state() -> None:
     """Protects the claim itself: the installed tf.data's optimizer puts `ParallelMap` for these functions and no others."""
     tf = pytest.importorskip("tensorflow")

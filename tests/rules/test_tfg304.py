@@ -289,6 +289,7 @@ def test_cache_after_the_batch_is_named(tmp_path: Path) -> None:
     assert finding.notes[-1].message == "later epochs read from here"
 
 
+@pytest.mark.slow
 def test_batches_are_the_same_either_way() -> None:
     """Protects the claim itself, with the installed TensorFlow: each kind of operation gives the same batches."""
     tf = pytest.importorskip("tensorflow")

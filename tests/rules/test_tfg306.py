@@ -255,6 +255,7 @@ def test_no_fix_inside_of_a_loader(tmp_path: Path) -> None:
     assert finding.fix is None
 
 
+@pytest.mark.slow
 def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
     """The truth of TFG306 with the installed TensorFlow: also that a seed repeats itself without a cache."""
     tf = pytest.importorskip("tensorflow")

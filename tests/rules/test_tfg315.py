@@ -133,6 +133,7 @@ def test_depends_on_the_version(tmp_path: Path) -> None:
     assert codes(HEAD + FOUND["fit"], tmp_path, target=NEWEST) == ["TFG315"]
 
 
+@pytest.mark.slow
 def test_keras_ignores_the_size() -> None:
     """The truth of TFG315 with the installed TensorFlow: steps follow the dataset, and validation arrays the size."""
     tf = pytest.importorskip("tensorflow")

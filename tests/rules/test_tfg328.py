@@ -50,6 +50,7 @@ def test_even_ones_are_not(code: str, tmp_path: Path) -> None:
     assert "TFG328" not in codes(HEAD + code, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_fixed_program_has_even_epochs(tmp_path: Path) -> None:
     """Protects the claim and the fix, by Keras: 9 and 1 steps in turn before, ten in each epoch after."""
     count = (

@@ -64,6 +64,7 @@ def test_other_data_are_not(code: str, tmp_path: Path) -> None:
     assert "TFG329" not in codes(HEAD + code, tmp_path)
 
 
+@pytest.mark.slow
 def test_one_thread_is_what_keras_takes() -> None:
     """Protects the claim, by Keras: no two batches are made at the same time, and with workers some are."""
     import keras

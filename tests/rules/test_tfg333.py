@@ -57,6 +57,7 @@ def test_other_counts_are_not(code: str, tmp_path: Path) -> None:
     assert "TFG333" not in codes(HEAD + code, tmp_path)
 
 
+@pytest.mark.slow
 def test_nothing_is_trained() -> None:
     """Protects the claim, by Keras: no step in any epoch, or an error; behind `repeat` all rows are in both parts."""
     tf = pytest.importorskip("tensorflow")

@@ -252,6 +252,7 @@ def test_slots_of_optimizers(optimizer: str, tmp_path: Path) -> None:
 # The setting.
 
 
+@pytest.mark.slow
 def test_the_command_has_it_as_an_option_and_as_a_setting(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "train.py").write_text(COMPILED + FIT)
     assert "TFG404" not in tflint("check", "--isolated").stdout
@@ -279,6 +280,7 @@ def test_whoever_asks_for_the_rule_is_told_of_the_setting(tmp_path: Path, tflint
 # The truth: the growth of a process by one training step, on the CPU.
 
 
+@pytest.mark.slow
 def test_the_state_of_an_optimizer_is_what_the_table_says(tmp_path: Path) -> None:
     """Protects the rows of the table: parameters, gradients and slots of real Keras, in numbers."""
     import keras

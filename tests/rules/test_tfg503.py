@@ -98,6 +98,7 @@ def test_tests_are_left_alone(tmp_path: Path) -> None:
     assert "TFG503" not in {name for name, _ in found(HIDDEN["the variable"][0], tmp_path, "tests/x.py")}
 
 
+@pytest.mark.slow
 def test_the_truth_no_gpu_is_left() -> None:
     """With the installed TensorFlow; only a machine with a GPU can see a difference."""
     code = HIDE + TF + "print(tf.config.list_logical_devices('GPU'))"

@@ -246,6 +246,7 @@ def test_one_model_is_one_finding(tmp_path: Path) -> None:
 MODEL_OUTSIDE, OPTIMIZER_OUTSIDE, UNBUILT = "model", "optimizer", "unbuilt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "raised"),
     [(MODEL_OUTSIDE, RuntimeError), (OPTIMIZER_OUTSIDE, RuntimeError), (UNBUILT, None), ("sgd", None), (None, None)],

@@ -88,6 +88,7 @@ def test_a_model_of_another_file(tmp_path: Path) -> None:
     assert ("TFG507", 8) in found(code, tmp_path)
 
 
+@pytest.mark.slow
 def test_tensorflow_runs_a_step_once_without_the_strategy(tmp_path: Path) -> None:
     """Protects the rule's claim, with the installed TensorFlow and two CPU devices, in a process of its own."""
     program = """

@@ -63,6 +63,7 @@ def _run(program: str) -> str:
     return done.stderr if done.returncode else ""
 
 
+@pytest.mark.slow
 def test_the_fixed_program_runs(tmp_path: Path) -> None:
     """Protects the claim and the fix, by TensorFlow with a cluster of one worker."""
     program = FOUND["a tensor"]

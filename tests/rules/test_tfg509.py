@@ -41,6 +41,7 @@ def test_one_in_time_is_not(code: str, tmp_path: Path) -> None:
     assert "TFG509" not in codes(HEAD + code, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_strategy_does_not_see_the_cluster() -> None:
     """Protects the claim, by TensorFlow: one worker of two, and no error."""
     cluster = {"cluster": {"worker": ["localhost:1", "localhost:2"]}, "task": {"type": "worker", "index": 0}}

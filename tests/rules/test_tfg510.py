@@ -67,6 +67,7 @@ def test_named_devices_are_a_choice(tmp_path: Path) -> None:
     assert "TFG510" not in codes(code, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_strategy_divides_the_batch() -> None:
     """Protects the claim, by TensorFlow with two logical CPUs: half of the rows each, and no fewer steps."""
     program = """

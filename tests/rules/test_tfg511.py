@@ -59,6 +59,7 @@ def test_another_process_is_not(code: str, tmp_path: Path) -> None:
     assert "TFG511" not in codes(HEAD + code, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing forks by itself elsewhere")
 def test_the_forked_model_waits() -> None:
     """Protects the claim, by TensorFlow: a process that does not start TensorFlow before ends first."""

@@ -178,6 +178,7 @@ def test_what_keras_does_not_compile_is_silent(code: str, tmp_path: Path) -> Non
     assert "TFG605" not in codes(HEAD + code, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a layer", "a step", "a metric", "texts", "a table", "a larger image"])
 def test_a_gpu_makes_it_raise(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects the claim, with the installed Keras: the program runs, but not where a GPU is listed."""
@@ -218,6 +219,7 @@ def test_notebook(tmp_path: Path) -> None:
     assert found(text, tmp_path, "x.ipynb") == {("TFG605", 3)}
 
 
+@pytest.mark.slow
 def test_xla_refuses_python_and_takes_shapes_that_depend_on_data() -> None:
     """Protects the claim and its bound, with the installed TensorFlow."""
     tf = pytest.importorskip("tensorflow")

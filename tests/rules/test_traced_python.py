@@ -184,6 +184,7 @@ DENSE = {  # of ragged rows, and what takes it in the step
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("made", "taken"), DENSE.values(), ids=DENSE)
 def test_it_prevents_the_fix_of_what_gets_dense_tensors_of_ragged_ones(made: str, taken: str, tmp_path: Path) -> None:
     """Protects programs that pad their batches: what ragged and sparse tensors give is a tensor like all others."""
@@ -239,6 +240,7 @@ KEPT_RESULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gives", "use"), KEPT_RESULTS.values(), ids=KEPT_RESULTS)
 def test_results_that_are_no_tensors_stay_what_they_are(gives: str, use: str, tmp_path: Path) -> None:
     """Protects callers: a traced function gives a tensor for each number and text, and no other objects at all."""
@@ -333,6 +335,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", RIGHT.values(), ids=RIGHT)
 def test_what_is_right_when_it_is_traced_has_the_fix(code: str, tmp_path: Path) -> None:
     """Protects fixes from blockers that are none: the program computes the same with `@tf.function`."""

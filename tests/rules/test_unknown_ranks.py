@@ -70,6 +70,7 @@ def test_a_switch_that_such_data_need_stays(function: str, tmp_path: Path) -> No
         results(code.replace(", run_eagerly=True", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", KNOWN.values(), ids=KNOWN)
 def test_known_ranks_prevent_nothing(function: str, tmp_path: Path) -> None:
     """Protects fixes of maps that say the shape of what Python gives, or need none."""
@@ -77,6 +78,7 @@ def test_known_ranks_prevent_nothing(function: str, tmp_path: Path) -> None:
     results(stable(_eager(function), tmp_path, "TFG205"))
 
 
+@pytest.mark.slow
 def test_a_later_map_may_set_the_shape(tmp_path: Path) -> None:
     """Protects fixes of pipelines that say shapes in a map of its own."""
     more = ".map(lambda row, goal: (tf.ensure_shape(row, [4]), goal))"

@@ -146,6 +146,7 @@ def test_a_step_in_another_file_says_so(tmp_path: Path) -> None:
     assert any("different files" in note.message for note in finding.notes)
 
 
+@pytest.mark.slow
 def test_a_fix_over_several_cells_says_so(tmp_path: Path) -> None:
     made = "twin = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(1)])\nnoise = random.normal((1, 3))\n"
     loop = "for n in range(500):\n    noise = noise - twin(noise, training=False)\n"
@@ -157,6 +158,7 @@ def test_a_fix_over_several_cells_says_so(tmp_path: Path) -> None:
     assert any(note["message"].startswith("no fix: ") for note in told["related"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["{'pull': -0.5}", "{'pull': 1 / 4, 'how': ['all', (3, True, None)]}"])
 def test_constants_in_an_argument_prevent_nothing(given: str, tmp_path: Path) -> None:
     """The dictionary is the same in each call, so one trace serves them all."""

@@ -22,6 +22,8 @@ from tflint_gpu.doctor import absence
 from tflint_gpu.doctor.diagnosis import known
 from tflint_gpu.doctor.facts import Facts, TensorFlow
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 TOLD = struct.Struct("ddd")  # as `waits.py` writes it
 PLANTED = ("map", "validation", "generator", "callback", "sync")

@@ -16,6 +16,8 @@ from tflint_gpu.run.inside.tflint_input import read
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.samples import Decoder, Place, Sample, Waited
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no timer of a thread's processor time")
 WITHIN = 0.15

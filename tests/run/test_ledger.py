@@ -82,6 +82,7 @@ def test_what_feeds_while_operations_run_is_listed_apart() -> None:
     assert not account(sample(1, 1, "feed", 1, FEED)).feeding
 
 
+@pytest.mark.slow
 def test_an_account_of_hours_stays_small() -> None:
     ledger = Ledger(False, 0.0)
     for number in range(60_000):

@@ -31,6 +31,8 @@ from tflint_gpu.run.outside.running import Running
 from tflint_gpu.run.outside.stacks import Stacks
 from tflint_gpu.run.samples import Held, Native
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 WITHIN = 0.15

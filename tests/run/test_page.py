@@ -388,6 +388,7 @@ return [...document.querySelectorAll(arguments[0])].map(key => getComputedStyle(
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_page_in_a_browser(width: int, scheme: str, project: Path, window: Any) -> None:
@@ -417,6 +418,7 @@ def shown_span(window: Any) -> str:
     return span
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_drag_zooms_all_panels_and_a_double_click_shows_all(width: int, project: Path, window: Any) -> None:
     from selenium.webdriver import ActionChains
@@ -437,6 +439,7 @@ def test_a_drag_zooms_all_panels_and_a_double_click_shows_all(width: int, projec
     check(window, width)
 
 
+@pytest.mark.slow
 def test_a_finger_zooms_as_a_mouse_does(project: Path, window: Any) -> None:
     opened(window, 400, "light", project, training(project))
     whole = shown_span(window)
@@ -452,6 +455,7 @@ def test_a_finger_zooms_as_a_mouse_does(project: Path, window: Any) -> None:
     check(window, 400)
 
 
+@pytest.mark.slow
 def test_a_whole_function_is_opened_and_a_link_shows_its_line(project: Path, window: Any) -> None:
     opened(window, 1280, "light", project, training(project))
     visible = "return [...document.querySelectorAll('.line code')].filter(one => one.checkVisibility()).map(one => one.innerText)"
@@ -472,6 +476,7 @@ def test_nothing_of_the_page_is_cut_off(width: int, project: Path, window: Any) 
     check(window, width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("library", "is_needed"), [("jinja2", True), ("matplotlib", False)])
 def test_what_the_page_needs(library: str, is_needed: bool) -> None:
     code = (

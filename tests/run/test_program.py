@@ -21,6 +21,8 @@ import pytest
 
 from tflint_gpu.run.program import read_samples
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 Write = Callable[..., Path]
 PLAIN = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}

@@ -191,6 +191,7 @@ def test_json_is_what_check_reads(project: Path) -> None:
     assert one.measured == "", "it is no longer the code that ran"
 
 
+@pytest.mark.slow
 def test_check_shows_what_a_finding_cost(project: Path) -> None:
     (project / "train.py").write_text(EAGER)
     row = EAGER.splitlines().index("    model(x)") + 1

@@ -17,6 +17,8 @@ from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.samples import Place, Sample, StepDone
 from tflint_gpu.run.steps import Training
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 TEXT = (HERE / "trainings.py").read_text().splitlines()
 FIT, LATER = Place("train.py", 9, "<module>", 1, 30), Place("train.py", 5, "later", 4, 6)

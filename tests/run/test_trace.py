@@ -17,6 +17,8 @@ import pytest
 from tflint_gpu.run.samples import Decoder, Profiled
 from tflint_gpu.run.trace import read_trace
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 INSIDE = HERE.parents[1] / "tflint_gpu" / "run" / "inside"
 WITHIN = 0.15

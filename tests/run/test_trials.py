@@ -23,6 +23,8 @@ from tflint_gpu.run.trials import (
     summarised,
 )
 
+pytestmark = pytest.mark.slow
+
 FIT = Place("train.py", 9, "<module>", 1, 30)
 OF_ARRAYS = """\
 import os

@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browsers import browser
 
+pytestmark = pytest.mark.slow
+
 NARROW, WIDE = 400, 1280
 
 _SEEN = """

@@ -15,6 +15,8 @@ from checkout import ROOT
 
 from tflint_gpu.text.toml import loads
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "tests" / "FRONT_DOOR.md"
 _TEST = re.compile(r"`([\w./]+)::(\w+)`")
 _WITHOUT = re.compile(r"no test: \w.*\.")

@@ -20,6 +20,8 @@ from printed import Block, blocks, pages
 from tflint_gpu import cli
 from tflint_gpu.settings.options import Options
 
+pytestmark = pytest.mark.slow
+
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in blocks(page) if block.is_steady]
 SNIPPETS = [

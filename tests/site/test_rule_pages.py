@@ -15,6 +15,8 @@ from tflint_gpu.rule import entries, load
 from tflint_gpu.rule.evidence import recorded
 from tflint_gpu.text.toml import loads
 
+pytestmark = pytest.mark.slow
+
 ENTRIES = [entry for entry in entries() if entry.module.startswith("tflint_gpu.")]
 DIAGNOSES = known()
 CODES = [*(entry.code for entry in ENTRIES), *DIAGNOSES]

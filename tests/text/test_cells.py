@@ -266,6 +266,7 @@ def test_findings_are_where_the_file_has_them(tmp_path: Path, name: str, newline
     assert (found.end_location.row, found.end_location.column) == (row, found.location.column + len("np.abs"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_fixes_change_their_characters_and_no_others(tmp_path: Path, name: str) -> None:
     text = FILES[name].replace("\n", "\r\n")
@@ -276,6 +277,7 @@ def test_fixes_change_their_characters_and_no_others(tmp_path: Path, name: str) 
     assert (tmp_path / name).read_bytes() == b"\xef\xbb\xbf" + fixed.encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_comments_that_suppress(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(FILES[name])
@@ -337,6 +339,7 @@ def as_cell(text: str) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*/*.py")), ids=lambda path: path.stem)
 def test_a_program_as_one_cell_has_the_same_findings(tmp_path: Path, path: Path) -> None:
     def seen(text: str, rows: int, columns: int) -> list[tuple[str, int, int, str]]:
@@ -356,6 +359,7 @@ def as_notebook_cell(text: str) -> str:
     return notebook(text.removesuffix("\n"))
 
 
+@pytest.mark.slow
 def test_a_program_as_one_cell_has_the_same_fixes(tmp_path: Path) -> None:
     """Of the fixtures, and of what the rules' documentation shows."""
     programs = {path.stem: path.read_text() for path in FIXTURES.glob("*/*.py")}
@@ -395,6 +399,7 @@ def test_cells_are_those_that_jupytext_reads(name: str) -> None:
     assert [text.strip() for text in ours(FILES[name], name)] == [text.strip() for text in python]
 
 
+@pytest.mark.slow
 def test_cells_run_in_the_order_of_marimo(tmp_path: Path) -> None:
     pytest.importorskip("marimo", reason="marimo is not installed")
     (tmp_path / "loud.py").write_text(MARIMO)

@@ -47,6 +47,7 @@ def test_a_comment_goes_where_one_may_stand(row: int, expected: int) -> None:
     assert noqa_row(SourceFile(Path("x.py"), "x.py", text), row) == expected
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="a\"'#()[]\\\n\r ", max_size=60))
 def test_survives_any_text(text: str) -> None:
     lines, source = Lines.of(text), SourceFile(Path("x.py"), "x.py", text)

@@ -83,6 +83,7 @@ def test_ordinary_text_passes(name: str) -> None:
     check_nesting(ORDINARY[name])
 
 
+@pytest.mark.slow
 def test_five_megabytes_take_less_than_two_seconds() -> None:
     text = "def f(a):\n    return a.b(c)[1] + 'x'  # (((\n" * 125_000
     assert len(text) > 5_000_000

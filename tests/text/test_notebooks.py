@@ -269,6 +269,7 @@ def test_outputs_are_not_searched(tmp_path: Path, make_rule: Make) -> None:
     assert check(tmp_path, make_rule(required_substrings=((b".fit(",),))) == []
 
 
+@pytest.mark.slow
 def test_the_cache_knows_the_cells(tmp_path: Path, tflint: Command) -> None:
     path = save(tmp_path, IMPORTS, WAVE)
     options = ("check", "--isolated", "--output-format", "json")
@@ -291,6 +292,7 @@ def test_the_same_text_in_other_cells_is_another_notebook() -> None:
 # Reports
 
 
+@pytest.mark.slow
 def test_formats_without_cells_name_the_row_of_the_file(tmp_path: Path, tflint: Command) -> None:
     path = save(tmp_path, IMPORTS, WAVE)
     row = 1 + next(row for row, line in enumerate(path.read_text().split("\n")) if "np.sin" in line)
@@ -447,6 +449,7 @@ def test_every_place_leads_there_and_back() -> None:
                 assert text.split("\n")[place.in_file.row - 1][place.in_file.column - 1] == source.text[offset]
 
 
+@pytest.mark.slow
 def test_a_fixed_notebook_runs_and_is_otherwise_the_same(tmp_path: Path, tflint: Command) -> None:
     """Protects the whole way: it fails before the fix and runs after it, in a real kernel."""
     train = "%time h = model.fit(np.ones((4, 2)), np.ones(4), verbose=0)"

@@ -147,6 +147,7 @@ def test_what_fixes_leave_is_still_a_script() -> None:
     assert len(changed.refusals) == 1
 
 
+@pytest.mark.slow
 def test_check_and_fix_as_users_run_them(tmp_path: Path, tflint: Command) -> None:
     """Protects the way through the command: findings in their places, `# noqa`, and fixes that change nothing else."""
     path = tmp_path / "a.py"

@@ -114,6 +114,7 @@ def test_what_comes_before_the_loop_is_done_at_the_same_time(
     assert lines[4:8] == ["before warms up", "after warms up", "before begins", "before ends"]
 
 
+@pytest.mark.slow
 def test_slow_steps_are_measured_in_the_time_that_there_is(alternating: Callable[..., Iterator[Round]]) -> None:
     """Protects a verdict on steps of many seconds: each program hears how long it may warm up, and none starts in vain."""
     slow = """
@@ -160,6 +161,7 @@ def test_a_program_that_never_asks_runs(tmp_path: Path) -> None:
     assert found.before is not None and found.before.status == "no result" and found.before.stdout == "hello\n"
 
 
+@pytest.mark.slow
 def test_a_program_that_hangs_is_told_from_a_spent_budget(alternating: Callable[..., Iterator[Round]]) -> None:
     """Protects the reason: a limit of its own is no end of the budget."""
     hanging = "\nask('block')\ntime.sleep(60)\n"

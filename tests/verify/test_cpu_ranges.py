@@ -29,12 +29,14 @@ def slowed(times: int, prediction: Prediction, **fields: object) -> Case:
     return case(*steps, prediction, **fields)
 
 
+@pytest.mark.slow
 def test_a_cpu_is_compared_with_its_own_range() -> None:
     result = last(slowed(10, NARROWED), Setup(runs=3))
     assert (result.device, result.verdict.verdict) == ("cpu", "stronger than predicted")
     assert predicted(result.prediction) == "slowdown 1x to 2x" and result.prediction.basis == "a large step"
 
 
+@pytest.mark.slow
 def test_a_small_gain_of_a_large_step_is_what_was_predicted() -> None:
     one = case(program(step=0.013), program(step=0.01), NARROWED)
     assert last(one, Setup(runs=3)).verdict.verdict == "confirmed"
@@ -42,6 +44,7 @@ def test_a_small_gain_of_a_large_step_is_what_was_predicted() -> None:
     assert last(wide, Setup(runs=3)).verdict.verdict == "weaker than predicted"
 
 
+@pytest.mark.slow
 def test_a_card_is_not_compared_with_the_range_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     nvml = FakeNvml()
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
@@ -50,6 +53,7 @@ def test_a_card_is_not_compared_with_the_range_of_a_cpu(monkeypatch: pytest.Monk
     assert predicted(result.prediction) == predicted(SLOWDOWN)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_users_step_says_nothing_of_the_rules_own_workload() -> None:
     verdict = last(slowed(10, NARROWED, only_workload=True), Setup(runs=3)).verdict
     assert (verdict.verdict, verdict.of_workload) == ("reference", "confirmed")

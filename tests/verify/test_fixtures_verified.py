@@ -95,6 +95,7 @@ def _expected(path: Path) -> list[str]:
     return list(dict.fromkeys(code for line in lines for code in line.split()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "code"), list(programs()))
 def test_a_program_gets_a_verdict(path: Path, code: str | None, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     once = _name(path) not in TO_THE_END or code not in (None, TO_THE_END[_name(path)])

@@ -124,6 +124,7 @@ def test_repairs_of_one_pipeline_are_joined(tmp_path: Path) -> None:
     assert all(among_others(part, [measured_together(joint)]) is part for part in calibrated)
 
 
+@pytest.mark.slow
 def test_a_repair_that_changes_the_code_of_another_one_is_left_out_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

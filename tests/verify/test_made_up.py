@@ -24,6 +24,8 @@ from tflint_gpu.verify.slicing.extract import Program
 from tflint_gpu.verify.slicing.extract import harness_modules as modules_beside
 from tflint_gpu.verify.stubs.readers import MODULES
 
+pytestmark = pytest.mark.slow
+
 VERIFY = Path(__file__).parents[2] / "tflint_gpu" / "verify"
 
 

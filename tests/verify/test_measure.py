@@ -17,6 +17,8 @@ from tflint_gpu.verify.execution.worker import Outcome, run_program
 from tflint_gpu.verify.slicing.extract import Program, harness_modules
 from tflint_gpu.verify.statistics.outcomes import Crash, Run
 
+pytestmark = pytest.mark.slow
+
 Measure = Callable[[str], Any]
 
 

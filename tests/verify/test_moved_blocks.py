@@ -11,6 +11,8 @@ from verified import MODEL_AND_DATA, cases_of
 
 from tflint_gpu.verify.execution.worker import Outcome
 
+pytestmark = pytest.mark.slow
+
 LEARNER = """
 import random
 import numpy as np

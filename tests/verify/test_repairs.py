@@ -29,6 +29,8 @@ from tflint_gpu.verify.statistics.outcomes import Run
 from tflint_gpu.verify.statistics.outputs import Outputs
 from tflint_gpu.verify.statistics.statistics import Verdict, VerdictName
 
+pytestmark = pytest.mark.slow
+
 VALIDATION = """
 accuracy = tf.keras.metrics.MeanSquaredError()
 

@@ -27,6 +27,8 @@ from tflint_gpu.verify.slicing.extract import Pair, Program
 from tflint_gpu.verify.statistics.outcomes import Crash, Run, WholeRun
 from tflint_gpu.verify.statistics.statistics import Verdict
 
+pytestmark = pytest.mark.slow
+
 CARD = Gpu(0, "NVIDIA Test", "GPU-1", "550.1", 80 << 30, 70 << 30)
 SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
 

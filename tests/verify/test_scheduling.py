@@ -22,6 +22,7 @@ def last_of(found: list[Known]) -> dict[int, Verification]:
     return {known.number: known.verification for known in found}
 
 
+@pytest.mark.slow
 def test_each_finding_is_looked_at_before_one_gets_all_its_rounds() -> None:
     cases = [case(program(step=0.1), program()), case(program(step=0.1), program())]
     found = list(measure(cases, Setup(runs=LOOK + 1), 120.0))
@@ -78,6 +79,7 @@ def test_a_finding_that_was_not_started_says_so() -> None:
     assert "GPU" in results[1].verdict.reason, "no budget would have helped that one"
 
 
+@pytest.mark.slow
 def test_a_program_that_needs_the_whole_budget_does_not_take_the_others_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a share of a second the endless one is cut, the quick one is measured, and all that is left is tried again."""
     monkeypatch.setattr(scheduling, "SHORTEST_LOOK", 0.1)

@@ -351,6 +351,7 @@ statements = st.one_of(
 START = "import json\na, b, c, e = 1, 2, 3, 4\nd, xs, ys = {'k': 1}, [1], []\ndef f(x): return x\ndef g(): pass"
 
 
+@pytest.mark.slow
 @settings(max_examples=300, derandomize=True)
 @given(program=st.lists(statements, max_size=12), wanted=names)
 def test_slice_computes_what_the_whole_program_computes(program: list[str], wanted: str) -> None:

@@ -25,6 +25,8 @@ from tflint_gpu.verify.slicing.extract import OLD_KERAS, NotExtractable, Pair, P
 from tflint_gpu.verify.slicing.routes import Start
 from tflint_gpu.verify.statistics.statistics import Verdict
 
+pytestmark = pytest.mark.slow
+
 
 def verdict(one: Case, setup: Setup | None = None, seconds: float = 60.0) -> Verification:
     return list(verify(one, setup or Setup(), seconds))[-1]

@@ -16,6 +16,8 @@ from tflint_gpu.verify.slicing.extract import Program, harness_modules
 from tflint_gpu.verify.statistics.outcomes import Round, Run, WholeRun
 from tflint_gpu.verify.statistics.statistics import Verdict, judge
 
+pytestmark = pytest.mark.slow
+
 SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
 Measure = Callable[[str], Outcome]
 

@@ -18,6 +18,8 @@ from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
 from tflint_gpu.verify.execution.worker import Outcome, Place, run_program
 
+pytestmark = pytest.mark.slow
+
 WATCHES_MEMORY = Path("/proc/self/statm").exists()
 FINISH = """
 import json, os

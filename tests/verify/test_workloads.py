@@ -13,6 +13,8 @@ from verified import cases_of
 from tflint_gpu.rule import UNREADABLE_FILE, entries, load
 from tflint_gpu.verify.experiments.verification import Case
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def workloads() -> dict[str, Case]:
