@@ -53,10 +53,11 @@ class ModelInLoop(Rule):
             model.fit(images, labels)
 
 
-        for rate in rates:
-            process = multiprocessing.get_context("spawn").Process(target=fitted, args=(rate,))
-            process.start()
-            process.join()
+        if __name__ == "__main__":  # for each process imports this file
+            for rate in rates:
+                process = multiprocessing.get_context("spawn").Process(target=fitted, args=(rate,))
+                process.start()
+                process.join()
     """
 
     code = "TFG208"
