@@ -24,6 +24,7 @@ from fix_fuzz_choices import Choices
 from fix_fuzz_programs import generated
 from fix_fuzz_runs import Forks, Run, differences, looks_slower, slower
 
+pytestmark = pytest.mark.slow
 TEXT = """
 import tensorflow as tf
 
@@ -168,7 +169,6 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
 def test_a_lost_update_is_found(answers: dict[str, Any]) -> None:
     """Protects weights: a fix that no longer trains is told for each program."""
     assert ["TFG202", "kernel", 1] in answers["lost update"]["kinds"]

@@ -55,7 +55,6 @@ def reported(commands: Warm) -> set[Place]:
     }
 
 
-@pytest.mark.slow
 def test_every_annotated_mistake_is_found(reported: set[Place]) -> None:
     """Protects recall: each program makes the mistake that its author asks about."""
     assert sorted(_annotated() - reported) == []
