@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
 BENCHMARKS = Path(__file__).parent / "benchmarks"
 
 # TensorFlow must not have computed in a process that the fuzzer forks, as other tests do in theirs.
@@ -24,7 +25,6 @@ from fix_fuzz_choices import Choices
 from fix_fuzz_programs import generated
 from fix_fuzz_runs import Forks, Run, differences, looks_slower, slower
 
-pytestmark = pytest.mark.slow
 TEXT = """
 import tensorflow as tf
 
