@@ -1,15 +1,14 @@
-"""What a check costs, each figure beside its goal as a ratio taken in one run, and what other tools cost on the same files.
+"""What a check costs, each figure beside its goal as a ratio taken in one run.
 
-    python tests/benchmarks/peers.py REPOSITORIES [--only PART ...] [--peers BIN] [--wheels WHEELS] [--all]
+    python tests/benchmarks/peers.py REPOSITORIES [--only PART ...] [--wheels WHEELS] [--all]
         [--repeat N] [--kept FILE]
 
 REPOSITORIES is a folder with checkouts of public repositories, each called `owner+name`; those in `LIBRARIES` are
-libraries (`repositories.py`), the others user code. BIN is the folder with the commands of the other tools, of an environment with
-`pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. WHEELS is a folder with two others, `tf_keras` and
-`keras`, into which the wheels of these were unpacked (`pip download --no-deps tf_keras keras`). Without `--all` cold checks run once, and fewer changes and files for other
-tools are measured. CPU seconds are compared, not the clock, unless a part says so: then they hold
-on a busy machine, too. With `--kept` each part that is done is written to FILE, and what FILE knows of the other parts is
-printed with it, so that the parts can be run one at a time. What is printed is the table of `docs/benchmarks.md`.
+libraries (`repositories.py`), the others user code. WHEELS is a folder with two others, `tf_keras` and `keras`, into which
+the wheels of these were unpacked (`pip download --no-deps tf_keras keras`). Without `--all` cold checks run once, and fewer
+changes are measured. CPU seconds are compared, not the clock, unless a part says so: then they hold on a busy machine, too.
+With `--kept` each part that is done is written to FILE, and what FILE knows of the other parts is printed with it, so that
+the parts can be run one at a time. What is printed is the second table of `docs/benchmarks.md`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
-from math import nan
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -271,48 +269,6 @@ def memory(field: Field) -> Iterator[Figure]:
     yield Figure("memory of one process", used.memory / 2**20, 300, unit=" MB", note=note)
 
 
-def peers(field: Field) -> Iterator[Figure]:
-    """Other tools on the same files, and on each the ratio to what libcst takes to parse them."""
-    if field.peers is None:
-        raise SystemExit("peers: name the folder with the other tools' commands by --peers")
-    with tempfile.TemporaryDirectory() as folder:
-        for number, file in enumerate(
-            file for files in field.user_code().values() for file in files[: 3 if not field.whole else None]
-        ):
-            # TorchFix looks at nothing else than files with this word.
-            Path(folder, f"m{number}.py").write_bytes(file.read_bytes() + b"\n# torch\n")
-        files = sorted(Path(folder).iterdir())
-        parse = parse_seconds(files)
-        commands = {
-            "ruff check": ["ruff", "check", "--isolated", "--no-cache", "--exit-zero", "."],
-            "flake8": ["flake8", "--isolated", "-j1", "--exit-zero", "--select=F", "."],
-            "pylint, one checker": [
-                "pylint",
-                "--rcfile=/dev/null",
-                "-j1",
-                "--exit-zero",
-                "--disable=all",
-                "--enable=imports,unused-import",
-                ".",
-            ],
-            "Fixit 2": ["fixit", "lint", "."],
-            "TorchFix": ["torchfix", "--select=ALL", "."],
-            "pyright": ["pyright", "."],
-        }
-        own = tflint("check", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", "--quiet", ".")
-        for what, command in {
-            "tflint_gpu": own,
-            **{one: [str(field.peers / rest[0]), *rest[1:]] for one, rest in commands.items()},
-        }.items():
-            try:
-                used = cost(command, Path(folder))
-            except (OSError, RuntimeError) as error:
-                print(f"| {what} | not run | | | {str(error)[:200]} |")
-                continue
-            note = f"{used.cpu:.1f} s of CPU, {used.memory / 2**20:.0f} MB, {len(files)} files"
-            yield Figure(f"{what}, to bare parsing of the same files", used.cpu / parse, nan, note=note)
-
-
 PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
     "cold": cold,
     "wheels": wheels,
@@ -324,7 +280,6 @@ PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
     "server": server,
     "without": without_tensorflow,
     "memory": memory,
-    "peers": peers,
 }
 
 
@@ -333,7 +288,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", type=Path)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[], metavar="PART")
-    parser.add_argument("--peers", type=Path, help="the folder with the other tools' commands")
     parser.add_argument("--wheels", type=Path, help="the folder with tf_keras and keras as they are installed")
     parser.add_argument("--all", action="store_true", help="more runs, and more files")
     parser.add_argument("--repeat", type=int, default=3)
@@ -341,13 +295,13 @@ def main() -> None:
         "--kept", type=Path, help="a file for what is measured; known parts that --only leaves out are printed"
     )
     arguments = parser.parse_args()
-    field = Field(arguments.repositories.resolve(), arguments.all, arguments.repeat, arguments.peers, arguments.wheels)
+    field = Field(arguments.repositories.resolve(), arguments.all, arguments.repeat, arguments.wheels)
     files = "with --all" if field.whole else "without --all"
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, {files}{load}\n")
     print("| what | measured | goal | result | details |\n|---|---|---|---|---|")
     kept = Kept(arguments.kept)
-    left_out = {part for part, given in (("peers", field.peers), ("wheels", field.wheels)) if given is None}
+    left_out = {"wheels"} if field.wheels is None else set()
     wanted = arguments.only or [part for part in PARTS if part not in left_out]
     for name in PARTS:
         if name not in wanted:

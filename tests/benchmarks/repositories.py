@@ -29,14 +29,12 @@ class Field:
         repositories: the folder that holds them.
         whole: measure some parts longer, on more files.
         repeat: how often short commands run.
-        peers: the folder with the other tools' commands.
         wheels: the folder with the libraries as they are installed.
     """
 
     repositories: Path
     whole: bool
     repeat: int
-    peers: Path | None
     wheels: Path | None
 
     def user_code(self) -> dict[Path, list[Path]]:
