@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,6 +35,28 @@ def browser(width: int, height: int) -> Iterator[Any]:
         yield window
     finally:
         window.quit()
+
+
+PATIENCE = 120
+"""Seconds that something in a browser may take; no test waits for as long where it works."""
+
+
+def wait_for(condition: Callable[[], object], what: str, more: Callable[[], str] = str) -> None:
+    """Wait for something, but not for ever; elements of a page that are drawn again meanwhile are asked for again.
+
+    Arguments:
+        more: what a failure says in addition.
+    """
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            if condition():
+                return
+        except Exception as error:
+            if type(error).__name__ != "StaleElementReferenceException":
+                raise
+        time.sleep(0.1)
+    pytest.fail(f"waited {PATIENCE} s for {what}{more()}")
 
 
 _CUT_OFF = """

@@ -14,7 +14,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -23,12 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import browser
+from browsers import PATIENCE, browser, wait_for
 
 from tflint_gpu.lazy_dataclasses import dataclass
 
 EXTENSIONS = Path(__file__).parents[1] / "editors" / "vscode" / "test"
-PATIENCE = 120
 SETTINGS = {
     "files.autoSave": "off",  # in a browser, it is on
     "security.workspace.trust.enabled": False,
@@ -81,16 +79,7 @@ class Window:
 
     def wait_for(self, condition: Callable[[], object], what: str) -> None:
         """Wait until something is so; elements that are drawn again meanwhile are asked for again."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            try:
-                if condition():
-                    return
-            except Exception as error:
-                if type(error).__name__ != "StaleElementReferenceException":
-                    raise
-            time.sleep(0.1)
-        pytest.fail(f"waited {PATIENCE} s for {what}; the extension says {self.log()!r}; popups: {self.popups()}")
+        wait_for(condition, what, lambda: f"; the extension says {self.log()!r}; popups: {self.popups()}")
 
 
 def free_port() -> int:

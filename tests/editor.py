@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,13 @@ def _offset(data: bytes, position: types.Position) -> int:
 def codes(diagnostics: list[types.Diagnostic]) -> list[tuple[str, int]]:
     """Code and row (from 1) of diagnostics; advice about memory growth is left out."""
     return [(str(one.code), one.range.start.line + 1) for one in diagnostics if one.code != "TFG401"]
+
+
+@asynccontextmanager
+async def editor_that_ends_well(root: Path) -> AsyncIterator[Editor]:
+    """An editor whose server must end well and have had nothing to complain of."""
+    editor = Editor(root)
+    yield editor
+    assert await editor.leave() == 0
+    assert editor.client.error is None
+    assert [message.message for message in editor.client.log_messages] == []

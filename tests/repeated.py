@@ -7,9 +7,22 @@ from collections.abc import Iterable, Iterator
 
 from checks import notebook
 
+TRAINING_LOOP = """
+import tensorflow as tf
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+optimizer = tf.keras.optimizers.Adam()
+for epoch in range(30):
+    for x, y in tf.data.Dataset.from_tensor_slices((xs, ys)).batch(32):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((net(x) - y) ** 2)
+        gradients = tape.gradient(loss, net.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, net.trainable_variables))
+    print(epoch, float(loss))
+"""
+
 
 def repeated(program: str, times: int) -> str:
-    """A file that has a program several times, each with names of its own."""
+    """A file that has a program several times, each time with other names."""
     head, parts = _parts(program, times)
     return "\n\n".join((head, *parts)) + "\n"
 

@@ -28,7 +28,7 @@ from processes import Cost, cost, tflint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from checks import ALL_RULES
-from repeated import cells, repeated
+from repeated import TRAINING_LOOP, cells, repeated
 
 __all__: list[str] = []
 
@@ -129,22 +129,9 @@ def _classes(count: int) -> dict[str, str]:
     return {"a.py": f"{_HEAD}\n\n" + "".join(part.format(n) for n in range(count))}
 
 
-_CELL = """
-net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
-optimizer = tf.keras.optimizers.Adam()
-for epoch in range(30):
-    for x, y in tf.data.Dataset.from_tensor_slices((xs, ys)).batch(32):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((net(x) - y) ** 2)
-        gradients = tape.gradient(loss, net.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, net.trainable_variables))
-    print(epoch, float(loss))
-"""
-
-
 def _cells(count: int) -> dict[str, str]:
     """A notebook with a training loop in each cell."""
-    return {"a.ipynb": cells(f"import tensorflow as tf\n{_CELL}", count)}
+    return {"a.ipynb": cells(TRAINING_LOOP, count)}
 
 
 def _copies(count: int) -> dict[str, str]:

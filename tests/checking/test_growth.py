@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from checks import ALL_RULES, findings
-from repeated import repeated
+from repeated import TRAINING_LOOP, repeated
 
 HEAD = "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
 
@@ -70,26 +71,12 @@ def _classes(n: int) -> str:
     return repeated(f"import tensorflow as tf\n{part}    def call(self, x):\n        return self.dense(x)\n", n)
 
 
-_LOOP = """
-import tensorflow as tf
-net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
-optimizer = tf.keras.optimizers.Adam()
-for epoch in range(30):
-    for x, y in tf.data.Dataset.from_tensor_slices((xs, ys)).batch(32):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((net(x) - y) ** 2)
-        gradients = tape.gradient(loss, net.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, net.trainable_variables))
-    print(epoch, float(loss))
-"""
-
-
 def _loops(n: int) -> str:
-    return repeated(_LOOP, n)
+    return repeated(TRAINING_LOOP, n)
 
 
 def _functions(n: int) -> str:
-    lines = _LOOP.strip().splitlines()
+    lines = TRAINING_LOOP.strip().splitlines()
     body = "".join(f"    {line}\n" for line in lines[1:])
     return repeated(f"{lines[0]}\ndef train(xs, ys):\n{body}", n)
 
@@ -124,12 +111,8 @@ def _calls(check: Callable[[], object]) -> Counter[str]:
         if event == "call" and ("tflint_gpu" in code.co_filename or "rules" in code.co_filename):
             calls[f"{Path(code.co_filename).stem}.{code.co_name}:{code.co_firstlineno}"] += 1
 
-    before = sys.getprofile()
-    sys.setprofile(see)
-    try:
+    with _seen_by(see):
         check()
-    finally:
-        sys.setprofile(before)
     return calls
 
 
@@ -141,10 +124,16 @@ def _work(check: Callable[[], object]) -> int:
         nonlocal count
         count += event in ("call", "c_call")
 
+    with _seen_by(see):
+        check()
+    return count
+
+
+@contextmanager
+def _seen_by(see: Callable[[Any, str, Any], None]) -> Iterator[None]:
     before = sys.getprofile()
     sys.setprofile(see)
     try:
-        check()
+        yield
     finally:
         sys.setprofile(before)
-    return count

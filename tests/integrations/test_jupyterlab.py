@@ -8,9 +8,8 @@ import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from browsers import browser
+from browsers import browser, wait_for
 from checkout import needs_installation
 from jsonschema import Draft7Validator
 
@@ -28,7 +27,6 @@ from tflint_gpu.settings.options import Options
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 120
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "jupyterlab.png"
 CELLS = [
     "import numpy as np\nimport tensorflow as tf",
@@ -169,17 +167,3 @@ def answers(address: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
-
-
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    """Wait for something, but not for ever; elements of a page that are drawn again meanwhile are asked for again."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            if condition():
-                return
-        except Exception as error:
-            if type(error).__name__ != "StaleElementReferenceException":
-                raise
-        time.sleep(0.1)
-    pytest.fail(f"waited {PATIENCE} s for {what}")

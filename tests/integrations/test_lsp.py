@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from editor import COMMAND, Editor, codes, edited
+from editor import COMMAND, Editor, codes, edited, editor_that_ends_well
 from lsprotocol import types
 from pytest_lsp import client_capabilities
 
@@ -52,12 +52,8 @@ ALL = types.ClientCapabilities(
 
 @pytest_asyncio.fixture
 async def editor(tmp_path: Path) -> AsyncIterator[Editor]:
-    """An editor whose server must end well and have had nothing to complain of."""
-    editor = Editor(tmp_path)
-    yield editor
-    assert await editor.leave() == 0
-    assert editor.client.error is None
-    assert [message.message for message in editor.client.log_messages] == []
+    async with editor_that_ends_well(tmp_path) as editor:
+        yield editor
 
 
 async def test_what_is_told_of_a_finding(editor: Editor) -> None:

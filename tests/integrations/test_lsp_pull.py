@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from editor import Editor, codes
+from editor import Editor, codes, editor_that_ends_well
 from lsprotocol import types
 
 pytestmark = pytest.mark.asyncio
@@ -42,12 +42,8 @@ PULLING = types.ClientCapabilities(
 
 @pytest_asyncio.fixture
 async def editor(tmp_path: Path) -> AsyncIterator[Editor]:
-    """An editor whose server must end well and have had nothing to complain of."""
-    editor = Editor(tmp_path)
-    yield editor
-    assert await editor.leave() == 0
-    assert editor.client.error is None
-    assert [message.message for message in editor.client.log_messages] == []
+    async with editor_that_ends_well(tmp_path) as editor:
+        yield editor
 
 
 async def pulled(editor: Editor, name: str) -> tuple[list[tuple[str, int]], str]:

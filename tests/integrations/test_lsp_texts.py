@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from editor import Editor, codes, edited
+from editor import Editor, codes, edited, editor_that_ends_well
 from lsprotocol import types
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -30,12 +30,8 @@ class Rounded(tf.keras.layers.Layer):
 
 @pytest_asyncio.fixture
 async def editor(tmp_path: Path) -> AsyncIterator[Editor]:
-    """An editor whose server must end well and have had nothing to complain of."""
-    editor = Editor(tmp_path)
-    yield editor
-    assert await editor.leave() == 0
-    assert editor.client.error is None
-    assert [message.message for message in editor.client.log_messages] == []
+    async with editor_that_ends_well(tmp_path) as editor:
+        yield editor
 
 
 async def test_findings_stay_while_a_text_does_not_parse(editor: Editor) -> None:

@@ -6,20 +6,14 @@ import json
 
 import click
 
-from tflint_gpu.cli.commands import GroupedCommand
+from tflint_gpu.cli.commands import GroupedCommand, format_option
 from tflint_gpu.settings.options import SettingsError, nearest
 from tflint_gpu.settings.table import SETTINGS
 
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("key", required=False)
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="The format of the output.",
-)
+@format_option("text", "json")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of the settings.")
 def command(key: str | None, output_format: str, schema: bool) -> int:
     """Explain the setting KEY, or list all settings.

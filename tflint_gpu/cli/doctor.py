@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import click
 
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured
+from tflint_gpu.cli.commands import GroupedCommand, format_option, is_coloured, python_option
 from tflint_gpu.settings.options import SettingsError
 
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("program", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--output-format",
-    type=click.Choice(("full", "json", "markdown")),
-    default="full",
-    show_default=True,
-    help="The format of the report.",
-)
-@click.option(
-    "--python",
-    default=sys.executable,
-    show_default="that of tflint-gpu",
-    metavar="PATH",
-    help="The interpreter that runs your programs.",
-)
+@format_option("full", "json", "markdown", meaning="The format of the report.")
+@python_option("The interpreter that runs your programs.")
 def command(program: Path | None, output_format: str, python: str) -> int:
     """Say whether TensorFlow can use a GPU on this machine, and if not, why and what to do.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured, tell
+from tflint_gpu.cli.commands import GroupedCommand, format_option, is_coloured, tell
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.plugins import WrongPlugin, wrong_names
 from tflint_gpu.reports.display import SEVERITY_STYLES, styled
@@ -21,13 +21,7 @@ from tflint_gpu.settings.options import SettingsError, hint_for_rule
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="Explain all rules.")
 @click.option("--search", metavar="WORDS", help="List the rules whose documentation contains all of these words.")
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json", "markdown")),
-    default="text",
-    show_default=True,
-    help="The format of the output.",
-)
+@format_option("text", "json", "markdown")
 def command(code: str | None, every: bool, search: str | None, output_format: str) -> int:
     """Explain the rule CODE (a code or a name) or all rules, or find rules by words."""
     if [code is not None, every, search is not None].count(True) != 1:

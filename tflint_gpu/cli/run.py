@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, python_option, refuse_windows
 from tflint_gpu.cli.commands.option_values import seconds
 from tflint_gpu.cli.commands.settings_options import (
     config_option,
@@ -154,13 +154,7 @@ _GROUPS = {
     metavar="FACTOR",
     help="With --compare, exit 1 where steps take more than FACTOR times as long.",
 )
-@click.option(
-    "--python",
-    default=sys.executable,
-    show_default="that of tflint-gpu",
-    metavar="PATH",
-    help="The interpreter that runs your programs.",
-)
+@python_option("The interpreter that runs your programs.")
 @list_option("--select", "Rules to look for: codes, names, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to look for.")
 @list_option("--extend-select", "Rules to look for in addition to the selected ones.")

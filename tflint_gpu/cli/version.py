@@ -9,17 +9,11 @@ from importlib.metadata import version
 import click
 
 from tflint_gpu import __version__
-from tflint_gpu.cli.commands import GroupedCommand
+from tflint_gpu.cli.commands import GroupedCommand, format_option
 
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="The format of the output; json also has the versions of Python and libcst.",
-)
+@format_option("text", "json", meaning="The format of the output; json also has the versions of Python and libcst.")
 def command(output_format: str) -> int:
     """Print the version of tflint-gpu."""
     if output_format == "text":

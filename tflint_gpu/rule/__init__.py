@@ -123,8 +123,8 @@ class Rule:
             files says it once.
         needs_gpu_memory: compares with the setting `gpu-memory`, and finds nothing without it.
         unnecessary: the code that it finds does nothing, so that the program is the same without it; editors fade it.
-        opt_in: runs only when `select` or `extend-select` has its full code or `ALL`; its file's name ends with
-            `__opt_in`, so that the catalogue knows it without an import.
+        opt_in: runs only when `select` or `extend-select` has its full code, its name or `ALL`; its file's name ends
+            with `__opt_in`, so that the catalogue knows it without an import.
         since: the version of its package that brought it, where that is not the first.
     """
 

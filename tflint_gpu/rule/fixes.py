@@ -145,7 +145,6 @@ def moved_statements(
     Arguments:
         apart: with empty lines around, as a function.
     """
-
     from tflint_gpu.model import children, head, set_apart, text_at
 
     block = file.tree.block(statements[0])

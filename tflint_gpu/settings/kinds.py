@@ -12,7 +12,7 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.settings.selection import code_of
 from tflint_gpu.severity import WORST_FIRST, Severity
 
-_ADDRESS = regex(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
+_ADDRESS = r"((https?://[^\s/?#]|file:///)[^\s?#]*)?"
 OUTPUT_FORMATS = (
     "full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "azure", "junit", "rdjson", "pylint",
     "markdown",
@@ -115,7 +115,7 @@ def _severities(value: object) -> tuple[tuple[str, Severity], ...]:
 
 
 def _address(value: object) -> str:
-    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+    if not isinstance(value, str) or not regex(_ADDRESS).fullmatch(value):
         raise TypeError('an address such as "https://example.org/tflint-gpu", or empty')
     return value
 
@@ -174,7 +174,7 @@ VERSION = Kind(
 MEMORY = Kind("size", _memory, "SIZE", {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)? ?[MGT]i?B\s*$"})
 FILE = Kind("path", _string, "FILE", {"type": "string"})
 FOLDER = Kind("path", _string, "DIR", {"type": "string"})
-ADDRESS = Kind("address", _address, "URL", {"type": "string", "pattern": "^((https?://[^\\s/?#]|file:///)[^\\s?#]*)?$"})
+ADDRESS = Kind("address", _address, "URL", {"type": "string", "pattern": f"^{_ADDRESS}$"})
 FACTOR = Kind("number of at least 1", _factor, "FACTOR", {"type": "number", "minimum": 1})
 COUNT = Kind("whole number of at least 1", _positive, "N", {"type": "integer", "minimum": 1})
 PRICE = Kind(

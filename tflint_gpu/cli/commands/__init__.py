@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 import click
@@ -63,6 +63,20 @@ class GroupedCommand(click.Command):
         for title, records in sections.items():
             with formatter.section(styled(title, _HEADING, is_coloured())):
                 formatter.write_dl(records)
+
+
+def format_option(*formats: str, meaning: str = "The format of the output.") -> Callable[[Any], Any]:
+    """The option `--output-format`; the first format is the default."""
+    return click.option(
+        "--output-format", type=click.Choice(formats), default=formats[0], show_default=True, help=meaning
+    )
+
+
+def python_option(meaning: str) -> Callable[[Any], Any]:
+    """The option `--python`: an interpreter, by default the one that runs this program."""
+    return click.option(
+        "--python", default=sys.executable, show_default="that of tflint-gpu", metavar="PATH", help=meaning
+    )
 
 
 def is_coloured(stream: TextIO | None = None) -> bool:

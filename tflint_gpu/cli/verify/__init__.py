@@ -22,6 +22,7 @@ from tflint_gpu.cli.commands import (
     GroupedCommand,
     interruption,
     is_coloured,
+    python_option,
     refuse_windows,
     tell,
 )
@@ -134,13 +135,7 @@ _GROUPS = {
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="The seed of all random numbers (default: 1)."
 )
-@click.option(
-    "--python",
-    default=sys.executable,
-    show_default="that of tflint-gpu",
-    metavar="PATH",
-    help="The interpreter that has TensorFlow.",
-)
+@python_option("The interpreter that has TensorFlow.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
 @setting_option("target-tensorflow")
 @setting_option("gpu-memory")
