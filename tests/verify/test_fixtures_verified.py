@@ -19,6 +19,7 @@ from verified import cases_of, verified
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.verify.execution.results import read_result
+from tflint_gpu.verify.experiments.samples import NOT_REACHED
 from tflint_gpu.verify.experiments.verification import Case, Setup, blocker
 from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
@@ -117,7 +118,7 @@ def test_a_program_gets_a_verdict(path: Path, code: str | None, tmp_path: Path, 
             continue
         certain = 2 if case.prediction.kind not in TIMED else None if case.diagnostic.code in CERTAIN else 3
         result = verified(case, runs=1 if once else certain)
-        if "without reaching" not in result.verdict.reason:  # code under a flag that nobody sets
+        if NOT_REACHED not in result.verdict.reason:  # code under a flag that nobody sets
             break
     else:
         pytest.fail("no program reaches what was flagged")

@@ -36,6 +36,7 @@ _DISTRIBUTIONS = {
     "tensorflow_text": "tensorflow-text",
 }
 EMPTY, NEVER_RUN = "EmptyData", "NeverRun"
+NOT_REACHED = "the program ended before it reached the flagged code"
 # What the programs note as `raised_in` (`tflint_measure.examine`).
 _DURING = {
     "tf.function": " when `tf.function` traced it, as `fit` does (in the program it only runs eagerly),",
@@ -59,12 +60,12 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
         crash = outcomes.Crash(outcome.exception or "Exception", outcome.text, during, lacks_variable=lacks)
         return outcomes.Run(crash=crash, outputs=_outputs(outcome))
     if outcome.status == "no result" and outcome.exit_code == 0:
-        return outcomes.Run(failure="the program ended before it reached the flagged code")
+        return outcomes.Run(failure=NOT_REACHED)
     if outcome.status != "finished" or outcome.result is None:
         return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
     result = outcome.result
     if result.notes.get("unfinished"):
-        return outcomes.Run(failure="the program ended before it reached the flagged code")
+        return outcomes.Run(failure=NOT_REACHED)
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     whole = _whole(result.notes)
     traces = 0.0 if whole is None else whole.traces
