@@ -81,7 +81,6 @@ def _is_kind(model: Model, rename: Rename, call: cst.Call, owner: Expression) ->
 def _use(model: Model, rename: Rename, call: cst.Call) -> Use | None:
     """What a call has of Keras 2."""
     last = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
-    owner = model.file.code(last)
     if rename.first:
         return _first(model, rename, call)
     if rename.missing:
@@ -89,7 +88,7 @@ def _use(model: Model, rename: Rename, call: cst.Call) -> Use | None:
             return None
         fix = Fix(f"Give `{rename.missing}` what it was", "safe", (_given(model, call, rename),))
         told = f"give it what Keras 2 takes by itself: `{rename.missing}={rename.value}`"
-        return Use(rename, call, last, rename.missing, rename.raises or "TypeError", fix, owner, told)
+        return Use(rename, call, last, rename.missing, rename.raises or "TypeError", fix, model.file.code(last), told)
     if not rename.keywords:
         fixed = Edit(last, rename.new) if rename.new and rename.takes(call) else None
         renamed = Fix(f"Write `{rename.new}`", rename.fix or "unsafe", (fixed,)) if fixed else None
@@ -103,9 +102,8 @@ def _use(model: Model, rename: Rename, call: cst.Call) -> Use | None:
         if all(model.value(arg.value) in (0, None) for arg in gone):
             return None
         error = ""
-    return Use(
-        rename, call, gone[0].keyword, name, error, _argument_fix(model, rename, call, gone), owner, _help(rename)
-    )
+    fix_of_arguments, owner = _argument_fix(model, rename, call, gone), model.file.code(last)
+    return Use(rename, call, gone[0].keyword, name, error, fix_of_arguments, owner, _help(rename))
 
 
 def _given(model: Model, call: cst.Call, rename: Rename) -> Edit:

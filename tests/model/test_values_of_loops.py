@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import findings
+from checks import findings, model_of
 
+from tflint_gpu import bounds
 from tflint_gpu.model.library.operations import Operation, operations
+from tflint_gpu.model.python.syntax.syntax import dotted_name
+from tflint_gpu.model.values.values import Values
 
 EXPRESSIONS = """
 v + 1 | -v | v @ w | v * 0.9 | v[1:] | v[0] | v[v > 0] | v[None] | v["a"] | v.a | v.shape[0] | len(v) | v.numpy() | v or w | v == w
@@ -87,3 +90,20 @@ def test_every_rule_ends(program: str, every: int, tmp_path: Path) -> None:
             findings(HEAD + program.replace("NEXT", expression), tmp_path)
         except RecursionError:
             pytest.fail(f"a rule does not end for v = {expression}")
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_values_that_make_each_other_are_computed_once_a_round(count: int, tmp_path: Path) -> None:
+    """Protects the speed of checks of loops with many variables: each value rests on all others.
+
+    What a question that is open assumes of another one served once only, so that the work doubled with each variable,
+    until the bound on it was met, and nothing was known of them.
+    """
+    names = [f"v{number}" for number in range(count)]
+    makes = "".join(f"{name} = tf.zeros([4, 8])\n" for name in names)
+    steps = "".join(f"    {name} = {' + '.join(names)}\n" for name in names)
+    program = f"import tensorflow as tf\n\n{makes}for step in range(9):\n{steps}print({names[0]})\n"
+    model = model_of(program, tmp_path)
+    (shown,) = (call for call in model.file.tree.calls if dotted_name(call.func) == "print")
+    assert str(model.once(Values).of(model.file, shown.args[0].value)) == "Tensor float32 (4, 8)"
+    assert bounds.ABSTRACT_STEPS not in model.inference.bounds_met

@@ -303,7 +303,7 @@ WITHHELD = {
     ),
     "attributes that are updated from elsewhere": (
         coach("c, given = Coach(), {}\nfor _ in range(3):\n    c.run(9)\n    vars(c).update(given)\n"),
-        "changes, and the graph",
+        "`vars(c).update(given)` may set `self.rate`",
     ),
     "an item of the attributes": (coach("Coach().run(9)\n", before="vars(self)['rate'] = turn / 9"), "self.rate"),
     "attributes by another name": (
@@ -587,6 +587,19 @@ record = Record()
 """.replace("\nclass Record", "import argparse\n\n\nclass Record")
     + STEP
     + epochs("record = record.replaced(turn=turn)")
+    + RESULT,
+    "computed names of an object of a class": PARTS
+    + """
+class Log:
+    def note(self, **values):
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+log = Log()
+"""
+    + STEP
+    + epochs("log.note(turn=turn)")
     + RESULT,
     "two objects with a step each": coach(
         "a, b = Coach(), Coach(0.02)\na.run(9)\nb.run(9)\nresult = [w.numpy() for w in a.net.weights + b.net.weights]\n"

@@ -7,9 +7,9 @@ A value that depends on itself, as in a loop, is computed again until it stays t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import libcst as cst
 
@@ -51,6 +51,7 @@ _BUILTINS = {
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
 _OF_OBJECTS = DRAWING | GRADIENT_METHODS | {"add_weight"}
 INT = TensorValue("number", "int", ())
+_Question: TypeAlias = tuple[object, object]
 
 
 class Values(Analysis):
@@ -61,9 +62,14 @@ class Values(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.precision = model.once(Precision)
-        self._known: dict[tuple[object, object], Value] = {}
-        self._assumed: dict[tuple[object, object], Value] = {}
-        self._asked: set[tuple[object, object]] = set()
+        self._known: dict[_Question, Value] = {}
+        self._assumed: dict[_Question, Value] = {}
+        """Of the questions that are open."""
+        self._resting: dict[_Question, tuple[Value, frozenset[_Question]]] = {}
+        """Values with the open questions on which they rest."""
+        self._by_assumption: dict[_Question, list[_Question]] = {}
+        self._asked: set[_Question] = set()
+        """The open questions that were asked within the present one."""
         self._steps = 0
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Value:
@@ -101,38 +107,77 @@ class Values(Analysis):
         """The value of one origin."""
         return self._remembered((origin, ""), lambda: self._of_origin(origin))
 
-    def _remembered(self, key: tuple[object, object], compute: Callable[[], Value]) -> Value:
+    def _remembered(self, key: _Question, compute: Callable[[], Value]) -> Value:
         """The value of a question, which may ask itself."""
         known = self._known.get(key, self)
         if known is not self:
             return cast("Value", known)
         if not self._assumed:
             self._steps = 0
+            self._resting.clear()  # an error may have left some
         elif key in self._assumed:
             self._asked.add(key)
             return self._assumed[key]
+        elif key in self._resting:
+            value, asked = self._resting[key]
+            self._asked |= asked
+            return value
         self._steps += 1
         if self._steps > ABSTRACT_STEPS.limit:
             self.inference.meet(ABSTRACT_STEPS)
             return None
         outer, self._asked = self._asked, set()
-        self._assumed[key] = PENDING
-        value: Value = None
-        for _ in range(ABSTRACT_ROUNDS.limit):
-            value = joined((self._assumed[key], self._bounded(compute())))
-            if key not in self._asked or value == self._assumed[key]:
-                break
-            self._assumed[key] = value
-        else:
-            self.inference.meet(ABSTRACT_ROUNDS)
-            value = None
-        del self._assumed[key]
+        value, is_stable = self._repeated(key, compute)
         self._asked.discard(key)
-        # What rests on a question that is still open is known only when that is answered.
-        if not self._asked:
-            self._known[key] = None if isinstance(value, Pending) else value
+        self._settle(key, is_stable)
+        self._note(key, value, frozenset(self._asked))
         self._asked |= outer
         return value
+
+    def _repeated(self, key: _Question, compute: Callable[[], Value]) -> tuple[Value, bool]:
+        """The value that a question has when it is assumed of it, and whether there is one."""
+        self._assumed[key], self._by_assumption[key] = PENDING, []
+        try:
+            for _ in range(ABSTRACT_ROUNDS.limit):
+                value = joined((self._assumed[key], self._bounded(compute())))
+                if key not in self._asked or value == self._assumed[key]:
+                    return value, True
+                self._assumed[key] = value
+                self._drop(key)
+        finally:
+            del self._assumed[key]
+        self.inference.meet(ABSTRACT_ROUNDS)
+        return None, False
+
+    def _settle(self, key: _Question, is_stable: bool) -> None:
+        """Settle what rests on a question that is answered now: its answer is what was assumed, or there is none."""
+        if not is_stable:
+            self._drop(key)
+        for question in self._by_assumption.pop(key):
+            if question in self._resting:
+                value, asked = self._resting.pop(question)
+                self._note(question, value, asked.union(self._asked) - {key}, asked)
+
+    def _note(
+        self, key: _Question, value: Value, asked: frozenset[_Question], noted: Collection[_Question] = ()
+    ) -> None:
+        """Remember a value: for good, or, where it rests on questions that are still open, as long as they are.
+
+        Arguments:
+            noted: those of which that is noted already.
+        """
+        if not asked:
+            self._known[key] = None if isinstance(value, Pending) else value
+            return
+        self._resting[key] = value, asked
+        for question in asked.difference(noted):
+            self._by_assumption[question].append(key)
+
+    def _drop(self, key: _Question) -> None:
+        """Forget what rests on a value that was assumed of an open question."""
+        for question in self._by_assumption[key]:
+            self._resting.pop(question, None)
+        self._by_assumption[key].clear()
 
     def _bounded(self, value: Value) -> Value:
         if not has_more_parts(value, ABSTRACT_PARTS.limit):

@@ -18,7 +18,7 @@ from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
 from tflint_gpu.model.python.execution.run_order import RunOrder
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
-from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -132,14 +132,14 @@ class KeptValues(Analysis):
             yield from sites or [(function.file, function.node.body)]
 
     def _in_function(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
-        read: set[tuple[str, ...]] = set()
+        read: set[str] = set()
         for node in walk(function.node.body):
             if isinstance(node, cst.Name):
-                if (node.value,) not in read and self._is_read(function, node):
-                    read.add((node.value,))
+                if node.value not in read and self._is_read(function, node):
+                    read.add(node.value)
                     yield from self._of_name(function, node, order)
-            elif isinstance(node, cst.Attribute) and (function.file.code(node),) not in read:
-                read.add((function.file.code(node),))
+            elif isinstance(node, cst.Attribute) and spelling(node) not in read:
+                read.add(spelling(node))
                 yield from self._of_attribute(function.file, node, order)
 
     # Names of outer functions and of the module.
@@ -233,11 +233,12 @@ class KeptValues(Analysis):
                 text = f"`trainable` is set later, and the graph would keep `{file.code(node)}` as it is at first"
                 yield Blocker(file, node, text)
             return
-        changes = [*self._writes(name, file), *(c for c in self._writes(ANY_NAME, file) if not self._is_of_unknown(c))]
-        for change in changes:
+        named = [(change, change.place == "object") for change in self._writes(name, file)]
+        others = [(c, False) for c in self._writes(ANY_NAME, file) if not self._is_of_unknown(c)]
+        for change, is_certain in (*named, *others):
             if self._may_be_same(file, node.value, change) and self._matters(change, order):
-                is_object, text = change.place == "object", file.code(node)
-                yield Blocker(file, node, _is_kept(text) if is_object else _may_be_kept(text, change))
+                text = file.code(node)
+                yield Blocker(file, node, _is_kept(text) if is_certain else _may_be_kept(text, change))
                 return
         if any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, node)):
             yield Blocker(file, node, _is_kept(file.code(node)))
@@ -340,10 +341,27 @@ class KeptValues(Analysis):
         if read.call is not None and changed.call is not None and read.node is not changed.node:
             return False
         classes = [self.inference.instance_class(origin) for origin in (read, changed)]
+        if (classes[1] is not None and self._is_foreign(read)) or (
+            classes[0] is not None and self._is_foreign(changed)
+        ):
+            return False
         if classes[0] is not None and classes[1] is not None:
             return self._are_related(classes[0], classes[1])
         kinds = [self.kinds.of(origin) for origin in (read, changed)]
         return None in kinds or kinds[0] == kinds[1]
+
+    def _is_foreign(self, origin: Origin) -> bool:
+        """Whether it is no instance of the project's own classes: a list, a module, an object of a library."""
+        if isinstance(origin.node, (*_DISPLAYS, *_CONSTANTS)):
+            return not origin.access_path
+        if origin.call is not None:
+            return is_library(origin.made_by) and (origin.made_by or "").rpartition(".")[2][:1].isupper()
+        name = origin.file.name(origin.node) if isinstance(origin.node, cst.Name | cst.Attribute) else None
+        if name is None or any(content.kind != "attribute" for content in origin.access_path):
+            return False
+        name = ".".join((name, *(str(content.key) for content in origin.access_path)))
+        located = self.inference.project.locate(origin.file, name)
+        return is_library(name) or (located is not None and not located[1])
 
     def _are_related(self, cls: Class, other: Class) -> bool:
         lineage = self.inference.definitions.lineage
