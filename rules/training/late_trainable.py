@@ -53,8 +53,10 @@ class LateSettings(Analysis):
 
     def all(self) -> Iterator[LateSetting]:
         """Those that have no effect, and those by which a model is never trained."""
+        if self.code.functions_run_eagerly or not self.histories.sets_trainable:
+            return
         events = self.histories.events
-        if self.code.functions_run_eagerly or any(map(_is_eager, events)):
+        if any(map(_is_eager, events)):
             return
         seen = set()
         for index, event in enumerate(events):

@@ -28,7 +28,7 @@ from tflint_gpu.model import (
     walk,
 )
 from tflint_gpu.model.library.classes import FUNCTIONAL
-from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
+from tflint_gpu.model.library.keras_methods import NEW_STEPS, WEIGHT_ATTRIBUTES
 
 _WEIGHTS = [(Content("attribute", name),) for name in WEIGHT_ATTRIBUTES]
 
@@ -79,6 +79,8 @@ class SharedOptimizers(Analysis):
 
     def all(self) -> Iterator[SharedOptimizer]:
         """The compilations after which training raises; none where weights are frozen."""
+        if not any(isinstance(_given(call), cst.Name) for _, call in self.histories.calls_of(NEW_STEPS)):
+            return
         events = self.histories.events
         if any(event.kind == "trainable" for event in events):
             return
@@ -115,9 +117,14 @@ class SharedOptimizers(Analysis):
 
     def steps(self) -> Iterator[SharedStep]:
         """The second updates of each optimizer that is not built for both models before."""
-        events = self.histories.events
-        if any(event.kind in ("trainable", "compile") for event in events) or self.histories.may_build_optimizers:
+        steps = list(self._shared_steps())
+        if not steps or self.histories.may_build_optimizers:
             return
+        if not any(event.kind in ("trainable", "compile") for event in self.histories.events):
+            yield from steps
+
+    def _shared_steps(self) -> Iterator[SharedStep]:
+        """The same where nothing else happens to the models."""
         by_maker: dict[Node, list[_Update]] = {}
         for call in self.file.method_calls("apply_gradients"):
             if (update := self._update(call)) is not None:
@@ -179,7 +186,7 @@ class SharedOptimizers(Analysis):
 
     def _optimizer(self, event: Event) -> Origin | None:
         """The one object with which a model is compiled: what makes it runs once."""
-        given = argument(event.node, 0, "optimizer") if isinstance(event.node, cst.Call) else None
+        given = _given(event.node) if isinstance(event.node, cst.Call) else None
         origins = self.inference.of(event.file, given) if given is not None else ()
         is_known = len(origins) == 1 and self.kinds.of(origins[0]) == "optimizer" and origins[0].call is not None
         if (
@@ -215,3 +222,8 @@ class SharedOptimizers(Analysis):
         """Whether two models are made by the same code, so that they share no weights, and are both trained."""
         is_other = earlier.subject[0].node is event.subject[0].node and not self._is_same_model(earlier, event)
         return is_other and self._next_training(earlier, 0) is not None
+
+
+def _given(call: cst.Call) -> Expression | None:
+    """The optimizer with which a model is compiled."""
+    return argument(call, 0, "optimizer")

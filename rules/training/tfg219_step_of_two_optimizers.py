@@ -13,7 +13,7 @@ from tflint_gpu.model.library.keras_methods import UPDATING_METHODS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Event, Function, Model, Origin
+    from tflint_gpu.model import Event, File, Function, Model, Origin
 
 
 class StepOfTwoOptimizers(Rule):
@@ -119,8 +119,11 @@ class _Step:
 
 def _steps(model: Model) -> Iterator[_Step]:
     """Those of the program; none where something else may build its optimizers."""
-    events = model.once(Histories).events
-    if any(event.kind in ("train", "update") for event in events) or model.once(Histories).may_build_optimizers:
+    histories = model.once(Histories)
+    if not any(_is_of_parameter(file, call) for file, call in histories.calls_of(UPDATING_METHODS)):
+        return
+    events = histories.events
+    if any(event.kind in ("train", "update") for event in events) or histories.may_build_optimizers:
         return
     for event in events:
         if event.kind != "step" or not isinstance(event.node, cst.Call) or len(event.subject) != 1:
@@ -143,6 +146,13 @@ def _has_new_variables(model: Model, optimizer: Origin) -> bool:
         return False
     is_plain = name.endswith(".SGD") and model.target.keras >= 3 and argument(call, 1, "momentum") is None
     return not is_plain and not any(optimizer.file.branches.around(call))
+
+
+def _is_of_parameter(file: File, call: cst.Call) -> bool:
+    """Whether a method is called of what a function is given, by its name."""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    bindings = file.flow.lookup(owner.value, owner) if isinstance(owner, cst.Name) else ()
+    return any(binding.kind == "parameter" for binding in bindings)
 
 
 def _updates(function: Function, parameter: cst.Param) -> bool:

@@ -47,11 +47,17 @@ class NumpyArrays(Analysis):
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> NumpyArray | None:
         """The array that an expression must be, the smallest that it may be; None where that is not known."""
-        arrays = [self._of_origin(origin) for origin in self.inference.of(file, expr, context)]
-        known = [array for array in arrays if array is not None]
-        return min(known, key=lambda array: array.bytes, default=None) if len(known) == len(arrays) else None
+        arrays: list[NumpyArray] = []
+        for origin in self.inference.of(file, expr, context):
+            array = self._of_origin(origin)
+            if array is None:
+                return None
+            arrays.append(array)
+        return min(arrays, key=lambda array: array.bytes, default=None)
 
     def _of_origin(self, origin: Origin) -> NumpyArray | None:
+        if (origin.made_by or "").startswith("tf."):
+            return None  # a tensor, of which the shape need not be known
         value = self.values.at(origin)
         if not isinstance(value, TensorValue) or value.kind != "array" or value.shape is None:
             return None

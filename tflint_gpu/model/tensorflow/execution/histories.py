@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -98,6 +98,18 @@ class Histories(Analysis):
         """All that happens, in order; nothing where a program is too large to be followed."""
         events = list(self._of(_Code(self.file, None)))
         return () if self._visited > PROGRAM_CALLS.limit else events
+
+    def calls_of(self, methods: Iterable[str]) -> Iterator[tuple[File, cst.Call]]:
+        """The calls of methods in all files that are seen: whether there are any is known before what happens is."""
+        for method in methods:
+            for file in self.inference.seen.with_text(method, self.file):
+                yield from ((file, call) for call in file.method_calls(method))
+
+    @cached_property
+    def sets_trainable(self) -> bool:
+        """Whether one of the files that are seen sets which weights are trained."""
+        files = self.inference.seen.with_text("trainable", self.file)
+        return any(a.target.attr.value == "trainable" for file in files for a in file.tree.attribute_assignments)
 
     @cached_property
     def may_build_optimizers(self) -> bool:
