@@ -481,6 +481,23 @@ INHERITED = {
 }
 
 
+GIVEN = {
+    "a function that trains": "def step(row):\n    net.fit(row[None], row[None], batch_size=1)\n\n\nrepeat(step, rows)\n",
+    "a function that calls what trains": "def learn(row):\n    net.fit(row[None], row[None], batch_size=1)\n\n\n"
+    "def step(row):\n    learn(row)\n\n\nrepeat(step, rows)\n",
+    "an object that trains when it is called": "class Step:\n    def __call__(self, row):\n        self.learn(row)\n\n"
+    "    def learn(self, row):\n        net.fit(row[None], row[None], batch_size=1)\n\n\nrepeat(Step(), rows)\n",
+}
+
+
+@pytest.mark.parametrize("case", GIVEN)
+def test_a_loop_of_another_file_runs_what_it_is_given(case: str, tmp_path: Path) -> None:
+    """Protects from leaving out loops elsewhere that run this file's functions: what they call counts, too."""
+    (tmp_path / "loops.py").write_text("def repeat(step, rows):\n    for row in rows:\n        step(row)\n")
+    program = f"{KERAS}\nfrom loops import repeat\n\nrows = np.load('xs.npy')\n\n\n{GIVEN[case]}"
+    assert "TFG201" in codes(program, tmp_path)
+
+
 @pytest.mark.parametrize("case", INHERITED)
 def test_a_method_that_an_inherited_one_runs(case: str, tmp_path: Path) -> None:
     """Protects agents whose base class in another file has the loop, also where nothing that is seen makes them."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tflint_gpu
-from tflint_gpu.text.lexical import Lines
+from tflint_gpu.text.lexical import Lines, without_prose
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.text.suppressions import noqa_row
 
@@ -57,3 +57,32 @@ def test_survives_any_text(text: str) -> None:
         assert noqa_row(source, row) >= row
         # What goes on is one statement.
         assert row not in source.continued_rows or row + 1 in lines.logical_rows(row)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Call `.fit(`."""\nimport a\n',
+        "# .fit(\nimport a\n",
+        'def f():\n    """Call `.fit(`.\n\n    ...\n    """\n',
+        "class A:\n\n    r'''.fit('''\n",
+    ],
+)
+def test_what_is_written_for_readers_is_no_code(text: str) -> None:
+    """Protects the speed of checks: a library whose docstrings name a method does not call it."""
+    assert ".fit(" not in without_prose(text)
+    assert without_prose(text.replace(".fit(", "")) == without_prose(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'run("""model.fit(x)""")\n',
+        'code = """model.fit(x)"""\n',
+        'run(\n    """model.fit(x)"""\n)\n',
+        "def f():\n    model.fit(x)  # trains\n",
+        'def f():\n    """Train."""\n    model.fit(x)\n',
+    ],
+)
+def test_other_texts_stay(text: str) -> None:
+    assert "model.fit(x)" in without_prose(text)

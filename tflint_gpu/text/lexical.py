@@ -25,6 +25,8 @@ _LINE_TOKEN = regex(
 )
 
 
+_DEEP = 500
+"""Characters before a docstring in which the line above it ends: no indentation is as deep."""
 _SPANNING = regex(rf"{_DOUBLE}|{_SINGLE}|{_COMMENT}|\\(?:\r\n|\r|\n)", re.DOTALL)
 
 
@@ -39,6 +41,32 @@ def bare_code(text: str) -> str:
 def without_comments(text: str) -> str:
     """The text with nothing but `#` of each comment."""
     return _STRING_OR_COMMENT.sub(lambda token: "#" if token[0][0] == "#" else token[0], text)
+
+
+def without_prose(text: str) -> str:
+    """The text with nothing but `#` of each comment, and with empty docstrings.
+
+    A docstring is a long string that follows the colon of the line before, or the start of the text.
+    """
+
+    def kept(token: re.Match[str]) -> str:
+        written = token[0]
+        if written[0] == "#":
+            return "#"
+        is_long = written[:3] in ('"""', "'''")
+        return written[:3] * 2 if is_long and _is_docstring(text, token.start()) else written
+
+    return _STRING_OR_COMMENT.sub(kept, text)
+
+
+def _is_docstring(text: str, start: int) -> bool:
+    """Whether a long string at an offset stands first in a block, or in the text."""
+    if text[start - 1 : start] in ("r", "R", "u", "U"):
+        start -= 1
+    before = text[max(0, start - _DEEP) : start].rstrip(" \t")
+    is_first_on_line = not before or before[-1] in "\r\n"
+    head = before.rstrip()
+    return is_first_on_line and (head.endswith(":") or (not head and start < _DEEP))
 
 
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -11,21 +11,23 @@ from tflint_gpu.model.python.project.declarations import names_used, renamed, wo
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.text.bytesearch import Mentioned
-from tflint_gpu.text.lexical import without_comments
+from tflint_gpu.text.lexical import without_prose
 from tflint_gpu.text.source import SourceFile, UnreadableSource
+
+_PROSE = (b"#", b'"""', b"'''")
 
 
 class MentionedInCode(Mentioned):
-    """The same for a Python file without its comments: what is commented out does nothing."""
+    """The same for a Python file without its comments and docstrings: what stands there does nothing."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self._code: bytes | None = None
 
     def __missing__(self, required: bytes) -> bool:
-        if super().__missing__(required) and b"#" in self.data:
+        if super().__missing__(required) and any(mark in self.data for mark in _PROSE):
             if self._code is None:
-                self._code = without_comments(self.data.decode("latin-1")).encode("latin-1")
+                self._code = without_prose(self.data.decode("latin-1")).encode("latin-1")
             self[required] = required in self._code
         return self[required]
 

@@ -108,17 +108,17 @@ class Repetitions(Analysis):
     def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.inference.loops(self.file))
-        is_run = any(s.decode() in self.file.source.text for s in substrings) and self._is_run_by_others
+        is_run = not self._names_with(substrings).isdisjoint(self._names_run_by_others)
         for file, function in self._functions_elsewhere if is_run else self.functions_elsewhere(substrings):
             yield from ((file, loop) for loop in self.inference.loops(file) if file.tree.function(loop) is function)
 
     def functions_elsewhere(self, substrings: tuple[bytes, ...]) -> list[tuple[File, Node]]:
         """The functions of other files that running this one calls, in files with one of some byte strings."""
-        project, words = self.inference.project, [substring.decode() for substring in substrings]
+        project = self.inference.project
         if not project.leads_elsewhere(self.file) or not project.others_mention(self.file.source, substrings):
             return []
         files = {file for file, _ in self._functions_elsewhere}
-        worded = {file for file in files if any(word in file.source.text for word in words)}
+        worded = {file for file in files if project.mentions(file.source.path, substrings)}
         methods = {
             node.name.value
             for file, node in self._functions_elsewhere
@@ -128,10 +128,32 @@ class Repetitions(Analysis):
         return [(file, node) for file, node in self._functions_elsewhere if file in worded]
 
     @cached_property
-    def _is_run_by_others(self) -> bool:
-        """Whether loops of other files may run functions of this one: they are arguments, or in an inherited method."""
-        names = {function.name.value for function in self.file.tree.functions if isinstance(function, cst.FunctionDef)}
-        return not names.isdisjoint(self.file.calls_given) or any(self.inference.definitions.inherited(self.file))
+    def _names_run_by_others(self) -> set[str]:
+        """The names of functions that loops of other files may run: they are arguments, or an inherited method."""
+        functions = {function for function in self.file.tree.functions if isinstance(function, cst.FunctionDef)}
+        given = {function.name.value for function in functions if function.name.value in self.file.calls_given}
+        if any(self.inference.definitions.inherited(self.file)):
+            given |= {function.name.value for function in functions if self.file.tree.class_of(function) is not None}
+        return given
+
+    def _names_with(self, substrings: tuple[bytes, ...]) -> set[str]:
+        """The names of functions of this file that hold one of some byte strings, or call what does."""
+        words = [substring.decode() for substring in substrings]
+        holding = [
+            function
+            for function in self.file.tree.functions
+            if isinstance(function, cst.FunctionDef) and any(word in self.file.code(function) for word in words)
+        ]
+        names: set[str] = set()
+        for function in holding:  # grows meanwhile
+            if function.name.value not in names:
+                names.add(function.name.value)
+                called = function.name.value
+                if called.startswith("__") and (cls := self.file.tree.class_of(function)) is not None:
+                    called = cls.name.value
+                for call in self.file.calls_ending_with(called):
+                    holding += [f for f in self.file.enclosing_functions(call) if isinstance(f, cst.FunctionDef)]
+        return names
 
     @cached_property
     def _functions_elsewhere(self) -> list[tuple[File, Node]]:
