@@ -70,6 +70,11 @@ class Fix:
     edits: tuple[Edit, ...]
     defines: tuple[str, ...] = ()
 
+    @property
+    def is_untried(self) -> bool:
+        """Whether nobody asked for the fix, so that it is not known whether there is one."""
+        return not self.edits
+
 
 @dataclass(frozen=True, slots=True)
 class OnCpu:

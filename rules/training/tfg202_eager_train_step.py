@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,6 +15,7 @@ from tflint_gpu.model import (
     TrainingSteps,
 )
 from tflint_gpu.rule import (
+    UNTRIED,
     Change,
     Edit,
     Experiment,
@@ -129,7 +129,7 @@ class EagerTrainStep(Rule):
         repairs = [_found_repair(model, step) for step in steps]
         made = [_made(model, step, repair) for step, repair in zip(steps, repairs, strict=True)]
         left = [step for step, fix in zip(steps, made, strict=True) if fix is None]
-        moved = iter(model.costly_fix(partial(moved_steps, model, left)) or [None] * len(left))
+        moved = iter(moved_steps(model, left) if model.tries_fixes else [UNTRIED] * len(left))
         for step, repair, fix_or_reason in zip(steps, repairs, made, strict=True):
             fix, withheld = offered(next(moved) if fix_or_reason is None else fix_or_reason)
             yield Finding(

@@ -22,6 +22,7 @@ from tflint_gpu.rule import (
     eager_against_traced,
     notes_on,
     offered,
+    tried,
 )
 
 from .step_sizes import of_forward_pass
@@ -115,7 +116,7 @@ class EagerValidationLoop(Rule):
             if forward.usage is not None:
                 notes.append(Note(forward.file, forward.usage, "this shows that it is a Keras model"))
             make = partial(calls_under_functions, model, forward.file, forward.calls)
-            fix, withheld = offered(model.costly_fix(make))
+            fix, withheld = offered(tried(model, make))
             yield Finding(
                 forward.file,
                 forward.call.func,

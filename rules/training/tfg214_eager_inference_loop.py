@@ -17,6 +17,7 @@ from tflint_gpu.rule import (
     eager_against_traced,
     notes_on,
     offered,
+    tried,
 )
 
 from .step_sizes import of_forward_pass
@@ -124,7 +125,7 @@ class EagerInferenceLoop(Rule):
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:
                 notes.append(Note(step.file, step.usage, "this shows that it is a Keras model"))
-            fix, withheld = offered(model.costly_fix(partial(calls_under_functions, model, step.file, step.calls)))
+            fix, withheld = offered(tried(model, partial(calls_under_functions, model, step.file, step.calls)))
             yield Finding(
                 step.file,
                 step.call.func,

@@ -77,6 +77,14 @@ CHANGING = {
         "        yield rng.normal(size=(1, 2 * rng.integers(4, 20), 2 * rng.integers(4, 20), 3)).astype('float32')\n"
         "result = []\nfor photo in photos():\n    result.append(float(tf.reduce_sum(mapper(photo, training=False))))\n",
     ),
+    "images that a function hands on": (
+        "TFG207",
+        "traced_mapper",
+        IMAGES + "def photos():\n    for k in range(30):\n"
+        "        yield rng.normal(size=(1, 2 * rng.integers(4, 20), 2 * rng.integers(4, 20), 3)).astype('float32')\n"
+        "def mapped(photo):\n    picture = photo * 2.0\n    return mapper(picture, training=False)\n"
+        "result = []\nfor photo in photos():\n    result.append(float(tf.reduce_sum(mapped(photo))))\n",
+    ),
     "images of sizes that are drawn": (
         "TFG214",
         "traced_mapper",

@@ -76,7 +76,8 @@ class Known:
         selected, target = self.engine.selected(file.path), self.engine.target_for(file)
         question = id(selected), target, file.root
         if question not in self._keys:
-            circumstances = repr((sorted(selected.codes), sorted(selected.by_full_code), target, str(file.root)))
+            asked = target, str(file.root), self.engine.tries_fixes
+            circumstances = repr((sorted(selected.codes), sorted(selected.by_full_code), *asked))
             self._keys[question] = digest_of(circumstances.encode("utf-8", "surrogatepass"))
         return f"{self._keys[question]} {file.name}"
 

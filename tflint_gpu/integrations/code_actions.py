@@ -57,7 +57,8 @@ class CodeActions:
 
     def is_wanted_at(self, uri: str, place: types.Range, only: Sequence[str] | None) -> bool:
         """Whether a range has a finding for which the editor wants a fix, and none was made."""
-        return any(diagnostic.fix is None for diagnostic, _ in self._at(uri, place, only))
+        here = [diagnostic.fix for diagnostic, _ in self._at(uri, place, only)]
+        return any(fix is None or fix.is_untried for fix in here)
 
     def _at(
         self, uri: str, place: types.Range, only: Sequence[str] | None

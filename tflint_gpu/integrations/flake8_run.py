@@ -66,7 +66,9 @@ class Flake8Run:
         overrides = replace(parse_options(table, "--tflint-target-tensorflow"), extend_select=tuple(asked_for))
         here = Path.cwd()
         resolver = SettingsResolver(overrides, None if config is None else here / config, isolated, here)
-        engine = Engine(resolver, here, ignore_noqa=True, makes_costly_parts=False, shares_process=True)
+        engine = Engine(
+            resolver, here, ignore_noqa=True, makes_costly_parts=False, tries_fixes=False, shares_process=True
+        )
         return cls(options, Discovery(resolver, here), engine)
 
     def check_settings(self) -> None:

@@ -32,12 +32,16 @@ class Model:
         file: the file that is checked.
         project: finds and opens the others.
         makes_costly_parts: whether findings get what takes as long as many rules: some fixes, predictions by size.
+        tries_fixes: whether fixes are made for which the file is analysed as it would be then.
     """
 
-    def __init__(self, file: File, project: Project, *, makes_costly_parts: bool = True) -> None:
+    def __init__(
+        self, file: File, project: Project, *, makes_costly_parts: bool = True, tries_fixes: bool = True
+    ) -> None:
         self.file = file
         self.project = project
         self.makes_costly_parts = makes_costly_parts
+        self.tries_fixes = tries_fixes
         self.inference = Inference(project, LIBRARY, file)
         self.constants = self.inference.constants
         self.assumed: Mapping[Node, Function] = {}
@@ -45,13 +49,16 @@ class Model:
         self._answers: dict[Callable[[Model], Any], Any] = {}
 
     @classmethod
-    def open(cls, source: SourceFile, project: Project, *, makes_costly_parts: bool = True) -> Model:
+    def open(
+        cls, source: SourceFile, project: Project, *, makes_costly_parts: bool = True, tries_fixes: bool = True
+    ) -> Model:
         """Parse a file that is to be checked.
 
         Raises:
             UnreadableSource: it does not parse.
         """
-        return cls(project.open(source), project, makes_costly_parts=makes_costly_parts)
+        file = project.open(source)
+        return cls(file, project, makes_costly_parts=makes_costly_parts, tries_fixes=tries_fixes)
 
     def once(self, analysis: Callable[[Model], _T]) -> _T:
         """The result of an analysis of this model: it runs when it is first needed, and is then remembered.
@@ -72,7 +79,7 @@ class Model:
         """The model that the file would have with one more function under `tf.function`."""
         other = Model.__new__(Model)
         other.file, other.project = self.file, self.project
-        other.makes_costly_parts = self.makes_costly_parts
+        other.makes_costly_parts, other.tries_fixes = self.makes_costly_parts, self.tries_fixes
         other.inference, other.constants = self.inference, self.constants
         other.assumed = {**self.assumed, function.node: function}
         untraced = (a for a in self._answers if isinstance(a, type) and issubclass(a, Analysis) and a.is_of_values)

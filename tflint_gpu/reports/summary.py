@@ -21,19 +21,23 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 
 @dataclass(frozen=True, slots=True)
 class Fixable:
-    """How many of some findings a further run could fix."""
+    """How many of some findings a further run could fix.
+
+    Arguments:
+        untried: of how many that is not known.
+    """
 
     safe: int
     unsafe: int
+    untried: int
 
     @classmethod
     def among(cls, diagnostics: Iterable[Diagnostic]) -> Fixable:
         """Count by the fix's applicability."""
-        fixes: list[Fix] = [
-            diagnostic.fix for diagnostic in diagnostics if diagnostic.fix is not None and diagnostic.fix.edits
-        ]
-        safe = sum(fix.applicability == "safe" for fix in fixes)
-        return cls(safe, len(fixes) - safe)
+        fixes: list[Fix] = [diagnostic.fix for diagnostic in diagnostics if diagnostic.fix is not None]
+        made = [fix for fix in fixes if not fix.is_untried]
+        safe = sum(fix.applicability == "safe" for fix in made)
+        return cls(safe, len(made) - safe, len(fixes) - len(made))
 
 
 def summary(
@@ -70,6 +74,8 @@ def summary(
         yield f"[*] {offered} fixable with the --fix option" + (f" ({more})." if hidden else ".")
     elif hidden:
         yield f"{'No fixes available' if not fixing else 'No safe fixes left'} ({more})."
+    if fixable.untried:
+        yield f"[ ] {fixable.untried} may have an unsafe fix: the options --diff --unsafe-fixes show it."
     if first := first_to_fix(remaining):
         yield first
 

@@ -24,7 +24,7 @@ from tflint_gpu.rule.experiment import (
     next_statement,
     wrap,
 )
-from tflint_gpu.rule.finding import Edit, Finding, Fix, Note, importing, notes_before, notes_on, offered
+from tflint_gpu.rule.finding import UNTRIED, Edit, Finding, Fix, Note, importing, notes_before, notes_on, offered, tried
 from tflint_gpu.rule.fixes import (
     calls_under_functions,
     draw_in_graph,
@@ -44,6 +44,7 @@ __all__ = [
     "FIRST_VERSION",
     "HARNESS",
     "UNREADABLE_FILE",
+    "UNTRIED",
     "UNUSED_SUPPRESSION",
     "Applicability",
     "Change",
@@ -80,6 +81,7 @@ __all__ = [
     "predict_on_batch",
     "removed",
     "table_of",
+    "tried",
     "with_keyword",
     "wrap",
 ]

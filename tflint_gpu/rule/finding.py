@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -13,6 +13,7 @@ from tflint_gpu.severity import Severity
 if TYPE_CHECKING:
     from libcst import CSTNode
 
+    from tflint_gpu.model.model import Model
     from tflint_gpu.model.python.execution.walks import Frame
     from tflint_gpu.model.python.names.imports import Spelling
     from tflint_gpu.model.python.project.file import File
@@ -70,6 +71,15 @@ class Fix:
     applicability: Applicability
     edits: tuple[Edit, ...]
     defines: tuple[str, ...] = ()
+
+
+UNTRIED = Fix("", "unsafe", ())
+"""Stands for a fix that nobody asked for: to find out whether there is one takes longer than the check."""
+
+
+def tried(model: Model, make: Callable[[], Fix | Blocker | None]) -> Fix | Blocker | None:
+    """A fix for which the file is analysed as it would be then, where somebody asks for fixes."""
+    return make() if model.tries_fixes else UNTRIED
 
 
 @dataclass(frozen=True, slots=True)

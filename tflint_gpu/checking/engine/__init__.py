@@ -81,6 +81,7 @@ class Engine:
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
         keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
         makes_costly_parts: whether findings get what takes as long as many rules: some fixes, predictions by size.
+        tries_fixes: whether fixes are made that take longer than the check; else a finding says that it may have one.
         shares_process: other tools run in this process, too, so nothing is changed that they might use.
     """
 
@@ -92,6 +93,7 @@ class Engine:
     sources: Sources | None = None
     keeps_files: bool = False
     makes_costly_parts: bool = True
+    tries_fixes: bool = True
     shares_process: bool = False
     _projects: Projects = field(init=False)
     _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
@@ -197,7 +199,8 @@ class Engine:
         """
         from tflint_gpu.model import Model
 
-        return Model.open(source, self._project_of(file), makes_costly_parts=self.makes_costly_parts)
+        project, parts, fixes = self._project_of(file), self.makes_costly_parts, self.tries_fixes
+        return Model.open(source, project, makes_costly_parts=parts, tries_fixes=fixes)
 
     def _project_of(self, file: FileToCheck) -> Project:
         return self._projects.of(file.root, self.target_for(file))

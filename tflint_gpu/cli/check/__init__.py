@@ -333,8 +333,12 @@ class Check:
         is_shown = settings.progress and not self.given["quiet"] and is_watched(sys.stderr, os.environ)
         show = progress.tell if is_shown else lambda done, total: None
 
+        shows_fixes = settings.unsafe_fixes or settings.output_format in ("json", "json-lines")
+        tries_fixes = is_fixing or shows_fixes or bool(settings.applicability)
+
         def make_engine() -> Engine:
-            return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=ignore_noqa)
+            here = resolver.working_directory
+            return Engine(resolver, here, use_cache=use_cache, ignore_noqa=ignore_noqa, tries_fixes=tries_fixes)
 
         sources = _unsaved(files)
         elsewhere = _on_ray() if self.given["executor"] == "ray" else None

@@ -14,7 +14,7 @@ from tflint_gpu.reports.locations import place
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """`path:row:column: severity: CODE [*] message`."""
     return "".join(
-        _line(diagnostic, view.fix_mark(diagnostic) + printable(diagnostic.text), view) for diagnostic in diagnostics
+        _line(diagnostic, view.mark(diagnostic) + printable(diagnostic.text), view) for diagnostic in diagnostics
     )
 
 

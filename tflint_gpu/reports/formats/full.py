@@ -34,7 +34,7 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
     style = SEVERITY_STYLES[diagnostic.severity]
     code, severity = (styled(word, style, view.colour) for word in (diagnostic.code, diagnostic.severity))
     code = linked(code, page_of(diagnostic) if view.links else None)
-    mark = styled(view.fix_mark(diagnostic), "cyan", view.colour)
+    mark = styled(view.mark(diagnostic), "cyan", view.colour)
     words = styled(printable(diagnostic.message), "bold", view.colour)
     yield f"{severity}[{code} {diagnostic.name}]: {mark}{words}"
     rows = [diagnostic.location.row, *(related.location.row for related in diagnostic.related)]

@@ -98,13 +98,27 @@ class ShapeChanges(Analysis):
         value = self.values.of(file, data)
         return not (isinstance(value, DatasetValue) and _is_fixed(value.element))
 
-    def _is_yielded(self, file: File, value: Expression) -> bool:
-        """Whether a value is part of what a generator, its dataset, or an iterable object of the project yields."""
+    def _is_yielded(self, file: File, value: Expression, inside: frozenset[Node] = frozenset()) -> bool:
+        """Whether a value is part of what a generator, its dataset, or an iterable object of the project yields, here
+        or in a loop that calls the function with it.
+
+        Arguments:
+            inside: the functions that hand it on.
+        """
         for loop in loops_around(file, value):
             data, batches = iterable(loop), self.data.batches(file, loop)
             if data is not None and batches is not None and self.data.holds(file, batches, value):
                 return self.inference.must_be(file, data, self._is_generated)
-        return False
+        node, names = file.tree.function(value), names_in(value)
+        if node is None or node in inside:
+            return False
+        function = self.inference.definitions.function(file, node)
+        return any(
+            not names.isdisjoint(self.data.spread(file, node, {parameter.name.value}, set()))
+            and self._is_yielded(where, given, inside | {node})
+            for where, call in self.inference.call_sites(function)
+            for parameter, given in self.inference.definitions.passed(where, call, function)
+        )
 
     def _is_generated(self, data: Origin) -> bool:
         made = (chain.made for chain in self.pipelines.of_origin(data))
