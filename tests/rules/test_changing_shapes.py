@@ -80,8 +80,9 @@ CHANGING = {
     "images that a function hands on": (
         "TFG207",
         "traced_mapper",
-        IMAGES + "def photos():\n    for k in range(30):\n"
-        "        yield rng.normal(size=(1, 2 * rng.integers(4, 20), 2 * rng.integers(4, 20), 3)).astype('float32')\n"
+        IMAGES + "import tempfile\nfolder = tempfile.mkdtemp()\nfor k in range(30):\n"
+        "    np.save(f'{folder}/{k}.npy', rng.random((1, 2 * k + 8, 40 - k, 3)).astype('float32'))\n"
+        "def photos():\n    for k in tf.data.Dataset.range(30):\n        yield np.load(f'{folder}/{int(k)}.npy')\n"
         "def mapped(photo):\n    picture = photo * 2.0\n    return mapper(picture, training=False)\n"
         "result = []\nfor photo in photos():\n    result.append(float(tf.reduce_sum(mapped(photo))))\n",
     ),
