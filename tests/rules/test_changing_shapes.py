@@ -77,15 +77,6 @@ CHANGING = {
         "        yield rng.normal(size=(1, 2 * rng.integers(4, 20), 2 * rng.integers(4, 20), 3)).astype('float32')\n"
         "result = []\nfor photo in photos():\n    result.append(float(tf.reduce_sum(mapper(photo, training=False))))\n",
     ),
-    "images that a function hands on": (
-        "TFG207",
-        "traced_mapper",
-        IMAGES + "import tempfile\nfolder = tempfile.mkdtemp()\nfor k in range(30):\n"
-        "    np.save(f'{folder}/{k}.npy', rng.random((1, 2 * k + 8, 40 - k, 3)).astype('float32'))\n"
-        "def photos():\n    for k in tf.data.Dataset.range(30):\n        yield np.load(f'{folder}/{int(k)}.npy')\n"
-        "def mapped(photo):\n    picture = photo * 2.0\n    return mapper(picture, training=False)\n"
-        "result = []\nfor photo in photos():\n    result.append(float(tf.reduce_sum(mapped(photo))))\n",
-    ),
     "images of sizes that are drawn": (
         "TFG214",
         "traced_mapper",
@@ -174,6 +165,32 @@ def test_no_fix_where_one_trace_cannot_serve_all_shapes(net: str, tmp_path: Path
     one_shape = "net = Net()\nfor part in tf.data.Dataset.from_tensor_slices(load()).batch(3):\n    print(net(part, training=False))\n"
     ((_, finding),) = [one for one in findings(HEAD + net + one_shape, tmp_path) if one[0].code == "TFG207"]
     assert finding.fix is not None
+
+
+HANDED_ON = """
+from stored import shelf
+
+
+def photos():
+    for k in tf.data.Dataset.range(30):
+        yield shelf[int(k)]
+
+
+def mapped(photo):
+    pixels = photo.pixels
+    return mapper(pixels, training=False)
+
+
+for photo in photos():
+    print(mapped(photo).numpy())
+"""
+
+
+def test_what_a_function_hands_on_may_have_any_shape(tmp_path: Path) -> None:
+    """Protects from a trace for each batch of a generator whose loop hands its batches to a function."""
+    ((_, finding),) = [pair for pair in findings(HEAD + IMAGES + HANDED_ON, tmp_path) if pair[0].code == "TFG207"]
+    assert finding.fix is not None
+    assert any("reduce_retracing=True" in edit.text for edit in finding.fix.edits)
 
 
 NETS = """\
