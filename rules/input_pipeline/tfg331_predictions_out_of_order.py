@@ -137,7 +137,7 @@ def _is_shuffled_flow(model: Model, origin: Origin) -> bool:
     call = origin.call
     if call is None or method_name(call) not in FLOWS - {"flow"} or any(arg.star for arg in call.args):
         return False
-    if any(a.target.attr.value == "shuffle" for a in origin.file.tree.attribute_assignments):
+    if origin.file.tree.attributes_set("shuffle"):
         return False
     told = argument(call, -1, "shuffle")
     return told is None or model.constants.of(origin.file, told, origin.context) is True

@@ -174,10 +174,10 @@ def _attributes(model: Model, rename: Rename) -> Iterator[Use]:
 
 def _read_only(model: Model, rename: Rename) -> Iterator[Use]:
     """The assignments of callbacks to an attribute of their own that is a property in Keras 3."""
-    for assigned in model.file.tree.attribute_assignments:
+    for assigned in model.file.tree.attributes_set(rename.attribute):
         target, function = assigned.target, model.file.tree.function(assigned.target)
         owner = model.file.tree.class_of(function) if function is not None else None
-        if own_attribute(target) != rename.attribute or owner is None:
+        if own_attribute(target) is None or owner is None:
             continue
         cls, kinds = Class(model.file, owner), model.once(Kinds)
         if kinds.is_callback(cls) and model.inference.definitions.method(cls, rename.attribute) is None:

@@ -51,9 +51,9 @@ class CallbackSettings(Analysis):
         if self.code.functions_run_eagerly or any(map(self._is_named, _EXCEPTIONS)):
             return
         seen = set()
-        for assignment in self.file.tree.attribute_assignments:
+        for assignment in self.file.tree.attributes_set("trainable"):
             target, hook = assignment.target, self.file.tree.function(assignment.target)
-            if target.attr.value != "trainable" or not isinstance(hook, cst.FunctionDef) or hook in seen:
+            if not isinstance(hook, cst.FunctionDef) or hook in seen:
                 continue
             value = self.constants.of(self.file, assignment.value)
             if not isinstance(value, bool) or not self._is_late(hook, target) or not self._is_of_network(target):
@@ -103,11 +103,10 @@ class CallbackSettings(Analysis):
     def _is_set_back(self, hook: cst.FunctionDef, target: cst.Attribute, value: bool) -> bool:
         """Whether the method also gives the same object the other value."""
         return any(
-            other.target.attr.value == "trainable"
-            and self.file.tree.function(other.target) is hook
+            self.file.tree.function(other.target) is hook
             and self.constants.of(self.file, other.value) is not value
             and self.file.code(other.target) == self.file.code(target)
-            for other in self.file.tree.attribute_assignments
+            for other in self.file.tree.attributes_set("trainable")
         )
 
 

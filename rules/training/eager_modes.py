@@ -132,8 +132,8 @@ class EagerModes(Analysis):
                 continue
             if not self._needs_values(file, call):
                 yield EagerMode("model", file, arg, arg.value)
-        for assignment in file.tree.attribute_assignments:
-            is_on = assignment.target.attr.value == "run_eagerly" and self.constants.of(file, assignment.value) is True
+        for assignment in file.tree.attributes_set("run_eagerly"):
+            is_on = self.constants.of(file, assignment.value) is True
             if is_on and self.kinds.is_model(file, assignment.target.value):
                 yield EagerMode("model", file, assignment.target, assignment.value)
         for call in file.calls(*_FUNCTION_SWITCHES):
@@ -156,8 +156,8 @@ class EagerModes(Analysis):
         if any(_SUGGESTS_DEBUGGING.search(name) for name in (*flagged, *functions)):
             return True
         return mode.what == "model" and any(
-            assignment.target.attr.value == "run_eagerly" and self.constants.of(file, assignment.value) is not True
-            for assignment in file.tree.attribute_assignments
+            self.constants.of(file, assignment.value) is not True
+            for assignment in file.tree.attributes_set("run_eagerly")
         )
 
     def _is_needed(self, mode: EagerMode) -> bool:

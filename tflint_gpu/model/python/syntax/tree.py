@@ -189,6 +189,17 @@ class Tree:
         """The assignments to attributes that lie in a node."""
         return self._inside(self.attribute_assignments, outer, lambda assigned: self.order[assigned.target])
 
+    def attributes_set(self, *names: str) -> list[AttributeAssignment]:
+        """The assignments to attributes of some names, whatever they are of, name by name in the order of the code."""
+        return [assigned for name in names for assigned in self._set_by_name.get(name, ())]
+
+    @cached_property
+    def _set_by_name(self) -> dict[str, list[AttributeAssignment]]:
+        by_name: dict[str, list[AttributeAssignment]] = {}
+        for assigned in self.attribute_assignments:
+            by_name.setdefault(assigned.target.attr.value, []).append(assigned)
+        return by_name
+
     def items_set_in(self, outer: Node) -> Sequence[tuple[cst.Subscript, Expression | None]]:
         """The assignments to items that lie in a node."""
         return self._inside(self._items_in_order, outer, lambda assigned: self.order[assigned[0]])

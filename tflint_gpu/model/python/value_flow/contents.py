@@ -420,11 +420,9 @@ def _argument_of(resolver: Resolver, origin: Origin, position: int, keyword: str
 
 def _set_from_outside(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Iterator[Origin]:
     """`trainer.model = model`, where the class itself never sets it."""
-    for assignment in origin.file.tree.attribute_assignments:
-        target = assignment.target
-        if target.attr.value == name and any(
-            resolver.instance_class(receiver) == cls for receiver in resolver.of(origin.file, target.value)
-        ):
+    for assignment in origin.file.tree.attributes_set(name):
+        receivers = resolver.of(origin.file, assignment.target.value)
+        if any(resolver.instance_class(receiver) == cls for receiver in receivers):
             yield from along(resolver, resolver.of(origin.file, assignment.value), assignment.path)
 
 

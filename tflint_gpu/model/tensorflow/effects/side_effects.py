@@ -225,7 +225,7 @@ class SideEffects(Analysis):
     def _kept_by_metric(self, traced: Traced) -> Iterator[SideEffect]:
         """Tensors of `update_state` that its metric keeps in an attribute or a list for its `result`."""
         file, read = traced.file, self._updates[traced.function.node]
-        for assigned in file.tree.attribute_assignments:
+        for assigned in file.tree.attributes_set_in(traced.function.node):
             name, is_here = own_attribute(assigned.target), file.tree.function(assigned.target) is traced.function.node
             if name in read and is_here and not assigned.path and self._is_of_graph(traced, assigned.value):
                 yield SideEffect(traced, "metric", assigned.statement, f"self.{name}")
@@ -254,7 +254,7 @@ class SideEffects(Analysis):
         file, function = traced.file, traced.function
         if function.name in CONSTRUCTORS:
             return
-        for assigned in file.tree.attribute_assignments:
+        for assigned in file.tree.attributes_set_in(function.node):
             name = own_attribute(assigned.target)
             is_here = name is not None and file.tree.function(assigned.target) is function.node
             if not is_here or not _counts(assigned) or _ABOUT_TRACING.search(name or ""):
@@ -265,7 +265,7 @@ class SideEffects(Analysis):
     def _is_number(self, traced: Traced, counter: AttributeAssignment) -> bool:
         """Whether an attribute is certainly a number of Python, which outlives the trace, and is read somewhere."""
         file, name = traced.file, counter.target.attr.value
-        written = [a for a in file.tree.attribute_assignments if a.target.attr.value == name]
+        written = file.tree.attributes_set(name)
         set_at_first = [a for a in written if not _counts(a)]
         is_set_by_trace = any(file.tree.function(a.target) in self._traced for a in set_at_first)
         is_number = all(isinstance(part_at(a.value, a.path), cst.Integer | cst.Float) for a in set_at_first)

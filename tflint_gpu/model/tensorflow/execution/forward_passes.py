@@ -274,9 +274,8 @@ class ForwardPasses(Analysis):
 
     def _forward_is_traced(self, run: Invocation) -> bool:
         """Whether the model's own `call` is under tf.function, or only hands on to what is, as Keras's `predict`."""
-        for assignment in run.file.tree.attribute_assignments:
-            if assignment.target.attr.value in ("call", "__call__"):
-                return True
+        if run.file.tree.attributes_set("call", "__call__"):
+            return True
         models = self.inference.of(run.file, called_model(run.call), run.context)
         if any(self._holds_loaded(origin) or self._is_revived(origin) for origin in models):
             return True

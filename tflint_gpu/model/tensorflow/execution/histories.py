@@ -109,7 +109,7 @@ class Histories(Analysis):
     def sets_trainable(self) -> bool:
         """Whether one of the files that are seen sets which weights are trained."""
         files = self.inference.seen.with_text("trainable", self.file)
-        return any(a.target.attr.value == "trainable" for file in files for a in file.tree.attribute_assignments)
+        return any(file.tree.attributes_set("trainable") for file in files)
 
     @cached_property
     def may_build_optimizers(self) -> bool:
@@ -147,8 +147,8 @@ class Histories(Analysis):
         file, tree = code.file, code.file.tree
         settings = {
             a.target: a.value
-            for a in tree.attribute_assignments
-            if a.target.attr.value in ("trainable", "train_function") and tree.function(a.target) is code.function
+            for a in tree.attributes_set("trainable", "train_function")
+            if tree.function(a.target) is code.function
         }
         calls = file.calls_in.get(code.function, ())
         for node in sorted((*calls, *settings), key=lambda node: (tree.end(node), -tree.order[node])):

@@ -273,8 +273,8 @@ class HostReads(Analysis):
 def _is_asked(file: File, region: _Region, call: cst.Call, function: Function) -> bool:
     """Whether a test asks for what a function may have kept: an attribute that it sets, or another method beside it."""
     receiver = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
-    tree = function.file.tree
-    kept = {a.target.attr.value for a in tree.attribute_assignments if tree.function(a.target) is function.node}
+    tree, node = function.file.tree, function.node
+    kept = {a.target.attr.value for a in tree.attributes_set_in(node) if tree.function(a.target) is node}
     if any(tree.function(node) is function.node for node in (*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal))):
         return True
     asked = (node for test in _tests(file, region) for node in walk(test) if isinstance(node, cst.Attribute))

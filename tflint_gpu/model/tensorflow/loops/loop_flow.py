@@ -270,7 +270,7 @@ def _makes_once(file: File, branch: cst.If, loop: Node) -> bool:
     is_none = isinstance(test.comparisons[0].operator, cst.Is) and spelling(test.comparisons[0].comparator) == "None"
     tree, sets = file.tree, list[Node]()
     if is_none and isinstance(test.left, cst.Attribute):
-        same = (a.target for a in tree.attribute_assignments if a.target.attr.value == test.left.attr.value)
+        same = (assigned.target for assigned in tree.attributes_set(test.left.attr.value))
         sets = [target for target in same if not _is_constructor(tree.function(target))]
     elif is_none and isinstance(test.left, cst.Name) and tree.within(branch, loop):
         bindings = tree.scope(branch).bindings.get(test.left.value, ())

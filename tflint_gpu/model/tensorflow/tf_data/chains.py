@@ -307,11 +307,10 @@ class Chain:
         for operation in reversed(self.operations):
             if operation.name == "with_options":
                 options = argument(operation.call, 0, "options")
-                for assignment in operation.file.tree.attribute_assignments:
+                for assignment in operation.file.tree.attributes_set(name):
                     target = assignment.target
                     if (
-                        target.attr.value == name
-                        and options is not None
+                        options is not None
                         and (dotted_name(target) or "").startswith(f"{dotted_name(options)}.")
                         and operation.file.tree.function(target) is operation.file.tree.function(options)
                     ):

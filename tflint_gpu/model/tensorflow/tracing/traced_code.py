@@ -197,10 +197,8 @@ class TracedCode(Analysis):
         if any(self.constants.keyword(file, call, "run_eagerly") is True for call in compiled):
             return True
         return any(
-            assignment.target.attr.value == "run_eagerly"
-            and self.constants.of(file, assignment.value) is True
-            and self._is_in_force(file, assignment.target)
-            for assignment in file.tree.attribute_assignments
+            self.constants.of(file, assignment.value) is True and self._is_in_force(file, assignment.target)
+            for assignment in file.tree.attributes_set("run_eagerly")
         )
 
     @cached_property
@@ -294,9 +292,7 @@ def _eager_settings(file: File) -> Iterator[Expression]:
             yield from (arg.value for arg in call.args[:1])
     for call in file.tree.calls:
         yield from (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "run_eagerly")
-    for assignment in file.tree.attribute_assignments:
-        if assignment.target.attr.value == "run_eagerly":
-            yield assignment.value
+    yield from (assignment.value for assignment in file.tree.attributes_set("run_eagerly"))
     for text in file.tree.nodes(cst.SimpleString):
         if text.raw_value == "run_eagerly":  # elsewhere than in a dictionary it says nothing of the value
             element = file.tree.parents[text]

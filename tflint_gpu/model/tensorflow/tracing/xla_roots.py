@@ -111,7 +111,7 @@ class XlaCompilations(Analysis):
         return not any(self._keeps_xla_off(file) for file in self.inference.seen.with_text("keras", self.file))
 
     def _keeps_xla_off(self, file: File) -> bool:
-        if any(assigned.target.attr.value == "supports_jit" for assigned in file.tree.attribute_assignments):
+        if file.tree.attributes_set("supports_jit"):
             return True
         return any(file.calls(*STRATEGIES, *WITHOUT_JIT, *DETERMINISM)) or "CUDA_VISIBLE_DEVICES" in file.source.text
 
