@@ -28,25 +28,53 @@ from statistics import median, quantiles
 import libcst
 from bare_parsing import parse_seconds
 from figures import Figure, Kept
+from growth import KINDS, measured
 from lsp_latency import lines_of_fixtures, measure
 from processes import cost, medians, tflint
 from repositories import Field
-from speed import checked, tensorflow_files, timed
+from speed import checked, seconds_by_part, tensorflow_files, timed
 
 __all__: list[str] = []
 
 
+_GOALS = {"fastestimator+fastestimator": 3.0, "tensorflow+agents": 1.6}
+"""Of repositories in which many programs run one library."""
+
+
 def cold(field: Field) -> Iterator[Figure]:
-    """A whole check beside bare parsing, one core."""
-    for what, projects, goal in (("user code", field.user_code(), 0.7), ("libraries", field.libraries(), 0.5)):
-        files = [file for files in projects.values() for file in files]
-        ratios = []
-        for _ in range(field.repeat if field.whole else 1):
-            parse = parse_seconds(files)
-            ratios.append(timed(lambda projects=projects: checked(projects)) / parse)  # type: ignore[misc]
-        lines = sum(file.read_bytes().count(b"\n") for file in files)
-        note = f"{len(files)} files, {lines} lines; bare `parse_module` {parse:.1f} s"
-        yield Figure(f"cold, one core, {what}, to bare parsing", median(ratios), goal, note=note)
+    """A whole check beside bare parsing, one core: of ordinary repositories the median, and of some dear ones each."""
+    ratios = {}
+    for folder, files in field.user_code().items():
+        if folder.name not in _GOALS and len(files) >= _FEW:
+            ratios[folder.name] = _to_parsing(field, folder, files)
+    dearest = sorted(ratios, key=lambda name: -ratios[name])[:3]
+    note = f"{len(ratios)} repositories; " + ", ".join(f"{name} {ratios[name]:.1f}" for name in dearest)
+    yield Figure("ordinary repositories, the median, to bare parsing", median(ratios.values()), 1, note=note)
+    for name, goal in _GOALS.items():
+        folder = field.repositories / name
+        if not folder.is_dir():
+            continue
+        files = tensorflow_files(folder, 0)
+        ratio = _to_parsing(field, folder, files)
+        yield Figure(f"{name}, to bare parsing", ratio, goal, note=_shares(folder, files) if ratio > goal else "")
+
+
+_FEW = 5
+"""Files of a repository below which the start decides."""
+
+
+def _to_parsing(field: Field, folder: Path, files: list[Path]) -> float:
+    """The CPU time of a check to that of bare parsing: the median of some rounds."""
+    rounds = range(field.repeat if field.whole else 1)
+    return median(timed(lambda: checked({folder: files})) / parse_seconds(files) for _ in rounds)
+
+
+def _shares(folder: Path, files: list[Path]) -> str:
+    """What takes most of a check: rules, or other parts."""
+    parts, _ = seconds_by_part({folder: files})
+    whole = sum(parts.values())
+    dearest = sorted(parts, key=lambda part: -parts[part])[:5]
+    return "of it " + ", ".join(f"{part} {100 * parts[part] / whole:.0f}%" for part in dearest)
 
 
 _CHECK = ("check", "--isolated", "--quiet", "--no-progress", "--output-format", "json", "--exit-zero", "--no-cache")
@@ -57,10 +85,10 @@ def wheels(field: Field) -> Iterator[Figure]:
     if field.wheels is None:
         raise SystemExit("wheels: name the folder with the unpacked wheels by --wheels")
     alone: list[float] = []
-    for name, folder in (
-        ("tf_keras", field.wheels / "tf_keras"),
-        ("keras", field.wheels / "keras"),
-        ("both in one folder", field.wheels),
+    for name, folder, goal in (
+        ("tf_keras", field.wheels / "tf_keras", 1.2),
+        ("keras", field.wheels / "keras", 1.0),
+        ("both in one folder", field.wheels, 1.1),
     ):
         ones, parses = [], []
         for _ in range(field.repeat):
@@ -71,11 +99,12 @@ def wheels(field: Field) -> Iterator[Figure]:
         if parses:
             alone.append(median(run.cpu for run in ones))
             ratio = median(run.cpu / parse for run, parse in zip(ones, parses, strict=True))
-            note = f"{len(tensorflow_files(folder, 0))} files; bare `parse_module` {parses[-1]:.1f} s"
-            yield Figure(f"{name} from its root, to bare parsing", ratio, 1, note=note)
+            files = tensorflow_files(folder, 0)
+            note = f"{len(files)} files" + (f"; {_shares(folder, files)}" if ratio > goal else "")
+            yield Figure(f"{name} from its root, to bare parsing", ratio, goal, note=note)
         else:
             ratio = median(run.cpu for run in ones) / sum(alone)
-            yield Figure(f"{name}, to the sum of each alone", ratio, 1.1, note=f"{one.cpu:.1f} s")
+            yield Figure(f"{name}, to the sum of each alone", ratio, goal, note=f"{one.cpu:.1f} s")
         two = cost(tflint(*_CHECK, "--jobs", "2", "."), folder, watched=True)
         note = f"on free cores, by the busiest process; {one.cpu:.1f} s with one"
         yield Figure(f"two processes to one, {name}: gain", one.longest / two.longest, 1.8, True, note=note)
@@ -155,6 +184,35 @@ def _one_changed(field: Field, folder: Path, start: float) -> Iterator[Figure]:
     again = cost(tflint(*options, "."), folder).cpu
     note = f"`{names[0].name}`, which nothing imports, of {len(names)} files"
     yield Figure("one changed file beyond the start, to cold", (again - start) / (first - start), 0.05, note=note)
+
+
+_PROGRAM = 600
+"""Lines of a program of usual size."""
+_PROGRAMS = 7
+
+
+def start(field: Field) -> Iterator[Figure]:
+    """Programs of users in which something is found, each by itself, from the start of the command to its end."""
+    check = tflint("check", "--isolated", "--quiet", "-")
+    lengths = {file: file.read_bytes().count(b"\n") for files in field.user_code().values() for file in files}
+    used: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for file in sorted(lengths, key=lambda file: abs(lengths[file] - _PROGRAM)):
+            rounds = [cost(check, Path(folder), given=file.read_bytes()) for _ in range(field.repeat)]
+            if rounds[0].code and not rounds[0].told:
+                used.append(median(one.cpu for one in rounds))
+            if len(used) == _PROGRAMS:
+                break
+    note = f"{len(used)} programs, {min(used):.2f} to {max(used):.2f}"
+    yield Figure(f"a program of {_PROGRAM} lines with findings", median(used), 0.3, unit=" s", note=note)
+
+
+def large(field: Field) -> Iterator[Figure]:
+    """How many kinds of large programs cost more than their size says; `growth.py` prints each."""
+    kinds = [measured(kind, quick=not field.whole) for kind in KINDS]
+    fast = [kind.what for kind in kinds if kind.is_super_linear]
+    note = ", ".join(fast) or f"{len(kinds)} kinds of large programs"
+    yield Figure("kinds of programs whose cost grows faster than n log n", len(fast), 0, note=note)
 
 
 def standard_input(field: Field) -> Iterator[Figure]:
@@ -271,6 +329,8 @@ def memory(field: Field) -> Iterator[Figure]:
 
 PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
     "cold": cold,
+    "start": start,
+    "growth": large,
     "wheels": wheels,
     "together": together,
     "processes": processes,

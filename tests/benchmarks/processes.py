@@ -26,6 +26,7 @@ class Cost:
         memory: bytes of the largest of its processes.
         longest: seconds of CPU of its first process, and of the busiest other one: no run on free cores is shorter.
         told: what it wrote to standard error.
+        code: with which it ended.
     """
 
     cpu: float
@@ -33,6 +34,7 @@ class Cost:
     memory: int
     longest: float
     told: str = ""
+    code: int = 0
 
 
 def tflint(*arguments: str) -> list[str]:
@@ -70,7 +72,7 @@ def cost(command: Sequence[str], folder: Path | None = None, given: bytes = b"",
         raise RuntimeError(f"{command} gave {process.returncode}: {told[-500:]}")
     cpu = used.ru_utime + used.ru_stime
     scale = 1 if sys.platform == "darwin" else 1024
-    return Cost(cpu, wall, used.ru_maxrss * scale, busiest, told)
+    return Cost(cpu, wall, used.ru_maxrss * scale, busiest, told, process.returncode)
 
 
 def _watched(pid: int) -> float:

@@ -38,7 +38,7 @@ from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
-__all__ = ["checked", "tensorflow_files", "timed"]
+__all__ = ["checked", "seconds_by_part", "tensorflow_files", "timed"]
 
 
 def main() -> None:
@@ -110,6 +110,25 @@ class _Clock:
 
 def _print_parts(projects: dict[Path, list[Path]], codes: Sequence[str]) -> None:
     """The parts of one more check, and their ratio to the parser's part."""
+    parts, texts = seconds_by_part(projects, codes)
+    parse = _bare_seconds(texts)
+    questions = sum(seconds for part, seconds in parts.items() if part.startswith("TFG"))
+    print(f"\nparts of one check, in seconds of CPU and as a ratio to the {parse:.2f} s of bare parsing what is parsed")
+    for part, seconds in sorted(parts.items(), key=lambda one: (one[0].startswith("TFG"), -one[1])):
+        print(f"  {part or 'this table':20} {seconds:7.2f} {seconds / parse:6.2f}")
+    print(f"  {'all questions':20} {questions:7.2f} {questions / parse:6.2f}")
+    both = questions + parts["traversal"]
+    print(f"  {'with the traversal':20} {both:7.2f} {both / parse:6.2f}")
+
+
+def seconds_by_part(projects: dict[Path, list[Path]], codes: Sequence[str] = ()) -> tuple[dict[str, float], list[str]]:
+    """The CPU seconds of a check by what they are spent on, and the texts that are parsed.
+
+    What several rules ask for is charged to the one that asks first.
+
+    Arguments:
+        codes: the rules; all of the default selection if none is named.
+    """
     gc.collect()  # what the checks before have left is not this one's
     clock = _Clock()
     originals = (Sources.parse, Tree.__init__, Spans.of)
@@ -124,21 +143,14 @@ def _print_parts(projects: dict[Path, list[Path]], codes: Sequence[str]) -> None
     Sources.parse = noted  # type: ignore[method-assign]
     Tree.__init__ = clock.timed("traversal", Tree.__init__)  # type: ignore[method-assign]
     Spans.of = clock.timed("positions", Spans.of)  # type: ignore[method-assign]
-    rules = load(codes)
+    rules = load(codes or [entry.code for entry in entries() if not entry.opt_in])
     for rule in rules:
         asked = clock.timed(rule.code, lambda model, check=rule.check: list(check(model)))
         rule.check = asked  # type: ignore[method-assign]
     checked(projects, rules)
     clock.enter("")
     Sources.parse, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
-    parts, parse = clock.parts, _bare_seconds(texts)
-    questions = sum(seconds for part, seconds in parts.items() if part.startswith("TFG"))
-    print(f"\nparts of one check, in seconds of CPU and as a ratio to the {parse:.2f} s of bare parsing what is parsed")
-    for part, seconds in sorted(parts.items(), key=lambda one: (one[0].startswith("TFG"), -one[1])):
-        print(f"  {part or 'this table':20} {seconds:7.2f} {seconds / parse:6.2f}")
-    print(f"  {'all questions':20} {questions:7.2f} {questions / parse:6.2f}")
-    both = questions + parts["traversal"]
-    print(f"  {'with the traversal':20} {both:7.2f} {both / parse:6.2f}")
+    return clock.parts, texts
 
 
 def _bare_seconds(texts: Sequence[str]) -> float:
@@ -222,7 +234,7 @@ def checked(projects: dict[Path, list[Path]], rules: Sequence[Rule] | None = Non
         resolver = SettingsResolver(isolated=True, working_directory=folder)
         settings = resolver.for_directory(folder)
         to_check = [FileToCheck(path, str(path.relative_to(folder)), settings, folder) for path in paths]
-        check_files(Engine(resolver, folder, rules), to_check, jobs=1)
+        check_files(Engine(resolver, folder, rules, tries_fixes=False), to_check, jobs=1)
 
 
 if __name__ == "__main__":
