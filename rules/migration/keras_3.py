@@ -163,11 +163,15 @@ def _attributes(model: Model, rename: Rename) -> Iterator[Use]:
     ]
     given = [node for node in nodes if isinstance(parents[node], cst.AssignTarget)]
     named = "an optimizer" if rename.kind == "optimizer" else "a model"
-    for node in given if rename.ignored else () if given else nodes:  # what was assigned can be read
-        renamed = nodes if rename.ignored else [node]
-        is_whole = not rename.ignored or len(nodes) == len(model.mentions.attributes(rename.attribute))
+    is_whole = not rename.ignored or len(nodes) == len(model.mentions.attributes(rename.attribute))
+
+    def written(renamed: list[cst.Attribute]) -> Fix | None:
         edits = tuple(Edit(owned.attr, rename.new) for owned in renamed)
-        fix = Fix(f"Write `{rename.new}`", rename.fix, edits) if rename.fix and is_whole else None
+        return Fix(f"Write `{rename.new}`", rename.fix, edits) if rename.fix and is_whole else None
+
+    of_all = written(nodes) if rename.ignored else None
+    for node in given if rename.ignored else () if given else nodes:  # what was assigned can be read
+        fix = of_all if rename.ignored else written([node])
         error = "" if rename.ignored else "AttributeError"
         yield Use(rename, node, node.attr, rename.attribute, error, fix, named, _help(rename))
 

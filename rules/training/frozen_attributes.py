@@ -107,9 +107,7 @@ class FrozenAttributes(Analysis):
 
     def _changes(self, traced: Traced, owner: Class, name: str) -> Iterator[Node]:
         """What certainly changes an attribute between two calls of what is traced."""
-        for assigned in self.file.tree.attribute_assignments:
-            if assigned.target.attr.value != name:
-                continue
+        for assigned in self.file.tree.attributes_set(name):
             target, is_counted = assigned.target, isinstance(assigned.statement, cst.AugAssign)
             is_fixed = isinstance(assigned.value, _NUMBERS) and not is_counted
             if self._is_in_hook(traced, owner, target, is_fixed=is_fixed) or (
@@ -124,11 +122,10 @@ class FrozenAttributes(Analysis):
         if not traced.keras or cls is None or not isinstance(function, cst.FunctionDef):
             return False
         hook = function.name.value
-        is_between = hook in REPEATED_HOOKS and (hook.endswith("_end") or not is_fixed)
+        if hook not in REPEATED_HOOKS or (is_fixed and not hook.endswith("_end")):
+            return False
         is_callback = self.kinds.is_callback(Class(self.file, cls))
-        return (
-            is_between and is_callback and (own_attribute(target.value) == "model" or self._is_of(target.value, owner))
-        )
+        return is_callback and (own_attribute(target.value) == "model" or self._is_of(target.value, owner))
 
     def _is_of(self, value: Expression, owner: Class) -> bool:
         """Whether a value is certainly an object of a class, which no loop makes."""

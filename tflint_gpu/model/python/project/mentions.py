@@ -38,17 +38,18 @@ class Mentions:
 
     def of(self, *names: str) -> Iterator[Mention]:
         """Where the file names one of these or what is below one; what an import brings is told at the import only."""
-        yield from self._imported(names)
+        known = frozenset(names)
+        yield from self._imported(known)
         for name in names:
             for node in self.attributes(name.rpartition(".")[2]):
                 root = self.file.names.written(_root(node))
-                if root is None or _below(root, names) or self.file.names.written(node) != name:
+                if root is None or _below(root, known) or self.file.names.written(node) != name:
                     continue
                 parent = self.file.tree.parents[node]
-                if not isinstance(parent, cst.Attribute) or f"{name}.{parent.attr.value}" not in names:
+                if not isinstance(parent, cst.Attribute) or f"{name}.{parent.attr.value}" not in known:
                     yield Mention(name, node)
 
-    def _imported(self, names: tuple[str, ...]) -> Iterator[Mention]:
+    def _imported(self, names: frozenset[str]) -> Iterator[Mention]:
         for statement in self._imports():
             if isinstance(statement, cst.ImportFrom):
                 module = dotted_name(statement.module) or ""
@@ -165,7 +166,8 @@ def _root(node: Node) -> Node:
     return node
 
 
-def _below(name: str, names: Iterable[str]) -> str | None:
+def _below(name: str, names: frozenset[str]) -> str | None:
     """Which of some names a name is, or has at its beginning; the longest."""
-    prefixes = [prefix for prefix in names if name == prefix or name.startswith(f"{prefix}.")]
-    return max(prefixes, key=len, default=None)
+    while name and name not in names:
+        name = name.rpartition(".")[0]
+    return name or None

@@ -76,6 +76,13 @@ class Initialiser:
         return f"`{self.name}` (line {file.source.row(file.span(self.within.node)[0])} of {file.source.path.name})"
 
 
+_CHOICES = (
+    *(cst.If, cst.IfExp, cst.For, cst.While, cst.Try, cst.ExceptHandler, cst.Lambda),
+    *(cst.BooleanOperation, cst.BaseComp, cst.With),
+)
+"""What need not run all that is in it."""
+
+
 class Runtime(Analysis):
     """Analysis of how programs set TensorFlow up, seen from the file that is checked."""
 
@@ -84,6 +91,7 @@ class Runtime(Analysis):
         self.guards = model.once(Guards)
         self._graph_files: dict[File, bool] = {}
         self._initialising: dict[Node, str | None] = {}
+        self._choices: dict[Node, tuple[Node, Node] | None] = {}
         self._graphs: dict[File, tuple[frozenset[Node], frozenset[Node | None]]] = {}
 
     @property
@@ -295,20 +303,32 @@ class Runtime(Analysis):
         return None
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
-        """Whether `call` is in a branch, loop, handler or lambda that need not run before the place."""
+        """Whether `call` is in a branch, loop, handler or lambda that need not run before the place.
+
+        Arguments:
+            around: the nodes around the place.
+        """
+        if call not in self._choices:
+            self._choices[call] = self._choice_around(file, call)
+        choice = self._choices[call]
+        if choice is None:
+            return False
+        parent, child = choice
+        if parent not in around:
+            return True
+        # The same `if` or `try`, but perhaps the other way through it.
+        is_branch = isinstance(parent, cst.If | cst.Try | cst.IfExp) and child is not getattr(parent, "test", None)
+        return is_branch and child not in around
+
+    def _choice_around(self, file: File, call: cst.Call) -> tuple[Node, Node] | None:
+        """The innermost branch, loop, handler or lambda around a call, and the part of it that holds the call."""
         child: Node = call
         for parent in file.tree.ancestors(call):
-            if parent in around:
-                # the same `if` or `try`, but the other way through it
-                return isinstance(parent, cst.If | cst.Try | cst.IfExp) and child is not getattr(parent, "test", None)
-            if isinstance(parent, cst.If | cst.IfExp | cst.For | cst.While | cst.Try | cst.ExceptHandler | cst.Lambda):
-                return not (isinstance(parent, cst.For) and child is parent.iter)
-            if isinstance(parent, cst.BooleanOperation | cst.BaseComp | cst.With) and not self._plain_with(
-                file, parent
-            ):
-                return True
+            is_iterated = isinstance(parent, cst.For) and child is parent.iter
+            if isinstance(parent, _CHOICES) and not is_iterated and not self._plain_with(file, parent):
+                return parent, child
             child = parent
-        return False
+        return None
 
     def _plain_with(self, file: File, node: Node) -> bool:
         """A `with` under which TensorFlow still runs eagerly on the process's own runtime."""
