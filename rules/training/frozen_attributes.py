@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -26,6 +28,9 @@ from tflint_gpu.model import (
     walk,
 )
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS, REPEATED_HOOKS
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.python.syntax.scopes import AttributeAssignment
 
 _NUMBERS = (cst.Integer, cst.Float)
 
@@ -107,13 +112,24 @@ class FrozenAttributes(Analysis):
 
     def _changes(self, traced: Traced, owner: Class, name: str) -> Iterator[Node]:
         """What certainly changes an attribute between two calls of what is traced."""
-        for assigned in self.file.tree.attributes_set(name):
+        for assigned in self._set_again.get(name, ()):
             target, is_counted = assigned.target, isinstance(assigned.statement, cst.AugAssign)
             is_fixed = isinstance(assigned.value, _NUMBERS) and not is_counted
             if self._is_in_hook(traced, owner, target, is_fixed=is_fixed) or (
                 not is_fixed and self._is_in_loop(traced, owner, target)
             ):
                 yield assigned.statement
+
+    @cached_property
+    def _set_again(self) -> dict[str, list[AttributeAssignment]]:
+        """The assignments to attributes that run more than once, in a loop or a callback's method, by their names."""
+        again: dict[str, list[AttributeAssignment]] = {}
+        for assigned in self.file.tree.attribute_assignments:
+            function = self.file.tree.function(assigned.target)
+            is_hook = isinstance(function, cst.FunctionDef) and function.name.value in REPEATED_HOOKS
+            if is_hook or any(loops_around(self.file, assigned.target)):
+                again.setdefault(assigned.target.attr.value, []).append(assigned)
+        return again
 
     def _is_in_hook(self, traced: Traced, owner: Class, target: cst.Attribute, *, is_fixed: bool) -> bool:
         """Whether a callback sets it between two epochs or batches, of the model that Keras trains."""
