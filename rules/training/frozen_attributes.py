@@ -30,7 +30,7 @@ from tflint_gpu.model import (
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS, REPEATED_HOOKS
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.python.syntax.scopes import AttributeAssignment
+    from tflint_gpu.model import AttributeAssignment
 
 _NUMBERS = (cst.Integer, cst.Float)
 

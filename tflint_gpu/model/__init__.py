@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, traced_definitions
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.operators import operands
-    from tflint_gpu.model.python.syntax.scopes import Binding
+    from tflint_gpu.model.python.syntax.scopes import AttributeAssignment, Binding
     from tflint_gpu.model.python.syntax.syntax import (
         Expression,
         FunctionNode,
