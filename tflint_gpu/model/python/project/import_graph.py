@@ -10,9 +10,6 @@ from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.module_files import ModuleFiles
 from tflint_gpu.text.source import SourceFile
 
-MOST_CLOSURES = 4
-"""Of so many what is found of all their files is held: the functions, or names, of 500 files take a megabyte."""
-
 
 class ImportGraph:
     """The imports between the files of a project, each file read once.
@@ -29,7 +26,7 @@ class ImportGraph:
         self._reached: dict[Path, tuple[Path, ...]] = {}
         self._closures: dict[Path, frozenset[Path]] = {}
         self._distinct: dict[frozenset[Path], frozenset[Path]] = {}
-        self._importers: dict[frozenset[Path], dict[Path, list[Path]]] = {}
+        self._imported_by: dict[Path, dict[Path, None]] = {}
 
     def imported_paths(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
         """The files that a file's imports name; of a package what defines the names that the file has from it.
@@ -53,6 +50,8 @@ class ImportGraph:
                             inner = self._places.locate(path, dotted + attributes)
                             paths.update({} if inner is None else {inner[0]: None})
             self._imports[path] = tuple(paths)
+            for imported in paths:
+                self._imported_by.setdefault(imported, {})[path] = None
         return self._imports[path]
 
     def _each_module(self, path: Path, names: tuple[str, ...]) -> Iterator[str]:
@@ -92,19 +91,12 @@ class ImportGraph:
         known = self._closures.get(source.path)
         if known is None:
             reached = self.reached(source)
-            is_imported = any(source.path in self.imported_paths(path) for path in reached)
-            closure = frozenset((source.path, *reached) if is_imported else reached)
+            closure = frozenset(reached)
+            if not closure.isdisjoint(self._imported_by.get(source.path, ())):
+                closure |= {source.path}
             known = self._closures[source.path] = self._distinct.setdefault(closure, closure)
         return known
 
     def importers(self, closure: frozenset[Path], home: Path) -> Sequence[Path]:
         """The files of a closure that import one."""
-        known = self._importers.get(closure)
-        if known is None:
-            if len(self._importers) == MOST_CLOSURES:
-                del self._importers[next(iter(self._importers))]
-            known = self._importers[closure] = {}
-            for path in closure:
-                for imported in self.imported_paths(path):
-                    known.setdefault(imported, []).append(path)
-        return known.get(home, ())
+        return [path for path in self._imported_by.get(home, ()) if path in closure]

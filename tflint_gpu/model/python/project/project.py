@@ -17,7 +17,7 @@ from tflint_gpu.model.python.project.declarations import (
 )
 from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.file_searches import FileSearches, MentionedInCode
-from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
+from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE
 from tflint_gpu.model.python.project.sources import Sources
 from tflint_gpu.text.bytesearch import Mentioned
@@ -32,6 +32,9 @@ NEARBY = 3
 """How many imports away what a program does may be: `train.py`, `agents/__init__.py`, `agents/dqn.py`, its base."""
 _KEPT_CHARACTERS = 8_000_000  # a tree takes 13 bytes a character; dropped trees are parsed again
 _MOST_CHARACTERS = 24_000_000
+
+_MOST_CLOSURES = 4
+"""Of so many the names that their files give are held: those of 500 files take a megabyte."""
 
 
 class Project:
@@ -245,7 +248,7 @@ class Project:
     def names_given(self, closure: frozenset[Path]) -> frozenset[str]:
         """The names of functions, classes, attributes and variables of modules in some files."""
         if closure not in self._given_together:
-            if len(self._given_together) == MOST_CLOSURES:
+            if len(self._given_together) == _MOST_CLOSURES:
                 del self._given_together[next(iter(self._given_together))]
             self._given_together[closure] = frozenset().union(*map(self._names_given_in, closure))
         return self._given_together[closure]
