@@ -26,11 +26,12 @@ class Figure:
     note: str = ""
 
     def __str__(self) -> str:
+        value = f"{self.value:.0f}" if self.value >= 1000 else f"{self.value:.3g}"
         if isnan(self.goal):
-            return f"| {self.what} | {self.value:.3g}{self.unit} | | | {self.note} |"
+            return f"| {self.what} | {value}{self.unit} | | | {self.note} |"
         met = self.value >= self.goal if self.at_least else self.value <= self.goal
         goal = f"{'at least' if self.at_least else 'at most'} {self.goal:g}{self.unit}"
-        return f"| {self.what} | {self.value:.3g}{self.unit} | {goal} | {'met' if met else 'missed'} | {self.note} |"
+        return f"| {self.what} | {value}{self.unit} | {goal} | {'met' if met else 'missed'} | {self.note} |"
 
 
 @dataclass(frozen=True)
