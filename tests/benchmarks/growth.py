@@ -7,7 +7,7 @@ and the CPU time beyond that of a process which checks two lines is what counts.
 two largest: 1 is linear, 2 a square. A kind whose programs meet a bound of the inference names it. The picture needs
 matplotlib (the extra `report`).
 
-With `--rules` the kinds are the rules: the example of each rule's documentation 50, 100 and 200 times in one file, with
+With `--rules` the kinds are the rules: the example of each rule's documentation 200, 400 and 800 times in one file, with
 all rules, in CPU time and memory. Rows that grow by an exponent above 1.3 in either are marked.
 """
 
@@ -34,9 +34,9 @@ from repeated import TRAINING_LOOP, cells, repeated
 __all__ = ["KINDS", "measured"]
 
 _MOST = 1.3
-_SHORT = 0.5
-"""Seconds of CPU below which noise decides."""
-_LITTLE = 10
+_SHORT = 0.25
+"""Seconds of CPU below which noise decides: the smaller of two programs has to take more."""
+_LITTLE = 5
 """Megabytes below which the allocator decides."""
 _PICTURE = Path(__file__).with_name("growth.png")
 _HEAD = "import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
@@ -165,8 +165,8 @@ class Kind:
     @property
     def is_super_linear(self) -> bool:
         """Whether it grows clearly faster than n log n: twice as much takes more than 2.5 times the time or memory."""
-        is_slow = self.seconds[-1] > _SHORT and self.exponent > _MOST
-        return is_slow or (self.megabytes[-1] > _LITTLE and self.exponent_of_memory > _MOST)
+        is_slow = self.seconds[-2] > _SHORT and self.exponent > _MOST
+        return is_slow or (self.megabytes[-2] > _LITTLE and self.exponent_of_memory > _MOST)
 
     def _exponent(self, measured: list[float]) -> float:
         (small, before), (large, after) = list(pairwise(zip(self.sizes, measured, strict=False)))[-1]
@@ -192,7 +192,9 @@ def _of_rules(codes: Iterable[str]) -> list[Kind]:
     """The examples of rules, of all if none is named, again and again in one file."""
     named = frozenset(codes)
     chosen = [rule for rule in ALL_RULES if not named or rule.code in named]
-    return [Kind(rule.code, _many(rule.example("Example")), (50, 100, 200)) for rule in chosen if rule.code != "TFG000"]
+    return [
+        Kind(rule.code, _many(rule.example("Example")), (200, 400, 800)) for rule in chosen if rule.code != "TFG000"
+    ]
 
 
 def _many(example: str) -> Callable[[int], dict[str, str]]:
