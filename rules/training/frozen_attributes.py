@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model import (
     Analysis,
+    AttributeAssignment,
     Class,
     Expression,
     File,
@@ -28,9 +28,6 @@ from tflint_gpu.model import (
     walk,
 )
 from tflint_gpu.model.library.keras_methods import FITTING_METHODS, REPEATED_HOOKS
-
-if TYPE_CHECKING:
-    from tflint_gpu.model import AttributeAssignment
 
 _NUMBERS = (cst.Integer, cst.Float)
 

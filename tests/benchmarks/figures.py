@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from datetime import date
-from math import isnan
 from pathlib import Path
 
 from tflint_gpu.text.replacement import replace_file
@@ -27,8 +26,6 @@ class Figure:
 
     def __str__(self) -> str:
         value = f"{self.value:.0f}" if self.value >= 1000 else f"{self.value:.3g}"
-        if isnan(self.goal):
-            return f"| {self.what} | {value}{self.unit} | | | {self.note} |"
         met = self.value >= self.goal if self.at_least else self.value <= self.goal
         goal = f"{'at least' if self.at_least else 'at most'} {self.goal:g}{self.unit}"
         return f"| {self.what} | {value}{self.unit} | {goal} | {'met' if met else 'missed'} | {self.note} |"

@@ -207,7 +207,7 @@ def start(field: Field) -> Iterator[Figure]:
     yield Figure(f"a program of {_PROGRAM} lines with findings", median(used), 0.3, unit=" s", note=note)
 
 
-def large(field: Field) -> Iterator[Figure]:
+def growth(field: Field) -> Iterator[Figure]:
     """How many kinds of large programs cost more than their size says; `growth.py` prints each."""
     kinds = [measured(kind, quick=not field.whole) for kind in KINDS]
     fast = [kind.what for kind in kinds if kind.is_super_linear]
@@ -330,7 +330,7 @@ def memory(field: Field) -> Iterator[Figure]:
 PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
     "cold": cold,
     "start": start,
-    "growth": large,
+    "growth": growth,
     "wheels": wheels,
     "together": together,
     "processes": processes,

@@ -45,7 +45,7 @@ class Fixed:
 def wanted(diagnostic: Diagnostic, unsafe: bool) -> bool:
     """Whether a diagnostic has a fix that may be applied."""
     fix = diagnostic.fix
-    return fix is not None and bool(fix.edits) and (unsafe or fix.applicability == "safe")
+    return fix is not None and not fix.is_untried and (unsafe or fix.applicability == "safe")
 
 
 def fix_source(

@@ -82,7 +82,7 @@ class CodeActions:
 
     def _fix(self, diagnostic: Diagnostic, shown: types.Diagnostic) -> Iterator[types.CodeAction]:
         fix = diagnostic.fix
-        if fix is None or not fix.edits:
+        if fix is None or fix.is_untried:
             return
         safe = fix.applicability == "safe"
         yield types.CodeAction(

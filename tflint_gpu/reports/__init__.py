@@ -67,14 +67,14 @@ class View:
         """The whole path of a file; standard input has none."""
         return filename if filename == "-" else str(self.working_directory / filename)
 
+    def fix_mark(self, diagnostic: Diagnostic) -> str:
+        """`[*] ` for a diagnostic that `--fix` would fix, else nothing."""
+        fix = diagnostic.fix
+        if fix is None or fix.is_untried:
+            return ""
+        return "[*] " if fix.applicability == "safe" or self.unsafe_fixes else ""
+
     def mark(self, diagnostic: Diagnostic) -> str:
         """The same, or `[ ] ` for a diagnostic that may have a fix."""
         is_untried = diagnostic.fix is not None and diagnostic.fix.is_untried
         return "[ ] " if is_untried else self.fix_mark(diagnostic)
-
-    def fix_mark(self, diagnostic: Diagnostic) -> str:
-        """`[*] ` for a diagnostic that `--fix` would fix, else nothing."""
-        fix = diagnostic.fix
-        if fix is None or not fix.edits:
-            return ""
-        return "[*] " if fix.applicability == "safe" or self.unsafe_fixes else ""

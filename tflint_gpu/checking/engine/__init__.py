@@ -19,11 +19,11 @@ from tflint_gpu.catalogue import rule_words, with_package
 from tflint_gpu.checking.engine.collector import collector_held_off
 from tflint_gpu.checking.engine.findings import findings_of
 from tflint_gpu.checking.engine.loaded_rules import LoadedRules, trace_of
-from tflint_gpu.checking.engine.placement import UNPLACED, noted, placed
+from tflint_gpu.checking.engine.placement import UNPLACED, Place, noted, placed, placing_once
 from tflint_gpu.checking.engine.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.engine.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
-from tflint_gpu.diagnostics import Diagnostic, Fix, InternalError, Location, Related
+from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsResolver
@@ -38,7 +38,7 @@ from tflint_gpu.text.suppressions import Suppressions, noqa_row
 
 if TYPE_CHECKING:
     from tflint_gpu import rule as rules_api
-    from tflint_gpu.model import File, Model, Project, Sources
+    from tflint_gpu.model import Model, Project, Sources
     from tflint_gpu.rule import Finding, Rule
 
 UsedSuppression = tuple[str, int]
@@ -101,7 +101,6 @@ class Engine:
     _loaded: LoadedRules = field(init=False)
     _states: dict[str, State] = field(default_factory=dict)
     _unswept: int = 0
-    _last_placed: tuple[rules_api.Fix, Fix | None] | None = None
 
     def __post_init__(self) -> None:
         self._projects = Projects(self.sources, self.keeps_files, self.use_cache)
@@ -280,10 +279,11 @@ class Engine:
         diagnostics: dict[tuple[str, Location, str, str], Diagnostic] = {}
         used_suppressions: set[UsedSuppression] = set()
         suppressions: dict[Path, Suppressions] = {}
+        place = placing_once()
         for rule in rules_that_apply(rules, model):
             try:
                 for finding in findings_of(rule, model):
-                    diagnostic = self.diagnostic(rule, finding)
+                    diagnostic = self.diagnostic(rule, finding, place)
                     source = finding.file.source
                     comments = suppressions.setdefault(source.path, Suppressions(source))
                     if self.ignore_noqa or not comments.hides(diagnostic):
@@ -296,15 +296,14 @@ class Engine:
                 if isinstance(error, (*_NOT_OURS, UnreadableSource)):
                     raise
                 errors.append(InternalError(name, with_package(rule.code), trace_of(error)))
-        self._last_placed = None  # which would keep a tree
         return tuple(diagnostics[key] for key in sorted(diagnostics)), tuple(sorted(used_suppressions))
 
-    def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
+    def diagnostic(self, rule: Rule, finding: rules_api.Finding, place: Place = placed) -> Diagnostic:
         """A finding with positions instead of nodes."""
         source = finding.file.source
         start, end = finding.file.span(finding.node)
         location = source.locate(start)
-        fix = None if finding.fix is None else self._placed(finding.fix, finding.file)
+        fix = None if finding.fix is None else place(finding.fix, finding.file)
         lost = (UNPLACED,) if fix is None and finding.fix is not None else ()
         return Diagnostic(
             code=rule.code,
@@ -324,12 +323,6 @@ class Engine:
             of_project=rule.once_a_project,
             fix=fix,
         )
-
-    def _placed(self, fix: rules_api.Fix, file: File) -> Fix | None:
-        """A fix with offsets; findings one after another may share one, with an edit for each of them."""
-        if self._last_placed is None or self._last_placed[0] is not fix:
-            self._last_placed = fix, placed(fix, file)
-        return self._last_placed[1]
 
     def _name(self, source: SourceFile) -> str:
         """The name of a file in reports: the project may have opened it under another one."""

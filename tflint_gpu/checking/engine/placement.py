@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tflint_gpu.diagnostics import Edit, Fix, Related
 from tflint_gpu.text.lexical import comment_spans
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.rule import finding
 
+Place: TypeAlias = "Callable[[finding.Fix, File], Fix | None]"
 UNPLACED = "no fix: it would change several cells of the notebook at once, or a part of an f-string"
 
 
@@ -32,6 +33,19 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
     return Fix(fix.message, fix.applicability, merged(source, edits), fix.defines)
+
+
+def placing_once() -> Place:
+    """`placed` for findings one after another that may share a fix, which then has an edit for each of them."""
+    last: tuple[finding.Fix, Fix | None] | None = None
+
+    def place(fix: finding.Fix, file: File) -> Fix | None:
+        nonlocal last
+        if last is None or last[0] is not fix:
+            last = fix, placed(fix, file)
+        return last[1]
+
+    return place
 
 
 def merged(source: SourceFile, edits: Iterable[Edit]) -> tuple[Edit, ...]:

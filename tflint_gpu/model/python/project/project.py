@@ -213,10 +213,6 @@ class Project:
         """Whether one of the project's files that a file's imports reach has one of some byte strings."""
         return any(self._searches.mentioned(path).any_of(required) for path in self.reached(source))
 
-    def mentions(self, path: Path, required: Sequence[bytes]) -> bool:
-        """Whether the code of a file of the project has one of some byte strings."""
-        return self._searches.mentioned(path).any_of(required)
-
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file that a file's imports reach matches a pattern, by its bytes."""
         return any(self.matches(path, pattern) for path in self.reached(source))

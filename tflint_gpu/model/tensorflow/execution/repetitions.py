@@ -108,7 +108,8 @@ class Repetitions(Analysis):
     def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.inference.loops(self.file))
-        is_run = not self._names_with(substrings).isdisjoint(self._names_run_by_others)
+        given = self._names_run_by_others
+        is_run = bool(given) and not given.isdisjoint(self._names_with(substrings))
         for file, function in self._functions_elsewhere if is_run else self.functions_elsewhere(substrings):
             yield from ((file, loop) for loop in self.inference.loops(file) if file.tree.function(loop) is function)
 
@@ -118,7 +119,7 @@ class Repetitions(Analysis):
         if not project.leads_elsewhere(self.file) or not project.others_mention(self.file.source, substrings):
             return []
         files = {file for file, _ in self._functions_elsewhere}
-        worded = {file for file in files if project.mentions(file.source.path, substrings)}
+        worded = {file for file in files if project.mentioned(file.source.path).any_of(substrings)}
         methods = {
             node.name.value
             for file, node in self._functions_elsewhere

@@ -77,9 +77,9 @@ class Initialiser:
 
 
 _CHOICES = (
-    *(cst.If, cst.IfExp, cst.For, cst.While, cst.Try, cst.ExceptHandler, cst.Lambda),
-    *(cst.BooleanOperation, cst.BaseComp, cst.With),
-)
+    cst.If, cst.IfExp, cst.For, cst.While, cst.Try, cst.ExceptHandler, cst.Lambda,
+    cst.BooleanOperation, cst.BaseComp, cst.With,
+)  # fmt: skip
 """What need not run all that is in it."""
 
 
