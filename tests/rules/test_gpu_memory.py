@@ -175,6 +175,7 @@ IN_TIME = {
     "in the last iteration": GPUS
     + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then="if g is gpus[-1]:\n        " + LISTED),
     "behind the loop": GPUS + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then="pass") + LISTED + "\n",
+    "iterated over in a branch": HEAD + f"if asked:\n    for row in tf.range(3):\n        print(row)\n{THREADS}(4)\n",
     "threads": HEAD + f"{THREADS}(4)\nc = tf.constant(1)\n",
     "threads again": HEAD + f"{THREADS}(4)\nc = tf.constant(1)\n{THREADS}(4)\n",
     "settings that a started runtime takes": HEAD
