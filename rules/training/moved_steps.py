@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -43,22 +42,17 @@ class Move:
 
     def edits(self, file: File, name: str) -> Iterator[tuple[int, int, str]]:
         """The function, not traced and with a name, and its call, as replacements in the file's code."""
-        made, source = self.made, file.source
+        made, source = self.made.renamed(name), file.source
         place = source.above(file.span(self.above)[0])
         before, _, decorated = made.definition.partition("@")
-        yield place, place, _called(f"{before}{decorated.partition(_LINE)[2].lstrip()}", made.name, name)
-        yield file.span(made.first)[0], file.span(made.last)[1], _called(made.call, made.name, name)
+        yield place, place, f"{before}{decorated.partition(_LINE)[2].lstrip()}"
+        yield file.span(made.first)[0], file.span(made.last)[1], made.call
 
     def with_options(self, options: str) -> Outline:
         """The function, whose decorator gets something."""
         head, line, body = self.made.definition.partition("@")[2].partition(_LINE)
         before = self.made.definition.partition("@")[0]
         return replace(self.made, definition=f"{before}@{head}{options}{line}{body}")
-
-
-def _called(text: str, old: str, new: str) -> str:
-    """A text in which a function has another name."""
-    return re.sub(rf"\b{re.escape(old)}(?=\()", new, text)
 
 
 _LINE = "\n"
@@ -89,9 +83,12 @@ def moved_steps(model: Model, steps: Sequence[EagerStep]) -> list[Fix | Blocker 
     moves = [item for item in outlined if isinstance(item, Move)]
     traced = dict(zip(map(id, moves), _traced(model, moves), strict=True))
     result: list[Fix | Blocker | None] = []
+    names: set[str] = set()
     for step, item in zip(steps, outlined, strict=True):
         made = traced.get(id(item), item)
         if isinstance(item, Move) and isinstance(made, Outline):
+            made = made.unlike(names, model.file)
+            names.add(made.name)
             edits = (Edit(item.above, made.definition, "above"), Edit(made.first, made.call, last=made.last))
             text = f"Move the step into `{made.name}`, under `tf.function`"
             result.append(Fix(text, "unsafe", edits, defines=(made.name,)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from checks import findings, fixed, found, notebook
-from fixed_programs import results
+from fixed_programs import HEAD as PROGRAM_HEAD
+from fixed_programs import assert_same_results, results, stable
 from forked import ForkedPrograms
 from verified import cases_of
 
@@ -471,3 +473,48 @@ def test_a_loss_that_a_library_compiles_is_traced(made: str, is_found: bool, tmp
         "    optimizer.apply_gradients(zip(tape.gradient(value, weights), weights))\n"
     )
     assert ("TFG202" in {rule.code for rule, _ in findings(HEAD + code, tmp_path)}) is is_found
+
+
+_TRAINERS = ("north", "east", "south", "west", "middle")
+_FIVE_TRAINERS = "".join(
+    f"""
+first_{name} = tf.keras.Sequential([tf.keras.layers.Dense({width}), tf.keras.layers.Dense(1)])
+moves_{name} = tf.keras.optimizers.SGD(0.01)
+
+
+def update_{name}(rows, wanted, history):
+    with tf.GradientTape() as tape:
+        error = tf.reduce_mean(tf.square(first_{name}(rows) - wanted))
+    slopes = tape.gradient(error, first_{name}.trainable_variables)
+    moves_{name}.apply_gradients(zip(slopes, first_{name}.trainable_variables))
+    history.append(float(error))
+
+
+def train_{name}():
+    history = []
+    for sweep in range(20):
+        for rows, wanted in batches:
+            update_{name}(rows, wanted, history)
+    return history[-1]
+"""
+    for width, name in enumerate(_TRAINERS, 1)
+)
+
+
+def test_every_moved_step_has_a_name_that_no_other_has(tmp_path: Path) -> None:
+    """Protects a file of more than three steps: a function that took another one's name trained its model instead."""
+    program = "batches = tf.data.Dataset.from_tensor_slices((data, data[:, :1])).batch(8)\n" + _FIVE_TRAINERS
+    program += f"result = [{', '.join(f'train_{name}()' for name in _TRAINERS)}]\n"
+    made = re.findall(r"@tf\.function\ndef (\w+)", stable(PROGRAM_HEAD + program, tmp_path, "TFG202"))
+    assert len(made) == len(set(made)) == len(_TRAINERS)
+    assert_same_results("TFG202", program, [], tmp_path)
+
+
+def test_steps_of_one_file_are_moved_in_one_pass(tmp_path: Path) -> None:
+    """Protects `--fix` of long files: ten passes are all there are, and each one checks the file again."""
+    code = HEAD + "".join(
+        LOOP.replace("    step(x, y)\n", BODY) + f"    print({number}, float(loss))\n" for number in range(12)
+    )
+    steps = [finding.fix for diagnostic, finding in findings(code, tmp_path) if diagnostic.code == "TFG202"]
+    assert len(steps) == 12
+    assert len({name for fix in steps if fix is not None for name in fix.defines}) == 12

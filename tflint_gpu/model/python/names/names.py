@@ -9,8 +9,9 @@ imported, relative dots included.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import cached_property, lru_cache
+from itertools import chain, count
 
 import libcst as cst
 
@@ -143,9 +144,14 @@ class Names:
                 return True
         return False
 
-    def free(self, *candidates: str) -> str:
-        """The first of some names that the file does not use; the last where it uses all."""
-        return next((name for name in candidates if name not in self.tree.uses), candidates[-1])
+    def free(self, *candidates: str, taken: Container[str] = ()) -> str:
+        """The first of some names that the file does not use; the last with a number where it uses all.
+
+        Arguments:
+            taken: other names that it may not be.
+        """
+        numbered = (f"{candidates[-1]}_{number}" for number in count(2))
+        return next(name for name in chain(candidates, numbered) if name not in self.tree.uses and name not in taken)
 
     def is_builtin(self, node: Node | None, name: str) -> bool:
         """Whether an expression is Python's own `name` (`len`, `zip`, `print`), not shadowed."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 import libcst as cst
@@ -56,6 +57,16 @@ class Outline:
     name: str = ""
     outside: frozenset[int] = frozenset()
     arguments: tuple[str, ...] = ()
+
+    def renamed(self, name: str) -> Outline:
+        """The same with another name of the function."""
+        called = re.compile(rf"\b{re.escape(self.name)}(?=\()")
+        definition, call = called.sub(name, self.definition), called.sub(name, self.call)
+        return replace(self, definition=definition, call=call, name=name)
+
+    def unlike(self, taken: Container[str], file: File) -> Outline:
+        """The same with a name that none of several functions has that the file gets."""
+        return self if self.name not in taken else self.renamed(file.names.free(*_STEP[1:], taken=taken))
 
 
 class NotMovable(Exception):
