@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -209,7 +208,7 @@ def _too_late(
         ),
         help=f"configure the {'threads' if on_every else 'GPUs'} right after the imports",
         notes=notes_before(before, "the runtime is initialised here"),
-        fix=model.costly_fix(partial(_moved_up, file, call, before)),
+        fix=_moved_up(file, call, before),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import Runtime
@@ -105,5 +104,5 @@ def _finding(model: Model, call: cst.Call, before: Initialiser) -> Finding:
         Prediction("crash", ("TF_CONFIG",), basis=_BASIS),
         help="make the strategy right after the imports, before tensors, datasets, models and optimizers",
         notes=notes_before(before, "the runtime is initialised here"),
-        fix=model.costly_fix(partial(moved_above_initialiser, model.file, call, before, "Make the strategy first")),
+        fix=moved_above_initialiser(model.file, call, before, "Make the strategy first"),
     )

@@ -81,7 +81,7 @@ def curve(name: str) -> Curve:
 
 def of_training_step(model: Model, prediction: Prediction, step: EagerStep) -> Prediction:
     """The prediction of a training step, narrowed by what its tape records."""
-    if not model.makes_costly_parts or not _is_plain(model, step):
+    if not model.predicts_by_size or not _is_plain(model, step):
         return prediction
     works = _with_batches(model, _works(model).under_tape(step.file, step.tape), step.loop_file, step.loop)
     return _narrowed(prediction, works, "train")
@@ -91,7 +91,7 @@ def of_forward_pass(
     model: Model, prediction: Prediction, file: File, call: cst.Call, loop: tuple[File, LoopNode], way: Way = "forward"
 ) -> Prediction:
     """The prediction of a call that runs a network once for each iteration of a loop."""
-    if not model.makes_costly_parts:
+    if not model.predicts_by_size:
         return prediction
     works, data = _works(model).of_call(file, call), argument(call, 0, "x" if way == "predict" else "inputs")
     if works and data is not None and model.once(Rows).is_single_input(file, data):
@@ -101,7 +101,7 @@ def of_forward_pass(
 
 def is_mostly_fixed(model: Model, file: File, call: cst.Call, rows: int) -> bool:
     """Whether a `predict` of so many rows takes at least twice as long as its work, which follows from the code."""
-    works = _works(model).of_call(file, call) if model.makes_costly_parts else ()
+    works = _works(model).of_call(file, call) if model.predicts_by_size else ()
     return bool(works) and all(_least(replace(work, rows=rows), "predict") >= 2 for work in works)
 
 

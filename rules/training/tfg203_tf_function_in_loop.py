@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import FunctionObjects
@@ -94,7 +93,7 @@ class TfFunctionInLoop(Rule):
                 "every iteration of a loop makes this `tf.function` again, and traces it again",
                 Prediction("slowdown", ("eager",), low=1.5, high=90, basis="a small network; see the rule"),
                 help=_THAWING if thaws else "make it once, before the loop, and pass what changes as tensors",
-                fix=None if thaws else model.costly_fix(partial(made_once, model, made)),
+                fix=None if thaws else made_once(model, made),
                 notes=tuple(notes),
             )
 

@@ -334,7 +334,7 @@ class Checker:
         if is_excluded(file.path, engine.resolver):
             return Checked(document)
         self._sources.begin(buffers)
-        engine.makes_costly_parts = engine.tries_fixes = all_fixes
+        engine.predicts_by_size = engine.tries_fixes = all_fixes
         try:
             result = engine.check(file)
             comments = UnusedSuppressions(engine, [file], [result])

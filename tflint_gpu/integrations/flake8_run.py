@@ -67,7 +67,7 @@ class Flake8Run:
         here = Path.cwd()
         resolver = SettingsResolver(overrides, None if config is None else here / config, isolated, here)
         engine = Engine(
-            resolver, here, ignore_noqa=True, makes_costly_parts=False, tries_fixes=False, shares_process=True
+            resolver, here, ignore_noqa=True, predicts_by_size=False, tries_fixes=False, shares_process=True
         )
         return cls(options, Discovery(resolver, here), engine)
 

@@ -31,16 +31,16 @@ class Model:
     Arguments:
         file: the file that is checked.
         project: finds and opens the others.
-        makes_costly_parts: whether findings get what takes as long as many rules: some fixes, predictions by size.
+        predicts_by_size: whether the sizes of steps narrow predictions, which takes as long as many rules.
         tries_fixes: whether fixes are made for which the file is analysed as it would be then.
     """
 
     def __init__(
-        self, file: File, project: Project, *, makes_costly_parts: bool = True, tries_fixes: bool = True
+        self, file: File, project: Project, *, predicts_by_size: bool = True, tries_fixes: bool = True
     ) -> None:
         self.file = file
         self.project = project
-        self.makes_costly_parts = makes_costly_parts
+        self.predicts_by_size = predicts_by_size
         self.tries_fixes = tries_fixes
         self.inference = Inference(project, LIBRARY, file)
         self.constants = self.inference.constants
@@ -50,7 +50,7 @@ class Model:
 
     @classmethod
     def open(
-        cls, source: SourceFile, project: Project, *, makes_costly_parts: bool = True, tries_fixes: bool = True
+        cls, source: SourceFile, project: Project, *, predicts_by_size: bool = True, tries_fixes: bool = True
     ) -> Model:
         """Parse a file that is to be checked.
 
@@ -58,7 +58,7 @@ class Model:
             UnreadableSource: it does not parse.
         """
         file = project.open(source)
-        return cls(file, project, makes_costly_parts=makes_costly_parts, tries_fixes=tries_fixes)
+        return cls(file, project, predicts_by_size=predicts_by_size, tries_fixes=tries_fixes)
 
     def once(self, analysis: Callable[[Model], _T]) -> _T:
         """The result of an analysis of this model: it runs when it is first needed, and is then remembered.
@@ -71,15 +71,11 @@ class Model:
             answers[analysis] = analysis(self)
         return cast("_T", answers[analysis])
 
-    def costly_fix(self, make: Callable[[], _T]) -> _T | None:
-        """A fix that asks much of the file; None while somebody types, who has not asked for it."""
-        return make() if self.makes_costly_parts else None
-
     def assuming(self, function: Function) -> Model:
         """The model that the file would have with one more function under `tf.function`."""
         other = Model.__new__(Model)
         other.file, other.project = self.file, self.project
-        other.makes_costly_parts, other.tries_fixes = self.makes_costly_parts, self.tries_fixes
+        other.predicts_by_size, other.tries_fixes = self.predicts_by_size, self.tries_fixes
         other.inference, other.constants = self.inference, self.constants
         other.assumed = {**self.assumed, function.node: function}
         untraced = (a for a in self._answers if isinstance(a, type) and issubclass(a, Analysis) and a.is_of_values)

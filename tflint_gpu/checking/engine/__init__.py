@@ -80,7 +80,7 @@ class Engine:
         ignore_noqa: report what comments suppress, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
         keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
-        makes_costly_parts: whether findings get what takes as long as many rules: some fixes, predictions by size.
+        predicts_by_size: whether the sizes of steps narrow predictions, which takes as long as many rules.
         tries_fixes: whether fixes are made that take longer than the check; else a finding says that it may have one.
         shares_process: other tools run in this process, too, so nothing is changed that they might use.
     """
@@ -92,7 +92,7 @@ class Engine:
     ignore_noqa: bool = False
     sources: Sources | None = None
     keeps_files: bool = False
-    makes_costly_parts: bool = True
+    predicts_by_size: bool = True
     tries_fixes: bool = True
     shares_process: bool = False
     _projects: Projects = field(init=False)
@@ -199,8 +199,8 @@ class Engine:
         """
         from tflint_gpu.model import Model
 
-        project, parts, fixes = self._project_of(file), self.makes_costly_parts, self.tries_fixes
-        return Model.open(source, project, makes_costly_parts=parts, tries_fixes=fixes)
+        project, parts, fixes = self._project_of(file), self.predicts_by_size, self.tries_fixes
+        return Model.open(source, project, predicts_by_size=parts, tries_fixes=fixes)
 
     def _project_of(self, file: FileToCheck) -> Project:
         return self._projects.of(file.root, self.target_for(file))
