@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -73,12 +74,8 @@ def growth_of_all(model: Model, options: cst.Attribute) -> tuple[Edit, ...]:
 
 def _may_be_too_late(model: Model, line: cst.SimpleStatementLine) -> bool:
     """Whether TensorFlow may have started before a statement, so that growth can no longer be set."""
-    file = model.file
-    order = file.tree.order
-    earlier = [call for call in file.calls_in.get(file.tree.function(line), []) if order[call] < order[line]]
-    if any(model.inference.callees(file, c) or model.inference.class_called(file, c) for c in earlier):
-        return True
-    return model.once(Runtime).initialiser_before(file, line) is not None
+    runtime = model.once(Runtime)
+    return runtime.runs_own_code_before(model.file, line) or runtime.initialiser_before(model.file, line) is not None
 
 
 def _only_configured(model: Model, line: cst.SimpleStatementLine, config: str) -> bool:
@@ -105,9 +102,9 @@ def _line(model: Model, node: cst.CSTNode | None) -> cst.SimpleStatementLine | N
 
 def _neighbour(model: Model, line: cst.SimpleStatementLine, step: int) -> cst.SimpleStatementLine | None:
     """The line right before or after another one in the same block, with no comment between them."""
-    block = model.file.tree.parents[line]
-    statements = list(block.body) if isinstance(block, cst.Module | cst.IndentedBlock) else []
-    place = next((index for index, other in enumerate(statements) if other is line), -1) + step
+    tree = model.file.tree
+    statements = tree.siblings(line)
+    place = bisect_left(statements, tree.order[line], key=tree.order.__getitem__) + step
     if not 0 <= place < len(statements):
         return None
     neighbour = _line(model, statements[place])

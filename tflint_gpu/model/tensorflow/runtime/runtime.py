@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import takewhile
 
 import libcst as cst
 
@@ -91,6 +91,8 @@ class Runtime(Analysis):
         self.guards = model.once(Guards)
         self._graph_files: dict[File, bool] = {}
         self._initialising: dict[Node, str | None] = {}
+        self._calls_of: dict[tuple[File, Node | None], list[cst.Call]] = {}
+        self._own_calls: dict[tuple[File, Node | None], cst.Call | None] = {}
         self._choices: dict[Node, tuple[Node, Node] | None] = {}
         self._graphs: dict[File, tuple[frozenset[Node], frozenset[Node | None]]] = {}
 
@@ -246,10 +248,31 @@ class Runtime(Analysis):
         return self._first_of(file, node, later)
 
     def _initialiser(self, site: RunSite) -> Initialiser | None:
-        file, node, order = site.file, site.node, site.file.tree.order
-        earlier = takewhile(lambda other: order[other] < order[node], file.calls_in.get(site.function, []))
-        first = self._first_of(file, node, earlier)
-        return first or self._initialising_import(file, node) or self._initialiser_at_callers(site)
+        first = self._first_of(site.file, site.node, self._calls_before(site))
+        return first or self._initialising_import(site.file, site.node) or self._initialiser_at_callers(site)
+
+    def _calls_before(self, site: RunSite) -> list[cst.Call]:
+        """The calls of a function before a place in it, without those that are known to initialise nothing.
+
+        They are taken out for all other places of the function, too, so that many places are no square of calls.
+        """
+        order, function = site.file.tree.order, (site.file, site.function)
+        if function not in self._calls_of:
+            self._calls_of[function] = list(site.file.calls_in.get(site.function, []))
+        calls = self._calls_of[function]
+        end = bisect_left(calls, order[site.node], key=order.__getitem__)
+        calls[:end] = before = [call for call in calls[:end] if self._initialising.get(call, "") is not None]
+        return before
+
+    def runs_own_code_before(self, file: File, node: Node) -> bool:
+        """Whether a call before a place, in the same function, runs code of the project."""
+        order, function = file.tree.order, (file, file.tree.function(node))
+        if function not in self._own_calls:
+            inference, calls = self.inference, file.calls_in.get(function[1], ())
+            own = (call for call in calls if inference.callees(file, call) or inference.class_called(file, call))
+            self._own_calls[function] = next(own, None)
+        first = self._own_calls[function]
+        return first is not None and order[first] < order[node]
 
     def _first_of(self, file: File, node: Node, calls: Iterable[cst.Call]) -> Initialiser | None:
         """The first of some calls that initialises the runtime whenever a place of their function is reached."""
