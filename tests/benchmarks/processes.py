@@ -14,6 +14,17 @@ from statistics import median
 __all__ = ["Cost", "cost", "medians", "tflint"]
 
 ROOT = Path(__file__).parents[2]
+_SHIM = """
+import os, sys, time
+report = int(sys.argv[1])
+os.set_inheritable(report, False)
+pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+os.write(report, b"%d\\n" % pid)
+_, status, used = os.wait4(pid, 0)
+numbers = status, used.ru_maxrss, used.ru_utime + used.ru_stime, time.perf_counter()
+os.write(report, " ".join(map(str, numbers)).encode())
+"""
+"""Starts a command from a small process: Linux counts what the process used that starts another one as the other's."""
 
 
 @dataclass(frozen=True)
@@ -55,39 +66,58 @@ def cost(command: Sequence[str], folder: Path | None = None, given: bytes = b"",
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), environment.get("PYTHONPATH"))))
+    told_to, report = os.pipe()
+    shim = [sys.executable, "-I", "-S", "-c", _SHIM, str(report), *command]
     started = time.perf_counter()
     process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        shim,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=[report],
     )
+    os.close(report)
     assert process.stdin is not None and process.stderr is not None
-    process.stdin.write(given)
-    process.stdin.close()
-    busiest = _watched(process.pid) if watched else 0.0
-    told = process.stderr.read().decode(errors="replace")
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stderr.close()
-    if process.returncode not in (0, 1):
-        raise RuntimeError(f"{command} gave {process.returncode}: {told[-500:]}")
-    cpu = used.ru_utime + used.ru_stime
+    with os.fdopen(told_to) as reported, process.stdin, process.stderr:
+        pid = reported.readline()
+        if pid:
+            process.stdin.write(given)
+        process.stdin.close()
+        busiest = _watched(int(pid)) if watched and pid else 0.0
+        told = process.stderr.read().decode(errors="replace")
+        numbers = reported.read().split()
+    process.wait()
+    if not numbers:
+        raise OSError(f"{command[0]} cannot be started: {told[-500:]}")
+    status, memory, cpu, ended = int(numbers[0]), int(numbers[1]), float(numbers[2]), float(numbers[3])
+    code = os.waitstatus_to_exitcode(status)
+    if code not in (0, 1):
+        raise RuntimeError(f"{command} gave {code}: {told[-500:]}")
     scale = 1 if sys.platform == "darwin" else 1024
-    return Cost(cpu, wall, used.ru_maxrss * scale, busiest, told, process.returncode)
+    return Cost(cpu, ended - started, memory * scale, busiest, told, code)
 
 
 def _watched(pid: int) -> float:
     """Watch a process and its children until it ends: its own CPU time, and the most of a child (Linux)."""
     seconds: dict[int, float] = {}
     while True:
-        for one in (pid, *_children(pid)):
-            try:
-                fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if fields[0] == "Z" and one == pid:
+        for watched in (pid, *_children(pid)):
+            state, spent = _state(watched)
+            if watched == pid and state in ("", "Z"):
                 return seconds.pop(pid, 0.0) + max(seconds.values(), default=0.0)
-            seconds[one] = max(seconds.get(one, 0.0), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+            seconds[watched] = max(seconds.get(watched, 0.0), spent)
         time.sleep(0.02)
+
+
+def _state(pid: int) -> tuple[str, float]:
+    """The letter of a process's state, empty where it is gone, and its CPU seconds."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "", 0.0
+    return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _children(pid: int) -> list[int]:
