@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tflint_gpu.model.python.parsing.python_trees import PythonTrees
 from tflint_gpu.model.python.project.declarations import names_used, renamed, words_of_bases
 from tflint_gpu.model.python.project.file_bytes import FileBytes
-from tflint_gpu.model.python.project.import_graph import ImportGraph
+from tflint_gpu.model.python.project.import_graph import MOST_CLOSURES, ImportGraph
 from tflint_gpu.text.bytesearch import Mentioned
 from tflint_gpu.text.lexical import without_prose
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -33,7 +33,7 @@ class MentionedInCode(Mentioned):
 
 
 class FileSearches:
-    """Looks names up in the files of a project, each question once.
+    """Looks names up in the files of a project, each question once while its files are among those last asked about.
 
     Arguments:
         files: gives the files' bytes.
@@ -48,7 +48,7 @@ class FileSearches:
         self._mentions: dict[Path, Mentioned] = {}
         self._used: dict[Path, frozenset[str] | None] = {}
         self._bases: dict[Path, tuple[frozenset[bytes], bool]] = {}
-        self._answers: dict[_Question, Sequence[Path]] = {}
+        self._answers: dict[frozenset[Path], dict[_Question, Sequence[Path]]] = {}
 
     def having(self, closure: frozenset[Path], text: str) -> Sequence[Path]:
         """The files of a closure in which a text is."""
@@ -71,11 +71,16 @@ class FileSearches:
         self, holds: _Holds, closure: frozenset[Path], text: str, importing: Path | None = None
     ) -> Sequence[Path]:
         """The files of a closure of which something holds, in one order for all that ask."""
-        question = (holds, text, importing, closure)
-        answer = self._answers.get(question)
+        answers = self._answers.get(closure)
+        if answers is None:
+            if len(self._answers) == MOST_CLOSURES:
+                del self._answers[next(iter(self._answers))]
+            answers = self._answers[closure] = {}
+        question = (holds, text, importing)
+        answer = answers.get(question)
         if answer is None:
             among = closure if importing is None else self._imports.importers(closure, importing)
-            answer = self._answers[question] = sorted([path for path in among if holds(self, path, text)])
+            answer = answers[question] = sorted([path for path in among if holds(self, path, text)])
         return answer
 
     def _has(self, path: Path, text: str) -> bool:
@@ -116,4 +121,4 @@ class FileSearches:
 
 
 _Holds: TypeAlias = Callable[[FileSearches, Path, str], bool]
-_Question: TypeAlias = tuple[_Holds, str, "Path | None", frozenset[Path]]
+_Question: TypeAlias = tuple[_Holds, str, "Path | None"]

@@ -10,6 +10,9 @@ from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.module_files import ModuleFiles
 from tflint_gpu.text.source import SourceFile
 
+MOST_CLOSURES = 64
+"""Of the closures of a project's files, and of what was asked of each, so many are kept."""
+
 
 class ImportGraph:
     """The imports between the files of a project, each file read once.
@@ -24,8 +27,10 @@ class ImportGraph:
         self._files = files
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._reached: dict[Path, tuple[Path, ...]] = {}
-        self._closures: dict[Path, frozenset[Path]] = {}
-        self._distinct: dict[frozenset[Path], frozenset[Path]] = {}
+        self._paths: list[Path] = []
+        self._numbers: dict[Path, int] = {}
+        self._edges: dict[int, list[int]] = {}
+        self._closures: dict[frozenset[Path], frozenset[Path]] = {}
         self._imported_by: dict[Path, dict[Path, None]] = {}
 
     def imported_paths(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
@@ -73,29 +78,42 @@ class ImportGraph:
         """The files of the project that a file's imports reach, itself left out, nearest first."""
         known = self._reached.get(source.path)
         if known is None:
-            seen: dict[Path, None] = {source.path: None}
-            queue = list(self.imported_paths(source.path, source.text.encode("utf-8", "replace")))
-            for path in queue:  # grows meanwhile
-                if path not in seen:
-                    seen[path] = None
-                    queue.extend(self.imported_paths(path))
-            known = self._reached[source.path] = tuple(seen)[1:]
+            own, edges = self._number(source.path), self._edges
+            imported = self.imported_paths(source.path, source.text.encode("utf-8", "replace"))
+            seen: dict[int, None] = {own: None}
+            queue = [self._number(path) for path in imported]
+            for number in queue:  # grows meanwhile
+                if number not in seen:
+                    seen[number] = None
+                    queue += edges[number] if number in edges else self._imported_by_number(number)
+            known = self._reached[source.path] = tuple(self._paths[number] for number in seen if number != own)
         return known
+
+    def _imported_by_number(self, number: int) -> list[int]:
+        """The files that one imports; by numbers, as many walks over a large project compare them."""
+        edges = self._edges[number] = [self._number(path) for path in self.imported_paths(self._paths[number])]
+        return edges
+
+    def _number(self, path: Path) -> int:
+        number = self._numbers.setdefault(path, len(self._paths))
+        if number == len(self._paths):
+            self._paths.append(path)
+        return number
 
     def closure(self, source: SourceFile) -> frozenset[Path]:
         """All files that a file's imports reach, itself with them where one of those imports it.
 
         The same object for all files of which it is the same: programs that use one package, files that import each
-        other in circles. What is asked of all that is reached is asked once for them.
+        other in circles. What is asked of all that is reached is asked once for them. Of different ones only some are
+        kept: together they may have the square of a project's files.
         """
-        known = self._closures.get(source.path)
-        if known is None:
-            reached = self.reached(source)
-            closure = frozenset(reached)
-            if not closure.isdisjoint(self._imported_by.get(source.path, ())):
-                closure |= {source.path}
-            known = self._closures[source.path] = self._distinct.setdefault(closure, closure)
-        return known
+        reached = self.reached(source)
+        closure = frozenset(reached)
+        if not closure.isdisjoint(self._imported_by.get(source.path, ())):
+            closure |= {source.path}
+        if closure not in self._closures and len(self._closures) == MOST_CLOSURES:
+            del self._closures[next(iter(self._closures))]
+        return self._closures.setdefault(closure, closure)
 
     def importers(self, closure: frozenset[Path], home: Path) -> Sequence[Path]:
         """The files of a closure that import one."""
