@@ -85,6 +85,20 @@ CHANGING = {
         "result = []\nfor _ in range(40):\n    picture = photo()\n"
         "    result.append(float(tf.reduce_sum(mapper(picture, training=False))))\n",
     ),
+    **{
+        f"a list that grows, as {what}": (
+            "TFG214",
+            "traced_speller",
+            "speller = tf.keras.Sequential([tf.keras.layers.Embedding(9, 3), tf.keras.layers.Dense(9)])\n"
+            "letters = [4, 2]\nfor _ in range(40):\n"
+            f"    scores = speller({given})\n    letters.append(int(tf.argmax(scores[0, -1])))\nresult = letters\n",
+        )
+        for what, given in {
+            "the row of an array": "np.asarray([letters])",
+            "the row of a tensor": "tf.convert_to_tensor([letters])",
+            "what gets one more axis": "tf.expand_dims(letters, axis=0)",
+        }.items()
+    },
     "tokens that grow": (
         "TFG214",
         "traced_reader",

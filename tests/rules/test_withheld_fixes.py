@@ -104,6 +104,29 @@ CASES = {  # the rule, the program, and what its reason names
         HEAD + "noise = tf.random.normal((1, 3))\nfor n in range(500):\n    noise = noise - twin([noise, n])\n",
         "`[noise, n]` is another Python value in each call",
     ),
+    "a tensor that says whether it is training": (
+        "TFG207",
+        HEAD
+        + "is_on = tf.equal(tf.size(sheets), 3)\nfor page, _ in pages:\n    seen.append(twin(page, training=is_on))\n",
+        "`is_on` as `training`, a tensor",
+    ),
+    "an array that says whether it is training": (
+        "TFG214",
+        HEAD + "noise = tf.random.normal((1, 3))\nturns = np.arange(500) > 9\n"
+        "for n in range(500):\n    noise = noise - twin(noise, training=turns[n])\n",
+        "`turns[n]` as `training`, a tensor",
+    ),
+    "a step that gets a tensor that says whether it is training": (
+        "TFG202",
+        HEAD
+        + "def study(page, goal, is_on):\n"
+        + "".join(
+            f"    {line}\n"
+            for line in TAPE.replace("MORE", "pass").replace("training=True", "training=is_on").splitlines()
+        )
+        + "for page, goal in pages:\n    study(page, goal, tf.constant(True))\n",
+        "`is_on` as `training`, a tensor",
+    ),
     "arguments in a star": (
         "TFG214",
         HEAD + "noise = tf.random.normal((1, 3))\nfor n in range(500):\n    noise = noise - twin(noise, *given)\n",
@@ -213,3 +236,15 @@ def _said(program: str, folder: Path) -> list[tuple[str, list[str]]]:
         for rule, found in findings(program, folder)
         if rule.code == "TFG202"
     ]
+
+
+@pytest.mark.slow
+def test_a_tensor_decides_no_more_in_a_graph() -> None:
+    """The truth: Keras 3's layers take a tensor as `training` where it has a value, and raise in a graph."""
+    tf = pytest.importorskip("tensorflow")
+    drop, rows = tf.keras.layers.Dropout(0.5), tf.ones((2, 3))
+    assert float(tf.reduce_sum(drop(rows, training=tf.constant(False)))) == 6
+    traced = tf.function(lambda rows, is_on: drop(rows, training=is_on))
+    assert float(tf.reduce_sum(traced(rows, False))) == 6
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        traced(rows, tf.constant(False))

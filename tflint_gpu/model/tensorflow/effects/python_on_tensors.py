@@ -17,7 +17,7 @@ from tflint_gpu.model.library.tensor_functions import (
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression
+from tflint_gpu.model.python.syntax.syntax import Expression, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
@@ -25,6 +25,15 @@ from tflint_gpu.model.tensorflow.tracing.traces import Trace
 _RAISES = "which raises while it is traced"
 _SHAPES = ("shape", "get_shape")
 _TAKES_ROWS = ("tf.gather", "tf.gather_nd")
+
+
+def training_tensor(file: File, call: cst.Call, value: Expression) -> Blocker:
+    """Says that Keras 3's layers decide by `training` in Python, where a tensor of a graph has no value.
+
+    They raise `OperatorNotAllowedInGraphError` there (Dropout, Keras 3.15), and take a tensor that has a value.
+    """
+    text = f"`{file.code(call.func)}` gets `{file.code(value)}` as `training`, a tensor, {_RAISES}"
+    return Blocker(file, value, text)
 
 
 class PythonOnTensors(Analysis):
@@ -86,6 +95,9 @@ class PythonOnTensors(Analysis):
         if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
             yield from self._of_builtin(trace, call, func.value, given, converts=converts)
             return
+        decided = argument(call, -1, "training")
+        if decided is not None and self.target.keras >= 3 and trace.is_one(decided):
+            yield training_tensor(file, call, decided)
         name = file.name(func)
         if name is not None and names_second(name) and len(given) > 1 and not self._is_text(trace, given[1]):
             text = f"the second argument of `{file.code(func)}` in it is a name: another value raises when traced"

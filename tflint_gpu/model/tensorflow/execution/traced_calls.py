@@ -13,15 +13,18 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import NotMovable
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, CallOutlines
-from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.effects.python_on_tensors import training_tensor
 from tflint_gpu.model.tensorflow.execution.forward_passes import called_model
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
 from tflint_gpu.model.tensorflow.types.annotations import declared_classes
+from tflint_gpu.model.values.value import TensorValue
+from tflint_gpu.model.values.values import Values
 
 _CALLABLES = frozenset(["typing.Callable", "collections.abc.Callable"])
 
@@ -31,6 +34,7 @@ class TracedCalls(Analysis):
 
     arguments = Once(PythonArguments)
     shapes = Once(ShapeChanges)
+    values = Once(Values)
     invocations = Once(Invocations)
     traceability = Once(Traceability)
 
@@ -53,6 +57,9 @@ class TracedCalls(Analysis):
             if self.arguments.is_new(file, arg.value):
                 new = f"`{file.code(arg)}` is another Python value in each call: each would be traced"
                 return Blocker(file, arg, new)
+        decided = argument(call, -1, "training")
+        if decided is not None and self.target.keras >= 3 and self._is_handed_as_tensor(file, decided):
+            return training_tensor(file, call, decided)
         origins = self.inference.of(file, called)
         unbuilt = self._unbuilt(origins)
         are_made_once = all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values())
@@ -74,6 +81,12 @@ class TracedCalls(Analysis):
         if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
             return Blocker(file, called, f"`{text}` gives a distribution, which its caller would get as a tensor")
         return None
+
+    def _is_handed_as_tensor(self, file: File, value: Expression) -> bool:
+        """Whether a traced function gets a value as a tensor: a tensor, an array, or an element of one."""
+        known = self.values.of(file, value)
+        is_tensor = isinstance(known, TensorValue) and not known.is_number
+        return is_tensor or self.traceability.arrays.may_be_array(file, value)
 
     def _unbuilt(self, origins: Iterable[Origin]) -> dict[Node, Origin]:
         """The models that may get their variables in their first call."""

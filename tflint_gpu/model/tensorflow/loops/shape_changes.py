@@ -13,7 +13,7 @@ from tflint_gpu.bounds import SHAPE_STEPS, SHAPE_VALUES
 from tflint_gpu.model.library import shape_facts as facts
 from tflint_gpu.model.library.datasets import SAME_ELEMENTS, UNEVEN_BATCHES
 from tflint_gpu.model.library.files import READING
-from tflint_gpu.model.library.operations import draw_named, operation_named
+from tflint_gpu.model.library.operations import ARRANGING, draw_named, operation_named
 from tflint_gpu.model.library.tensor_functions import LENGTHS, OF_VALUES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats
@@ -223,7 +223,9 @@ class ShapeChanges(Analysis):
             element = Change.FIXED if is_text else self._of(file, node.elt, context)
             return max(element, self._count(file, node.for_in.iter, context))
         if isinstance(node, _LISTS):
-            values = (element.value for element in node.elements)
+            values = [element.value for element in node.elements]
+            if any(self._is_growing_list(origin, value) for value in values):  # `[text]`: a batch of one
+                return Change.CHANGES
             return _joined(self._of(file, v, context) for v in values if not self.values.is_text(file, v, context))
         if isinstance(node, cst.UnaryOperation):
             return self._of(file, node.expression, context)
@@ -399,7 +401,8 @@ class ShapeChanges(Analysis):
         if not name.startswith(facts.ELEMENTWISE) and facts.RESIZING.search(called.lower()):
             sizes = (arg.value for arg in call.args if isinstance(arg.value, cst.Tuple | cst.List))
             return _joined(self._number(file, size, context) for size in sizes)
-        if operation_named(name).makes_of_list and call.args and self._is_growing_list(origin, call.args[0].value):
+        is_whole = operation_named(name).makes_of_list or name in ARRANGING
+        if is_whole and call.args and self._is_growing_list(origin, call.args[0].value):
             return Change.CHANGES
         return self._of_arguments(origin, call, is_known=bool(name) or method in facts.OF_ARRAYS)
 
