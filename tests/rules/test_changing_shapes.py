@@ -40,6 +40,35 @@ def lengths():
     for k in rng.permutation(14)[:12] + 2:
         yield rng.normal(size=(3, k, 4)).astype("float32"), rng.normal(size=(3, 1)).astype("float32")
 """
+SHOWN = "result.append(float(tf.reduce_sum(weigh({}))))\n"
+ROWS = {
+    "a deque": "kept = collections.deque()\nfor k in range(40):\n    kept.append(grid[k])\n    "
+    + SHOWN.format("np.stack(kept)"),
+    "a list with a new beginning": "kept = []\nfor row in grid:\n    kept.insert(0, row)\n    "
+    + SHOWN.format("np.array(kept)"),
+    "a list that is added to": (
+        "kept = [grid[1]]\nfor row in grid:\n    kept += [row]\n    " + SHOWN.format("tf.stack(kept)")
+    ),
+    "a list that is used up": (
+        "kept = list(grid)\nwhile len(kept) > 20:\n    kept.pop()\n    " + SHOWN.format("tf.constant(kept)")
+    ),
+    "a list that a function is given": (
+        "def show(given):\n    "
+        + SHOWN.format("np.asarray(given)")
+        + "kept = []\nfor row in grid:\n    kept.append(row)\n    show(kept)\n"
+    ),
+    "a list of what is large": (
+        "for k in range(40):\n    " + SHOWN.format("np.array([row for row in grid if row[1] < 2 - k / 30])")
+    ),
+    "where something holds": (
+        "for k in range(40):\n    [places] = np.where(grid[:, 2] < 2 - k / 30)\n    " + SHOWN.format("grid[places]")
+    ),
+    "parts": "for part in tf.split(grid, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 5]):\n    " + SHOWN.format("part"),
+    "a ragged tensor": (
+        "for part in tf.RaggedTensor.from_row_lengths(grid, [4, 7, 2, 9, 1, 8, 6, 3, 5, 10, 5]):\n    "
+        + SHOWN.format("part")
+    ),
+}
 # A rule, the name of what its fix puts under `tf.function`, and a program that leaves `result`.
 CHANGING = {
     "a step that is given batches of a generator": (
@@ -99,6 +128,15 @@ CHANGING = {
             "what gets one more axis": "tf.expand_dims(letters, axis=0)",
         }.items()
     },
+    **{
+        f"rows of {what}": (
+            "TFG207" if "part" in program else "TFG214",
+            "traced_weigh",
+            "import collections\nweigh = tf.keras.Sequential([tf.keras.layers.Dense(3), tf.keras.layers.Dense(1)])\n"
+            "grid = rng.normal(size=(60, 4)).astype('float32')\nweigh(grid)\nresult = []\n" + program,
+        )
+        for what, program in ROWS.items()
+    },
     "tokens that grow": (
         "TFG214",
         "traced_reader",
@@ -155,6 +193,23 @@ def test_two_shapes_are_traced_plainly(rule: str, name: str, program: str, tmp_p
     code, traces = _fixed_alike(rule, name, program, tmp_path)
     assert f"@tf.function\ndef {name}(" in code
     assert traces == 2
+
+
+OF_ONE_LENGTH = {
+    "a window": "kept = [row for row in grid[:8]]\nfor row in grid:\n    kept.append(row)\n    kept.pop(0)\n    ",
+    "a short deque": "kept = collections.deque(maxlen=4)\nfor row in grid:\n    kept.append(row)\n    ",
+    "a list of each iteration": "for row in grid:\n    kept = []\n    kept.append(row)\n    ",
+    "what is left out each time": "for _ in range(40):\n    kept = [row for row in grid if row[0] > 0]\n    ",
+}
+
+
+@pytest.mark.parametrize("program", OF_ONE_LENGTH.values(), ids=OF_ONE_LENGTH)
+def test_what_keeps_its_length_is_traced_plainly(program: str, tmp_path: Path) -> None:
+    head = (
+        HEAD + "import collections\nweigh = tf.keras.Sequential([tf.keras.layers.Dense(1)])\ngrid = np.ones((60, 4))\n"
+    )
+    code = head + "result = []\n" + program + SHOWN.format("np.array(kept)")
+    assert "@tf.function\ndef traced_weigh" in fixed(code, tmp_path, "TFG214")
 
 
 NEEDING = {

@@ -16,20 +16,30 @@ from tflint_gpu.model.library.files import READING
 from tflint_gpu.model.library.operations import ARRANGING, draw_named, operation_named
 from tflint_gpu.model.library.tensor_functions import LENGTHS, OF_VALUES
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around, repeats, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import (
+    Expression,
+    FunctionNode,
+    LoopNode,
+    Node,
+    argument,
+    dotted_name,
+    iterable,
+    method_name,
+)
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Context, Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.drawn_numbers import is_drawn
-from tflint_gpu.model.tensorflow.loops.loop_flow import names_of
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW_IN_ALL, names_of
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-from tflint_gpu.model.values.value import DatasetValue, StructureValue, TensorValue, Value
+from tflint_gpu.model.values.value import DatasetValue, SequenceValue, StructureValue, TensorValue, Value
 from tflint_gpu.model.values.values import Values
 
 
@@ -44,6 +54,8 @@ class Change(IntEnum):
 _LISTS = (cst.List, cst.Tuple, cst.Set, cst.Dict)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
 _SHAPE = Content("attribute", "shape")
+_GROWING = ("append", "appendleft", "extend", "extendleft", "insert")
+_CUTTING = ("pop", "popleft", "remove", "clear")
 _ALIKE = 2
 """So many different shapes are few enough to trace each: all batches, and the last one."""
 
@@ -137,7 +149,7 @@ class ShapeChanges(Analysis):
             indexes = [element.slice for element in node.slice] if isinstance(node, cst.Subscript) else []
             values = [index.value for index in indexes if isinstance(index, cst.Index)]
             origins = [origin for index in values for origin in self.inference.of(file, index, context)]
-            if any(isinstance(origin.node, cst.Comparison) or origin.made_by in OF_VALUES for origin in origins):
+            if any(map(_chooses, origins)):
                 return node is not None and self._repeats(file, node)
         return False
 
@@ -221,10 +233,12 @@ class ShapeChanges(Analysis):
         if isinstance(node, _COMPREHENSIONS):
             is_text = self.values.is_text(file, node.elt, context)
             element = Change.FIXED if is_text else self._of(file, node.elt, context)
+            if any(self._is_of_loop_around(file, node, test.test) for test in node.for_in.ifs):
+                return Change.CHANGES
             return max(element, self._count(file, node.for_in.iter, context))
         if isinstance(node, _LISTS):
             values = [element.value for element in node.elements]
-            if any(self._is_growing_list(origin, value) for value in values):  # `[text]`: a batch of one
+            if any(self._changes_length(origin, value) for value in values):  # `[text]`: a batch of one
                 return Change.CHANGES
             return _joined(self._of(file, v, context) for v in values if not self.values.is_text(file, v, context))
         if isinstance(node, cst.UnaryOperation):
@@ -234,6 +248,12 @@ class ShapeChanges(Analysis):
         if isinstance(node, cst.FormattedString):
             return self._renewed(origin)
         return Change.OPEN if path or self._repeats(file, node) else Change.FIXED
+
+    def _is_of_loop_around(self, file: File, comprehension: cst.BaseComp, test: Expression) -> bool:
+        """Whether what a comprehension leaves out depends on the iteration: `[row for row in rows if row > limit]`."""
+        names = names_in(test) - names_of(comprehension)
+        loops = loops_around(file, comprehension)
+        return any(names & self.data.spread(file, loop, set(names_of(loop))) for loop in loops)
 
     def _count(self, file: File, data: Expression, context: Context | None) -> Change:
         """How often something is gone through: a text as often as it has letters."""
@@ -391,7 +411,7 @@ class ShapeChanges(Analysis):
             change = _joined(self._number(file, arg.value, context) for arg in call.args)
             has_rest = any(_has_rest(arg.value) for arg in call.args)
             return max(change, self._of(file, call.func.value, context)) if has_rest else change
-        if name in OF_VALUES or (operation_named(name).shape == "chosen" and len(call.args) == 1):
+        if _chooses(origin):
             return self._renewed(origin)
         if self._makes_sequence(origin, call):
             return Change.FIXED if self._is_padded(origin, call) else self._renewed(origin)
@@ -402,7 +422,7 @@ class ShapeChanges(Analysis):
             sizes = (arg.value for arg in call.args if isinstance(arg.value, cst.Tuple | cst.List))
             return _joined(self._number(file, size, context) for size in sizes)
         is_whole = operation_named(name).makes_of_list or name in ARRANGING
-        if is_whole and call.args and self._is_growing_list(origin, call.args[0].value):
+        if is_whole and call.args and self._changes_length(origin, call.args[0].value):
             return Change.CHANGES
         return self._of_arguments(origin, call, is_known=bool(name) or method in facts.OF_ARRAYS)
 
@@ -452,18 +472,44 @@ class ShapeChanges(Analysis):
         constructors = [(maker.file, maker.call) for maker in makers if maker.call is not None]
         return bool(constructors) and all(_has_length(made) for _, made in constructors)
 
-    def _is_growing_list(self, origin: Origin, value: Expression) -> bool:
-        """Whether a loop appends to a list that it did not make, and makes an array of it in each iteration."""
-        file, name = origin.file, value.value if isinstance(value, cst.Name) else ""
-        bound = file.flow.lookup(name, value) if name in file.appends else ()
-        for loop in loops_around(file, origin.node) if bound else ():
-            within = file.tree.within
-            if any(within(call, loop) for call in file.appends[name]):
-                cut = (call for call in file.method_calls("clear", "pop", "popleft") if within(call, loop))
-                if any(within(b.node, loop) for b in bound) or any(name in names_in(call.func) for call in cut):
-                    continue
-                return self.inference.must_be(file, value, lambda made: isinstance(made.node, cst.List))
-        return False
+    def _changes_length(self, origin: Origin, value: Expression) -> bool:
+        """Whether a loop makes a list or a deque longer or shorter, and a tensor or an array of it in each iteration.
+
+        Arguments:
+            origin: what makes it.
+            value: the list, or a copy of it: `list(rows)`.
+        """
+        file = origin.file
+        while isinstance(value, cst.Call) and len(value.args) == 1 and file.names.is_builtin(value.func, "list"):
+            value = value.args[0].value
+        name, use = dotted_name(value), RunSite(file, origin.node)
+        bindings = file.flow.lookup(name, value) if name is not None else ()
+        if bindings and all(binding.kind != "parameter" for binding in bindings):
+            made = [b.node for b in bindings if not isinstance(b.node, cst.AugAssign)]
+            return not any(map(self._is_short, bindings)) and self._is_resized(file, name or "", made, use)
+        lists = self.inference.of(file, value, origin.context) if name is not None else ()
+        return bool(lists) and all(
+            isinstance(given.node, cst.List)
+            and self._is_resized(given.file, given.file.bound_to(given.node) or "", [given.node], use)
+            for given in lists
+        )
+
+    def _is_short(self, binding: Binding) -> bool:
+        """Whether a name is a deque that is soon full: `deque(maxlen=4)`."""
+        value = binding.value
+        longest = argument(value, 1, "maxlen") if isinstance(value, cst.Call) else None
+        return isinstance(longest, cst.Integer) and longest.evaluated_value <= FEW_IN_ALL
+
+    def _is_resized(self, file: File, name: str, made: Iterable[Node], use: RunSite) -> bool:
+        """Whether a loop that runs a place changes the length of a list that it does not make.
+
+        What only takes an element for each that it adds, a window, keeps its length.
+        """
+        made, within = list(made), file.tree.within
+        places = (place for place in ways(self.inference, use) if place.file is file)
+        loops = (loop for place in places for loop in place.loops())
+        around = [loop for loop in loops if not any(within(node, loop) for node in made)]
+        return any(_is_longer(file, loop, name) is not _is_shorter(file, loop, name) for loop in around)
 
     # What datasets and loaders yield.
 
@@ -472,10 +518,20 @@ class ShapeChanges(Analysis):
         made_by = data.made_by or ""
         if made_by.startswith(facts.GRAPHS):
             return Change.FIXED if made_by.endswith("SingleLoader") else Change.CHANGES
-        if made_by.startswith("tf.ragged."):
+        if made_by.startswith(("tf.ragged.", "tf.RaggedTensor.")) or self._is_split_unevenly(data):
             return Change.CHANGES
         chains = self.pipelines.of_origin(data)
         return _joined(self._of_chain(c, part) for c in chains) if any(chain.certain for chain in chains) else None
+
+    def _is_split_unevenly(self, data: Origin) -> bool:
+        """Whether a tensor or an array is split at given places: `tf.split(x, [1, 5, 2])`, not into equal parts."""
+        if not isinstance(data.node, cst.Call) or operation_named(data.made_by or "").shape != "parts":
+            return False
+        places = argument(data.node, 1, "num_or_size_splits") or argument(data.node, -1, "indices_or_sections")
+        known = self.values.of(data.file, places, data.context) if places is not None else None
+        return isinstance(known, SequenceValue | StructureValue) or (
+            isinstance(known, TensorValue) and bool(known.shape)
+        )
 
     def _of_chain(self, chain: Chain, part: tuple[Content, ...] = ()) -> Change:
         """What a chain yields, or the part whose shape the code says: `padded_shapes=([40], [None])`."""
@@ -535,6 +591,34 @@ class ShapeChanges(Analysis):
         finally:
             self._mapped -= own
         return _joined(changes) if changes else Change.OPEN
+
+
+def _chooses(origin: Origin) -> bool:
+    """Whether something is as long as its values say: `x > 0` as an index, `np.where(x)`, a boolean mask."""
+    node = origin.node
+    if not isinstance(node, cst.Call):
+        return isinstance(node, cst.Comparison)
+    name = origin.file.name(node.func) or ""
+    return name in OF_VALUES or (operation_named(name).shape == "chosen" and len(node.args) == 1)
+
+
+def _is_longer(file: File, loop: LoopNode, name: str) -> bool:
+    """Whether a loop adds elements to a list."""
+    assignments = file.tree.nodes_in(cst.AugAssign, loop)
+    is_added = any(isinstance(a.operator, cst.AddAssign) and dotted_name(a.target) == name for a in assignments)
+    return is_added or _calls_on(file, loop, name, _GROWING)
+
+
+def _is_shorter(file: File, loop: LoopNode, name: str) -> bool:
+    """Whether a loop takes elements out of a list."""
+    deleted = (d.target for d in file.tree.nodes_in(cst.Del, loop))
+    is_cut = any(isinstance(target, cst.Subscript) and dotted_name(target.value) == name for target in deleted)
+    return is_cut or _calls_on(file, loop, name, _CUTTING)
+
+
+def _calls_on(file: File, loop: LoopNode, name: str, methods: Iterable[str]) -> bool:
+    calls = (call for method in methods for call in file.tree.inside(file.calls_of_method(method), loop))
+    return any(isinstance(call.func, cst.Attribute) and dotted_name(call.func.value) == name for call in calls)
 
 
 def _draws_number(file: File, call: cst.Call) -> bool:
