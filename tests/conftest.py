@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(Path(__file__).parent))
 
 from checkout import ROOT, is_installed
+from extras import absent_module, is_dev_installed
 from warm import WITH_ALL_RULES, Warm, as_text
 
 from tflint_gpu.diagnostics import Prediction
@@ -49,6 +50,19 @@ if not is_installed():
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip the modules of an extra that is not installed as a whole; where it is, a missing module is an error."""
+    report = yield
+    absent = absent_module(str(report.longrepr)) if report.failed and isinstance(collector, pytest.Module) else None
+    if absent is not None and not is_dev_installed():
+        report.outcome = "skipped"
+        report.longrepr = (str(collector.path), 0, f"Skipped: no module {absent}: pip install -e '.[dev]'")
+    return report
 
 
 def pytest_collection_finish() -> None:
