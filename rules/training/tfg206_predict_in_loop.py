@@ -35,8 +35,10 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     fix_changes,
+    given_otherwise,
     measured_loop,
     notes_on,
+    offered,
     predict_on_batch,
 )
 
@@ -44,7 +46,7 @@ from .drawn_batches import is_drawn
 from .step_sizes import of_forward_pass
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
+    from tflint_gpu.model import Blocker, Model
 
 _GRAPHS = regex(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _PREDICTION = Prediction(
@@ -116,6 +118,7 @@ class PredictInLoop(Rule):
                 continue
             assert isinstance(invocation.call.func, cst.Attribute)
             loop = loops.of_loop(invocation.root_file, invocation.loop)
+            fix, withheld = offered(_on_batch(model, invocation))
             yield Finding(
                 invocation.file,
                 invocation.call.func.attr,
@@ -125,8 +128,9 @@ class PredictInLoop(Rule):
                 notes=(
                     Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
                     *notes_on(invocation.path),
+                    *withheld,
                 ),
-                fix=_on_batch(model, invocation),
+                fix=fix,
                 subject=invocation,
             )
 
@@ -224,10 +228,11 @@ def _help(model: Model, invocation: Invocation) -> str:
     return "collect the rows and call `predict` once; if rows come one by one, call the model under `@tf.function`"
 
 
-def _on_batch(model: Model, invocation: Invocation) -> Fix | None:
+def _on_batch(model: Model, invocation: Invocation) -> Fix | Blocker | None:
     data = argument(invocation.call, 0, "x")
     is_plain = data is not None and model.once(Rows).may_be_plain(invocation.file, data, invocation.context)
-    return None if is_plain else predict_on_batch(invocation.file, invocation.call)
+    file, call = invocation.file, invocation.call
+    return None if is_plain else given_otherwise(model, file, call) or predict_on_batch(file, call)
 
 
 _WORKLOAD = Workload(

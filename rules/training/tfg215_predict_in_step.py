@@ -36,8 +36,10 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
+    given_otherwise,
     measured_loop,
     notes_on,
+    offered,
     predict_on_batch,
 )
 
@@ -45,7 +47,7 @@ from .drawn_batches import in_steps_by_fit, is_drawn, is_one_batch
 from .step_sizes import is_mostly_fixed, of_forward_pass
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Expression, Model
+    from tflint_gpu.model import Blocker, Expression, Model
 
 
 _SUBSTRINGS = (b".predict(", b".evaluate(")
@@ -124,6 +126,7 @@ class PredictInStep(Rule):
             where = "every training step" if trains else "every iteration of a loop"
             method, of_batch = call.call.func.attr.value, BATCH_METHODS[call.call.func.attr.value]
             part = "batch" if model.once(LoopData).slice_size(call.root_file, call.loop) is None else "slice"
+            fix, withheld = offered(_fix(model, call))
             yield Finding(
                 call.file,
                 call.call.func.attr,
@@ -133,8 +136,9 @@ class PredictInStep(Rule):
                 notes=(
                     Note(call.root_file, call.loop, f"{loops.of_loop(call.root_file, call.loop).text} that repeats it"),
                     *notes_on(call.path),
+                    *withheld,
                 ),
-                fix=_fix(call),
+                fix=fix,
                 subject=call,
             )
 
@@ -272,8 +276,10 @@ def _on_batch(call: Invocation) -> str:
     return f"{call.file.code(func.value)}.{BATCH_METHODS[func.attr.value]}({given})"
 
 
-def _fix(call: Invocation) -> Fix | None:
+def _fix(model: Model, call: Invocation) -> Fix | Blocker | None:
     """The method for one batch. `evaluate` starts its metrics again, which `test_on_batch` does not: no fix."""
+    if (blocker := given_otherwise(model, call.file, call.call)) is not None:
+        return blocker
     if method_name(call.call) == "fit" and isinstance(call.file.tree.parents[call.call], cst.Expr):
         return Fix("Call `train_on_batch`", "unsafe", (Edit(call.call, _on_batch(call)),))
     return predict_on_batch(call.file, call.call) if method_name(call.call) == "predict" else None

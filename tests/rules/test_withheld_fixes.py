@@ -248,3 +248,62 @@ def test_a_tensor_decides_no_more_in_a_graph() -> None:
     assert float(tf.reduce_sum(traced(rows, False))) == 6
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
         traced(rows, tf.constant(False))
+
+
+OWN_STEP = """
+class Doubled(tf.keras.Sequential):
+    def predict_step(self, data):
+        return 2 * self(data)
+
+    def train_step(self, data):
+        rows, goals = data
+        return super().train_step((rows, goals))
+
+
+doubled = Doubled([tf.keras.layers.Dense(1)])
+doubled.compile("sgd", "mse")
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "loop"),
+    [
+        ("TFG206", "for k in range(900):\n    seen.append(doubled.predict(sheets[k : k + 1])[0])\n"),
+        ("TFG215", "for page, goal in pages:\n    with tf.GradientTape() as tape:\n        gap = twin(page)\n"
+                   "    tape.gradient(gap, twin.trainable_variables)\n    seen.append(doubled.predict(page))\n"),
+        ("TFG215", "for k in range(900):\n    drawn = np.random.choice(160, 32)\n"
+                   "    doubled.fit(sheets[drawn], sheets[drawn, :1], verbose=0)\n"),
+    ],
+    ids=["a row", "a batch", "a drawn batch"],
+)  # fmt: skip
+def test_a_step_of_the_program_is_not_given_another_structure(rule: str, loop: str, tmp_path: Path) -> None:
+    """Protects `predict_step(self, rows)`: it would get `(rows,)`, and raise."""
+    plain = OWN_STEP.replace("_step(self", "_other(self").replace("train_step(", "train_other(")
+    for model, has_fix in ((OWN_STEP, False), (plain, True)):
+        ((_, finding),) = [pair for pair in findings(HEAD + model + loop, tmp_path) if pair[0].code == rule]
+        assert (finding.fix is not None) is has_fix
+        assert any("another tuple" in note.message for note in finding.notes) is not has_fix
+
+
+@pytest.mark.slow
+def test_the_methods_for_one_batch_hand_steps_other_tuples() -> None:
+    """The truth, of Keras 3."""
+    tf, np = pytest.importorskip("tensorflow"), pytest.importorskip("numpy")
+    lengths: list[int] = []
+
+    class Counting(tf.keras.Sequential):
+        def predict_step(self, data: object) -> object:
+            lengths.append(len(data) if isinstance(data, tuple) else 0)
+            return tf.zeros((1, 1))
+
+        def train_step(self, data: tuple[object, ...]) -> dict[str, float]:
+            lengths.append(len(data))
+            return {"loss": 0.0}
+
+    counting, rows = Counting([tf.keras.layers.Dense(1)]), np.zeros((1, 2))
+    counting.compile("sgd", "mse", run_eagerly=True)
+    counting.predict(rows, verbose=0)
+    counting.predict_on_batch(rows)
+    counting.fit(rows, rows, verbose=0)
+    counting.train_on_batch(rows, rows)
+    assert lengths == [0, 1, 2, 3]

@@ -171,6 +171,8 @@ def test_full_without_a_card_says_so(project: Path) -> None:
 
 @pytest.mark.parametrize("output_format", FORMATS)
 def test_a_run_of_which_nothing_was_seen(project: Path, output_format: str) -> None:
+    if output_format == "html":
+        pytest.importorskip("jinja2")
     empty = Report("train.py", 0.0, None, Ledger(False, 0.0))
     text = renderer(output_format)(empty, View(project))
     assert "Nothing was sampled" in text or output_format == "json"

@@ -28,6 +28,7 @@ from tflint_gpu.rule.finding import UNTRIED, Edit, Finding, Fix, Note, importing
 from tflint_gpu.rule.fixes import (
     calls_under_functions,
     draw_in_graph,
+    given_otherwise,
     leave_out,
     moved_above_initialiser,
     moved_statements,
@@ -65,6 +66,7 @@ __all__ = [
     "eager_against_traced",
     "entries",
     "fix_changes",
+    "given_otherwise",
     "importing",
     "leave_out",
     "load",

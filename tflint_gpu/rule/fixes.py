@@ -68,6 +68,21 @@ def _traced(made: Sequence[CallOutline], calls: int) -> str:
     return f"Call {receivers} in {what} under `@{made[0].spelling.text}`{partly}"
 
 
+def given_otherwise(model: Model, file: File, call: Call) -> Blocker | None:
+    """The program's own step, where the method for one batch gives it the data in another structure.
+
+    `predict(x)` hands `x` to `predict_step`, and `predict_on_batch(x)` `(x,)` (Keras 2.15 and 3.15); `fit(x, y)` hands
+    `(x, y)` to `train_step`, and `train_on_batch(x, y)` `(x, y, None)` (Keras 3.15).
+    """
+    from tflint_gpu.model import Blocker, Kinds, method_name
+
+    method, owner = method_name(call), getattr(call.func, "value", None)
+    step = {"predict": "predict_step", "fit": "train_step"}.get(method or "")
+    if step is None or owner is None or not model.once(Kinds).has_own_method(file, owner, step):
+        return None
+    return Blocker(file, call.func, f"the method for one batch hands the program's `{step}` another tuple")
+
+
 def predict_on_batch(file: File, call: Call) -> Fix | None:
     """Call `predict_on_batch` where `predict` gets one batch; None where the call says more than that.
 

@@ -57,19 +57,10 @@ class KerasInputs(Analysis):
             return
         receiver = self.kinds.receiver(file, call, method)
         feeding = ("fit", "make_train_function") if method == "fit" else (method,)
-        if receiver is None or self._defines(file, receiver, *feeding) or not self._is_dataset(file, data):
+        if receiver is None or self.kinds.has_own_method(file, receiver, *feeding) or not self._is_dataset(file, data):
             return
-        has_own_step = method == "fit" and self._defines(file, receiver, "train_step")
+        has_own_step = method == "fit" and self.kinds.has_own_method(file, receiver, "train_step")
         yield KerasInput(file, call, method, data, tuple(self.pipelines.chains(file, data)), has_own_step)
-
-    def _defines(self, file: File, receiver: Expression, *names: str) -> bool:
-        """Whether a model may be one of the project's own class, and that has one of these methods."""
-        classes = [self.inference.instance_class(origin) for origin in self.inference.of(file, receiver)]
-        return any(
-            cls is not None and self.inference.definitions.method(cls, name) is not None
-            for cls in classes
-            for name in names
-        )
 
     def _is_dataset(self, file: File, expr: Expression) -> bool:
         """Whether a value is a tf.data dataset on every way; `tfds.load(batch_size=-1)` gives tensors."""

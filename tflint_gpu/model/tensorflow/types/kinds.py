@@ -401,6 +401,15 @@ class Kinds(Analysis):
         methods = [origin for origin in self.inference.of(file, func, context) if _SIGNATURES not in origin.access_path]
         return bool(methods) and all(origin.is_none or is_forwarded(origin) for origin in methods)
 
+    def has_own_method(self, file: File, model: Expression, *names: str) -> bool:
+        """Whether a model may be one of a class of the project that has one of these methods."""
+        classes = {self.inference.instance_class(origin) for origin in self.inference.of(file, model)} - {None}
+        return any(
+            cls is not None and self.inference.definitions.method(cls, name) is not None
+            for cls in classes
+            for name in names
+        )
+
     def receiver(self, file: File, call: cst.Call, *methods: str) -> Expression | None:
         """For `m.fit(...)` the expression `m` when it is a Keras model and the method is one of these."""
         if method_name(call) not in methods or not isinstance(call.func, cst.Attribute):
