@@ -127,6 +127,24 @@ CASES = {  # the rule, the program, and what its reason names
         + "for page, goal in pages:\n    study(page, goal, tf.constant(True))\n",
         "`is_on` as `training`, a tensor",
     ),
+    "what a layer added to the losses": (
+        "TFG207",
+        HEAD + "penal = tf.keras.Sequential([tf.keras.layers.Dense(2, activity_regularizer='l1')])\n"
+        "for page, _ in pages:\n    seen.append((penal(page, training=False), sum(penal.losses)))\n",
+        "`penal.losses` is read outside of it",
+    ),
+    "losses that are read after the step": (
+        "TFG202",
+        _inline(after="seen.append(tf.add_n(twin.losses))").replace("Dense(1)", "ActivityRegularization()"),
+        "`twin.losses` is read outside of it",
+    ),
+    "a Python value in a named tuple": (
+        "TFG207",
+        HEAD + "from typing import NamedTuple\n\n\nclass Told(NamedTuple):\n    scores: object\n    words: str\n\n\n"
+        "class Teller(tf.keras.Model):\n    def call(self, page):\n        return Told(2 * page, words='none')\n\n\n"
+        "teller = Teller()\nfor page, _ in pages:\n    told = teller(page)\n    seen.append(told.words + 'x')\n",
+        "it returns `'none'`, which is no tensor",
+    ),
     "arguments in a star": (
         "TFG214",
         HEAD + "noise = tf.random.normal((1, 3))\nfor n in range(500):\n    noise = noise - twin(noise, *given)\n",
@@ -307,3 +325,18 @@ def test_the_methods_for_one_batch_hand_steps_other_tuples() -> None:
     counting.fit(rows, rows, verbose=0)
     counting.train_on_batch(rows, rows)
     assert lengths == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_losses_of_activities_belong_to_the_graph() -> None:
+    """The truth: after a traced call they cannot be read, but those of weights can."""
+    tf = pytest.importorskip("tensorflow")
+    for regularized, raises in (({"activity_regularizer": "l2"}, True), ({"kernel_regularizer": "l2"}, False)):
+        layer = tf.keras.layers.Dense(1, **regularized)
+        layer(tf.ones((2, 3)))
+        tf.function(lambda rows, layer=layer: layer(rows))(tf.ones((2, 3)))
+        if raises:
+            with pytest.raises(TypeError):
+                float(sum(layer.losses))
+        else:
+            float(sum(layer.losses))

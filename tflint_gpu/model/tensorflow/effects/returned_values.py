@@ -1,8 +1,8 @@
-"""What a function returns that is another thing for its caller if the function is traced."""
+"""What a function returns, or leaves in a model, that is another thing for its caller if the function is traced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import libcst as cst
 
@@ -21,9 +21,11 @@ _OBJECTS = frozenset(["model", "layer", "optimizer", "metric", "loss", "dataset"
 _PYTHON_ONLY = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.GeneratorExp, cst.Set, cst.SetComp)
 _TOLD = frozenset("name path trainable built stateful __name__".split())
 _ITERATORS = ("zip", "enumerate", "map", "filter", "set", "frozenset", "object")
+_NAMED_TUPLES = ("collections.namedtuple", "typing.NamedTuple")
 _STRUCTURES = ("NamedTuple", "ExtensionType", "BatchableExtensionType")
 _PROBABILITY = "tensorflow_probability.layers."
 _TENSOR_LAYERS = ("Dense", "Conv", "Weighted", "Variational", "Autoregressive")
+_ADDING_LOSSES = (b"add_loss", b"activity_regularizer", b"ActivityRegularization", b"tensorflow_probability")
 _REFUSED = "which a traced function cannot return"
 
 Path = tuple[Key, ...]
@@ -46,11 +48,45 @@ class ReturnedValues(Analysis):
         """
         sites = tuple(sites)
         for value in trace.file.returned(trace.function.node):
-            for part in self.inference.parts(trace.file, value, trace.context):
+            for part in self._parts(trace, value):
                 text = self._changed(trace, part)
                 is_used = not sites or any(_is_used(file, call, part.path) for file, call in sites)
                 if text is not None and (is_used or text == _REFUSED):
                     yield Blocker(part.file, part.expr, f"it returns `{part.file.code(part.expr)}`, {text}")
+
+    def _parts(self, trace: Trace, value: Expression) -> Iterator[Part]:
+        """The values that a function returns, also those in a named tuple."""
+        for part in self.inference.parts(trace.file, value, trace.context):
+            made = [o for o in self.inference.of(part.file, part.expr, part.context) if self._is_named_tuple(o)]
+            yield from () if made else (part,)
+            for origin in made:
+                assert isinstance(origin.node, cst.Call)
+                for index, arg in enumerate(origin.node.args):
+                    key = arg.keyword.value if arg.keyword is not None else index
+                    yield Part(origin.file, arg.value, origin.context, (*part.path, key))
+
+    def _is_named_tuple(self, origin: Origin) -> bool:
+        if not isinstance(origin.node, cst.Call) or origin.access_path:
+            return False
+        cls = self.inference.instance_class(origin)
+        bases = self.inference.definitions.external_bases(cls) if cls is not None else ()
+        makers = self.inference.of(origin.file, origin.node.func, origin.context)
+        return any(base.endswith("NamedTuple") for base in bases) or any(
+            maker.made_by in _NAMED_TUPLES for maker in makers
+        )
+
+    def losses_read(self, file: File, traced: Container[Node | None]) -> Iterator[Blocker]:
+        """Where a file reads what layers added to the losses of a model, outside of functions that are traced.
+
+        After a traced call they are tensors of its graph: `InaccessibleTensorError`. Those of weights are not.
+        """
+        if not self.inference.project.program_mentions(file.source, _ADDING_LOSSES):
+            return
+        for read in file.attributes_named.get("losses", ()):
+            is_inside = any(function in traced for function in file.enclosing_functions(read))
+            if not is_inside and self.kinds.must_be(file, read.value, "model", "layer"):
+                text = f"`{file.code(read)}` is read outside of it, and would have tensors of its graph"
+                yield Blocker(file, read, text)
 
     def of_call(self, file: File, call: cst.Call, model: Origin) -> bool:
         """Whether a call of a model gives its caller a distribution, which a traced function hands on as a tensor."""

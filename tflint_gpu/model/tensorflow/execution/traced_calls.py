@@ -22,6 +22,7 @@ from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.traceability import Traceability
 from tflint_gpu.model.tensorflow.loops.python_arguments import PythonArguments
 from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
+from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.types.annotations import declared_classes
 from tflint_gpu.model.values.value import TensorValue
 from tflint_gpu.model.values.values import Values
@@ -37,6 +38,7 @@ class TracedCalls(Analysis):
     values = Once(Values)
     invocations = Once(Invocations)
     traceability = Once(Traceability)
+    traced = Once(TracedCode)
 
     def outlines(self, file: File, calls: Iterable[cst.Call]) -> list[CallOutline | Blocker]:
         """The functions that make some calls of models, or why there is none; calls may have one in common.
@@ -78,6 +80,9 @@ class TracedCalls(Analysis):
         effects = (self.traceability.effect_of(method, sites) for method in self._forward_of(origins))
         if (effect := next((effect for effect in effects if effect is not None), None)) is not None:
             return effect
+        traced = {trace.function.node for trace in self.traced.functions}
+        if (read := next(self.traceability.returned.losses_read(file, traced), None)) is not None:
+            return read
         if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
             return Blocker(file, called, f"`{text}` gives a distribution, which its caller would get as a tensor")
         return None
