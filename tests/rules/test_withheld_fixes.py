@@ -145,6 +145,12 @@ CASES = {  # the rule, the program, and what its reason names
         "teller = Teller()\nfor page, _ in pages:\n    told = teller(page)\n    seen.append(told.words + 'x')\n",
         "it returns `'none'`, which is no tensor",
     ),
+    "a model that gets one more layer": (
+        "TFG207",
+        HEAD + "for turn in range(3):\n    for page, _ in pages:\n        seen.append(twin(page))\n"
+        "    twin.add(tf.keras.layers.Dense(2))\n",
+        "`twin.add` changes the layers between its calls",
+    ),
     "arguments in a star": (
         "TFG214",
         HEAD + "noise = tf.random.normal((1, 3))\nfor n in range(500):\n    noise = noise - twin(noise, *given)\n",
@@ -266,6 +272,26 @@ def test_a_tensor_decides_no_more_in_a_graph() -> None:
     assert float(tf.reduce_sum(traced(rows, False))) == 6
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
         traced(rows, tf.constant(False))
+
+
+RETURNED = {
+    "dict": "return dict(gap=gap, mood='calm')",
+    "a dictionary that is filled": "told = {}\n    told['mood'] = 'calm'\n    return told",
+    "a list that is filled": "told = [gap]\n    told.append('calm')\n    return told",
+    "a sum of lists": "return [gap] + ['calm']",
+    "dictionaries in one": "return {**{'gap': gap}, **{'mood': 'calm'}}",
+}
+
+
+@pytest.mark.parametrize("returned", RETURNED.values(), ids=RETURNED)
+def test_values_of_python_are_seen_in_what_holds_them(returned: str, tmp_path: Path) -> None:
+    """Protects the caller of a step: it would get a tensor for the text."""
+    study = "def study(page, goal):\n" + "".join(f"    {line}\n" for line in TAPE.replace("MORE", "pass").splitlines())
+    code = HEAD + f"{study}    {returned}\nfor page, goal in pages:\n    seen.append(study(page, goal))\n"
+    after = fixed(code, tmp_path, "TFG202")
+    assert "@tf.function\ndef study" not in after
+    assert "@tf.function\ndef train_step" in after
+    assert "@tf.function\ndef study" in fixed(code.replace("'calm'", "gap"), tmp_path, "TFG202")
 
 
 OWN_STEP = """

@@ -22,6 +22,8 @@ _PYTHON_ONLY = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.GeneratorExp, cst
 _TOLD = frozenset("name path trainable built stateful __name__".split())
 _ITERATORS = ("zip", "enumerate", "map", "filter", "set", "frozenset", "object")
 _NAMED_TUPLES = ("collections.namedtuple", "typing.NamedTuple")
+_ROWS = (cst.Tuple, cst.List)
+_CONTAINERS = ("dict", "list", "tuple")
 _STRUCTURES = ("NamedTuple", "ExtensionType", "BatchableExtensionType")
 _PROBABILITY = "tensorflow_probability.layers."
 _TENSOR_LAYERS = ("Dense", "Conv", "Weighted", "Variational", "Autoregressive")
@@ -48,31 +50,36 @@ class ReturnedValues(Analysis):
         """
         sites = tuple(sites)
         for value in trace.file.returned(trace.function.node):
-            for part in self._parts(trace, value):
+            for part in self._parts(Part(trace.file, value, trace.context)):
                 text = self._changed(trace, part)
                 is_used = not sites or any(_is_used(file, call, part.path) for file, call in sites)
                 if text is not None and (is_used or text == _REFUSED):
                     yield Blocker(part.file, part.expr, f"it returns `{part.file.code(part.expr)}`, {text}")
 
-    def _parts(self, trace: Trace, value: Expression) -> Iterator[Part]:
-        """The values that a function returns, also those in a named tuple."""
-        for part in self.inference.parts(trace.file, value, trace.context):
-            made = [o for o in self.inference.of(part.file, part.expr, part.context) if self._is_named_tuple(o)]
-            yield from () if made else (part,)
-            for origin in made:
-                assert isinstance(origin.node, cst.Call)
-                for index, arg in enumerate(origin.node.args):
-                    key = arg.keyword.value if arg.keyword is not None else index
-                    yield Part(origin.file, arg.value, origin.context, (*part.path, key))
+    def _parts(self, part: Part, around: frozenset[Node] = frozenset()) -> Iterator[Part]:
+        """The values in what a function returns: in displays, named tuples, `dict(...)`, or put there later."""
+        origins = self.inference.of(part.file, part.expr, part.context)
+        containers = [origin for origin in origins if not origin.access_path and self._is_container(origin)]
+        for origin in containers:
+            inside = around | {origin.node}
+            for keys, value in _held(origin.file, origin.node) if origin.node not in around else ():
+                yield from self._parts(Part(origin.file, value, origin.context, (*part.path, *keys)), inside)
+        if len(containers) < len(origins):
+            yield part
 
-    def _is_named_tuple(self, origin: Origin) -> bool:
-        if not isinstance(origin.node, cst.Call) or origin.access_path:
-            return False
+    def _is_container(self, origin: Origin) -> bool:
+        node, file = origin.node, origin.file
+        if isinstance(node, cst.BinaryOperation):
+            return isinstance(node.operator, cst.Add) and any(isinstance(s, _ROWS) for s in (node.left, node.right))
+        if not isinstance(node, cst.Call):
+            return isinstance(node, (*_ROWS, cst.Dict))
         cls = self.inference.instance_class(origin)
         bases = self.inference.definitions.external_bases(cls) if cls is not None else ()
-        makers = self.inference.of(origin.file, origin.node.func, origin.context)
-        return any(base.endswith("NamedTuple") for base in bases) or any(
-            maker.made_by in _NAMED_TUPLES for maker in makers
+        makers = self.inference.of(file, node.func, origin.context)
+        return (
+            any(file.names.is_builtin(node.func, name) for name in _CONTAINERS)
+            or any(base.endswith("NamedTuple") for base in bases)
+            or any(maker.made_by in _NAMED_TUPLES for maker in makers)
         )
 
     def losses_read(self, file: File, traced: Container[Node | None]) -> Iterator[Blocker]:
@@ -137,6 +144,34 @@ class ReturnedValues(Analysis):
             layers = self.outputs.layers(model)
         own = [name for layer in layers if (name := layer.made_by or "").startswith(_PROBABILITY)]
         return any(not name.removeprefix(_PROBABILITY).startswith(_TENSOR_LAYERS) for name in own)
+
+
+def _held(file: File, node: Node) -> Iterator[tuple[Path, Expression]]:
+    """What a container holds, and under which key; with none what it takes all elements of: `**logs`, `tuple(rows)`."""
+    if isinstance(node, cst.BinaryOperation):
+        yield from (((), side) for side in (node.left, node.right))
+    elif isinstance(node, cst.Call):
+        is_copy = any(file.names.is_builtin(node.func, name) for name in _CONTAINERS)
+        for index, arg in enumerate(node.args):
+            key: Key = arg.keyword.value if arg.keyword is not None else index
+            yield () if arg.star or (is_copy and arg.keyword is None) else (key,), arg.value
+    elif isinstance(node, (*_ROWS, cst.Dict)):
+        for index, element in enumerate(node.elements):
+            if isinstance(element, cst.StarredElement | cst.StarredDictElement):
+                yield (), element.value
+            else:
+                key = _key(element.key) if isinstance(element, cst.DictElement) else index
+                yield (key,), element.value
+    name = file.bound_to(node) or ""
+    for target, value in file.stores.get(name, ()):
+        index_of = target.slice[0].slice
+        yield (_key(index_of.value) if isinstance(index_of, cst.Index) else None,), value
+    yield from (((None,), call.args[0].value) for call in file.appends.get(name, ()))
+    yield from (((), call.args[0].value) for call in file.extends.get(name, ()))
+
+
+def _key(node: Expression) -> Key:
+    return text_of(node) if isinstance(node, cst.SimpleString) else None
 
 
 def _is_told(origin: Origin) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Once
-from tflint_gpu.model.python.execution.callers import RunSite, runs_once
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around, runs_once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import NotMovable
@@ -73,6 +73,8 @@ class TracedCalls(Analysis):
         needed = self._needed_lengths(file, call, origins) if self.shapes.of_call(file, call) else None
         if needed is not None:
             return needed
+        if (change := self._changed_layers(file, call, origins)) is not None:
+            return change
         sites = [(file, call)]
         kept = next(self.traceability.kept.of_call(file, call), None)
         if kept is not None:
@@ -92,6 +94,20 @@ class TracedCalls(Analysis):
         known = self.values.of(file, value)
         is_tensor = isinstance(known, TensorValue) and not known.is_number
         return is_tensor or self.traceability.arrays.may_be_array(file, value)
+
+    def _changed_layers(self, file: File, call: cst.Call, models: Iterable[Origin]) -> Blocker | None:
+        """What gives a model of layers another one, or takes one away, between its calls: a trace keeps its layers."""
+        within, order, made = file.tree.within, file.tree.order, {origin.node for origin in models}
+        for change in file.method_calls("add", "pop"):
+            assert isinstance(change.func, cst.Attribute)
+            if file.tree.function(change) is not file.tree.function(call):
+                continue
+            loops = [loop for loop in loops_around(file, call) if within(change, loop)]
+            owners = {origin.node for origin in self.inference.of(file, change.func.value)} & made
+            is_later = order[change] > order[call]
+            if any(is_later or not all(within(owner, loop) for loop in loops) for owner in owners):
+                return Blocker(file, change.func, f"`{file.code(change.func)}` changes the layers between its calls")
+        return None
 
     def _unbuilt(self, origins: Iterable[Origin]) -> dict[Node, Origin]:
         """The models that may get their variables in their first call."""
