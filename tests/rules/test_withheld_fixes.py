@@ -145,6 +145,14 @@ CASES = {  # the rule, the program, and what its reason names
         "teller = Teller()\nfor page, _ in pages:\n    told = teller(page)\n    seen.append(told.words + 'x')\n",
         "it returns `'none'`, which is no tensor",
     ),
+    "a loss that sums from then on": (
+        "TFG202",
+        HEAD
+        + "misfit = tf.keras.losses.MeanAbsoluteError()\nfor turn in range(3):\n    for page, goal in pages:\n"
+        + "".join(f"        {line}\n" for line in TAPE.replace("MORE", "gap += misfit(goal, twin(page))").splitlines())
+        + "    misfit.reduction = 'sum'\n",
+        "`misfit.reduction` changes",
+    ),
     "a model that gets one more layer": (
         "TFG207",
         HEAD + "for turn in range(3):\n    for page, _ in pages:\n        seen.append(twin(page))\n"

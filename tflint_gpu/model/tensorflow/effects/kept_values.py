@@ -421,7 +421,7 @@ class KeptValues(Analysis):
     def _of_calls(
         self, calls: Sequence[tuple[File, cst.Call]], functions: Sequence[Function], order: RunOrder
     ) -> Iterator[Blocker]:
-        """Attributes of Keras's layers and optimizers that change, and of layers that are parts of Keras's models.
+        """Attributes of Keras's layers, losses and optimizers that change, and of layers that are parts of Keras's models.
 
         Arguments:
             functions: whose own code is known.
@@ -449,17 +449,17 @@ class KeptValues(Analysis):
             training = argument(call, -1, "training")
             if training is not None and self.constants.of(file, training) is not False and self._has_modes(file):
                 yield "mode"
-        elif self.kinds.must_be(file, func, "layer"):
-            yield "layer"
+        else:
+            yield from (kind for kind in ("layer", "loss") if self.kinds.must_be(file, func, kind))
 
     def _has_modes(self, file: File) -> bool:
         """Whether models may have layers that do another thing in training while they are frozen."""
         return any(text in other.source.text for text in _MODAL for other in self.inference.seen.with_text(text, file))
 
     def _keras_kind(self, change: _Change) -> str | None:
-        """Whether a change is one of an optimizer or layer of Keras's own."""
+        """Whether a change is one of an optimizer, a layer or a loss of Keras's own."""
         kinds = {self._kind_of_part(origin) for origin in self.inference.of(change.file, change.owner)}
-        return next((kind for kind in ("optimizer", "layer") if kinds == {kind}), None)
+        return next((kind for kind in ("optimizer", "layer", "loss") if kinds == {kind}), None)
 
     def _kind_of_part(self, origin: Origin) -> str | None:
         """The same of one object, also of what Keras's models and layers hold: `model.layers[1].kernel_regularizer`."""
