@@ -421,7 +421,7 @@ class KeptValues(Analysis):
     def _of_calls(
         self, calls: Sequence[tuple[File, cst.Call]], functions: Sequence[Function], order: RunOrder
     ) -> Iterator[Blocker]:
-        """Attributes of Keras's layers, losses and optimizers that change, and of layers that are parts of Keras's models.
+        """Attributes of Keras's layers, losses and optimizers that change, and of the layers of Keras's models.
 
         Arguments:
             functions: whose own code is known.
