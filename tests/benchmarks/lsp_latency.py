@@ -16,6 +16,7 @@ import platform
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from lsprotocol import types
@@ -23,6 +24,7 @@ from pygls.lsp.client import LanguageClient
 
 __all__ = ["lines_of_fixtures", "measure"]
 _WARMING = 3
+_SERVER = (sys.executable, "-m", "tflint_gpu", "server")
 _FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
@@ -53,17 +55,41 @@ def lines_of_fixtures(count: int = 500) -> str:
     return "".join(lines[:end]) + "# filled up\n" * (count - end)
 
 
-async def measure(path: Path, text: str, changes: int) -> tuple[int, list[float], float]:
-    """How many findings the text has, the milliseconds of each change, and the server's CPU seconds."""
+async def measure(
+    path: Path, text: str, changes: int, command: Sequence[str] = _SERVER, *, pulls: bool = False
+) -> tuple[int, list[float], float]:
+    """How many findings the text has, the milliseconds of each change, and the server's CPU seconds.
+
+    Arguments:
+        command: which starts the server.
+        pulls: ask a server that can be asked for diagnostics, instead of waiting for what it publishes.
+    """
     client = LanguageClient("latency", "1")
     arrived: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
     client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: arrived.put_nowait(params))
-    await client.start_io(sys.executable, "-m", "tflint_gpu", "server")
+    client.feature(types.WORKSPACE_CONFIGURATION)(lambda params: [None for _ in params.items])
+    client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: None)
+    await client.start_io(*command)
     root, uri = path.parent.as_uri(), path.as_uri()
-    await client.initialize_async(types.InitializeParams(types.ClientCapabilities(), root_uri=root))
+    asked = types.TextDocumentClientCapabilities(
+        publish_diagnostics=types.PublishDiagnosticsClientCapabilities(version_support=True),
+        diagnostic=types.DiagnosticClientCapabilities() if pulls else None,
+    )
+    initialized = await client.initialize_async(
+        types.InitializeParams(
+            types.ClientCapabilities(text_document=asked),
+            root_uri=root,
+            workspace_folders=[types.WorkspaceFolder(root, path.parent.name)],
+        )
+    )
+    pulls = pulls and initialized.capabilities.diagnostic_provider is not None
     client.initialized(types.InitializedParams())
     client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 0, text)))
-    found = await _published(arrived, 0)
+
+    async def told(version: int) -> int:
+        return await (_pulled(client, uri) if pulls else _published(arrived, version))
+
+    found = await told(0)
     lines = text.splitlines(keepends=True)
     middle = len(lines) // 2
     waits: list[float] = []
@@ -77,7 +103,7 @@ async def measure(path: Path, text: str, changes: int) -> tuple[int, list[float]
         client.text_document_did_change(
             types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(version, uri), [event])
         )
-        await _published(arrived, version)
+        await told(version)
         waits.append(1000 * (time.perf_counter() - started))
         await asyncio.sleep(0.1)
     spent = _cpu_seconds(client) - before
@@ -100,8 +126,14 @@ def _cpu_seconds(client: LanguageClient) -> float:
 async def _published(arrived: asyncio.Queue[types.PublishDiagnosticsParams], version: int) -> int:
     while True:
         params = await asyncio.wait_for(arrived.get(), 60)
-        if params.version == version:
+        if params.version in (version, None):
             return len(params.diagnostics)
+
+
+async def _pulled(client: LanguageClient, uri: str) -> int:
+    params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri))
+    report = await asyncio.wait_for(client.text_document_diagnostic_async(params), 60)
+    return len(report.items) if isinstance(report, types.RelatedFullDocumentDiagnosticReport) else 0
 
 
 if __name__ == "__main__":

@@ -153,6 +153,22 @@ CASES = {  # the rule, the program, and what its reason names
         + "    misfit.reduction = 'sum'\n",
         "`misfit.reduction` changes",
     ),
+    "what a function of a layer reads": (
+        "TFG207",
+        HEAD + "strength = 1.0\n\n\ndef bent(page):\n    return tf.nn.relu(page) * strength\n\n\n"
+        "bending = tf.keras.Sequential([tf.keras.layers.Dense(3, activation=bent)])\n"
+        "for turn in range(3):\n    for page, _ in pages:\n        seen.append(bending(page))\n    strength /= 2\n",
+        "`strength` changes",
+    ),
+    "what a function that a layer's lambda calls reads": (
+        "TFG202",
+        HEAD.replace("Dense(1)", "Lambda(lambda page: bent(page)), tf.keras.layers.Dense(1)")
+        + "strength = {'of it': 1.0}\n\n\ndef bent(page):\n    return page * strength['of it']\n\n\n"
+        "for turn in range(3):\n    for page, goal in pages:\n"
+        + "".join(f"        {line}\n" for line in TAPE.replace("MORE", "pass").splitlines())
+        + "    strength['of it'] += turn\n",
+        "`strength`",
+    ),
     "a model that gets one more layer": (
         "TFG207",
         HEAD + "for turn in range(3):\n    for page, _ in pages:\n        seen.append(twin(page))\n"

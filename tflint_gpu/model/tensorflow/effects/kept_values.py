@@ -428,9 +428,9 @@ class KeptValues(Analysis):
         """
         used = {kind for file, call in calls for kind in self._kinds_used(file, call)}
         if "model" in used:
-            for method in self.reached.of_layers():
-                if method not in functions:
-                    yield from self._in_function(method, order)
+            for function in self._all_reached([*self.reached.of_layers()]):
+                if function not in functions:
+                    yield from self._in_function(function, order)
         for file in self.inference.seen.with_text("keras", calls[0][0]) if used else ():
             for name, changes in self._in_file(file).items():
                 for change in changes if name and name not in _READ_IN_GRAPHS else ():

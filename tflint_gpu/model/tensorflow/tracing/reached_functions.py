@@ -91,7 +91,15 @@ class ReachedFunctions(Analysis):
                 yield method
 
     def of_layers(self) -> Iterator[Function]:
-        """What the layers of the project run when a model calls them: a model of Keras's may hold any of them."""
+        """What layers run when a model calls them: a model of Keras's may hold any layer of the project.
+
+        Of Keras's own layers what they are given: `Lambda(scaled)`, `Dense(4, activation=leaky)`.
+        """
+        for file in self.inference.seen.with_text("layers"):
+            given = [arg.value for call in file.calls("keras.layers.*") for arg in call.args]
+            for value in given:
+                if isinstance(value, cst.Lambda | cst.Name | cst.Attribute):
+                    yield from (callee.function for callee in self.inference.callables(file, value))
         for file in self.inference.seen.with_text("def call("):
             for cls in (Class(file, node) for node in file.tree.classes):
                 method = self.inference.definitions.method(cls, "call")
