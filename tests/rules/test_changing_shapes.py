@@ -60,6 +60,10 @@ ROWS = {
     "a list of what is large": (
         "for k in range(40):\n    " + SHOWN.format("np.array([row for row in grid if row[1] < 2 - k / 30])")
     ),
+    "a filter": (
+        "for k in range(40):\n    " + SHOWN.format("np.array(list(filter(lambda row: row[3] < 2 - k / 30, grid)))")
+    ),
+    "parts of an array": "for part in np.split(grid, np.cumsum(range(1, 10))):\n    " + SHOWN.format("part"),
     "where something holds": (
         "for k in range(40):\n    [places] = np.where(grid[:, 2] < 2 - k / 30)\n    " + SHOWN.format("grid[places]")
     ),

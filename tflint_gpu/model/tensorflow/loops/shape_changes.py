@@ -233,7 +233,8 @@ class ShapeChanges(Analysis):
         if isinstance(node, _COMPREHENSIONS):
             is_text = self.values.is_text(file, node.elt, context)
             element = Change.FIXED if is_text else self._of(file, node.elt, context)
-            if any(self._is_of_loop_around(file, node, test.test) for test in node.for_in.ifs):
+            own = names_of(node)
+            if any(self._is_of_loop_around(file, node, names_in(test.test) - own) for test in node.for_in.ifs):
                 return Change.CHANGES
             return max(element, self._count(file, node.for_in.iter, context))
         if isinstance(node, _LISTS):
@@ -249,10 +250,9 @@ class ShapeChanges(Analysis):
             return self._renewed(origin)
         return Change.OPEN if path or self._repeats(file, node) else Change.FIXED
 
-    def _is_of_loop_around(self, file: File, comprehension: cst.BaseComp, test: Expression) -> bool:
-        """Whether what a comprehension leaves out depends on the iteration: `[row for row in rows if row > limit]`."""
-        names = names_in(test) - names_of(comprehension)
-        loops = loops_around(file, comprehension)
+    def _is_of_loop_around(self, file: File, node: Node, names: frozenset[str]) -> bool:
+        """Whether what some names decide depends on the iteration: `[row for row in rows if row > limit]`."""
+        loops = loops_around(file, node)
         return any(names & self.data.spread(file, loop, set(names_of(loop))) for loop in loops)
 
     def _count(self, file: File, data: Expression, context: Context | None) -> Change:
@@ -413,6 +413,9 @@ class ShapeChanges(Analysis):
             return max(change, self._of(file, call.func.value, context)) if has_rest else change
         if _chooses(origin):
             return self._renewed(origin)
+        if file.names.is_builtin(call.func, "filter") and call.args:
+            is_new = self._is_of_loop_around(file, call, names_in(call.args[0].value))
+            return Change.CHANGES if is_new else self._of(file, call.args[-1].value, context)
         if self._makes_sequence(origin, call):
             return Change.FIXED if self._is_padded(origin, call) else self._renewed(origin)
         if name.startswith(READING):
@@ -528,10 +531,13 @@ class ShapeChanges(Analysis):
         if not isinstance(data.node, cst.Call) or operation_named(data.made_by or "").shape != "parts":
             return False
         places = argument(data.node, 1, "num_or_size_splits") or argument(data.node, -1, "indices_or_sections")
-        known = self.values.of(data.file, places, data.context) if places is not None else None
-        return isinstance(known, SequenceValue | StructureValue) or (
-            isinstance(known, TensorValue) and bool(known.shape)
-        )
+        if places is None:
+            return False
+        known = self.values.of(data.file, places, data.context)
+        makers = self.inference.of(data.file, places, data.context)
+        is_array = isinstance(known, TensorValue) and bool(known.shape)
+        is_array = is_array or any((maker.made_by or "").startswith("numpy.") for maker in makers)
+        return is_array or isinstance(known, SequenceValue | StructureValue)
 
     def _of_chain(self, chain: Chain, part: tuple[Content, ...] = ()) -> Change:
         """What a chain yields, or the part whose shape the code says: `padded_shapes=([40], [None])`."""
