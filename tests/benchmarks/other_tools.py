@@ -5,12 +5,14 @@
 REPOSITORIES is a folder with checkouts of public repositories, each called `owner+name` (`repositories.py`). BIN is the folder
 with the commands of the other tools, of an environment with `pip install ruff flake8 pylint 'pyright[nodejs]' ty pyrefly`. Each
 tool runs with its defaults, without settings or a cache, in one process where it has an option for that. All tools take turns;
-what is printed is the median of N rounds.
+what is printed is the median of N rounds. A change in an editor is timed by the clock, with the language server of the tool, which
+is asked for the diagnostics of the new text or publishes them; `lsp_latency.py` types.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import platform
 import shutil
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from lsp_latency import lines_of_fixtures, measure
 from processes import Cost, cost, tflint
 from repositories import Field
 
@@ -34,6 +37,16 @@ _OTHERS = {
     "pyright": ["pyright"],
     "pylint": ["pylint", "--rcfile=/dev/null", "-j1", "--exit-zero"],
 }
+
+_SERVERS = {
+    "ruff": ["ruff", "server"],
+    "ty": ["ty", "server"],
+    "pyrefly": ["pyrefly", "lsp"],
+    "pyright": ["pyright-langserver", "--stdio"],
+}
+_TYPED = 500
+"""Lines of the text in the editor."""
+_CHANGES = 10
 
 
 @dataclass(frozen=True)
@@ -87,6 +100,18 @@ def commands(peers: Path, cache: Path) -> dict[str, list[str]]:
     }
 
 
+def waits(peers: Path, folder: Path) -> dict[str, str]:
+    """Milliseconds from a change to its diagnostics, for the tools that have a language server."""
+    servers = {tool: [str(peers / name), *options] for tool, (name, *options) in _SERVERS.items()}
+    path, text = folder / "typed.py", lines_of_fixtures(_TYPED)
+    path.write_text(text, encoding="utf-8")
+    shown = {}
+    for tool, command in {"tflint-gpu": tflint("server"), **servers}.items():
+        _, taken, spent = asyncio.run(measure(path, text, _CHANGES, command, pulls=True))
+        shown[tool] = f"{median(taken):.0f} ms ({1000 * spent / len(taken):.0f} ms of CPU)"
+    return shown
+
+
 def _cell(costs: list[Cost]) -> str:
     return f"{median(used.cpu for used in costs):.2f} ({max(used.memory for used in costs) / 2**20:.0f} MB)"
 
@@ -110,14 +135,19 @@ def main() -> None:
                 for situation in columns:
                     spent = cost([*command, *situation.paths], situation.folder)
                     used.setdefault((tool, situation.name), []).append(spent)
+        typed = Path(folder, "typed")
+        typed.mkdir()
+        typing = waits(arguments.peers.resolve(), typed)
         names = [situation.name for situation in columns]
         print(f"{platform.machine()}, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}")
         for tool, (name, *_) in _OTHERS.items():
             told = subprocess.run([arguments.peers / name, "--version"], capture_output=True, text=True, check=True)
             print(f"{tool}: {told.stdout.splitlines()[0]}")
-        print(f"\n| CPU seconds (memory) | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
+        titles = [f"a change in an editor ({_TYPED} lines)", *names]
+        print(f"\n| CPU seconds (memory) | {' | '.join(titles)} |\n|---|{'---|' * len(titles)}")
         for tool in tools:
-            print(f"| {tool} | {' | '.join(_cell(used[tool, name]) for name in names)} |")
+            cells = [typing.get(tool, "no server"), *(_cell(used[tool, name]) for name in names)]
+            print(f"| {tool} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
