@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 NEARBY = 3
 """How many imports away what a program does may be: `train.py`, `agents/__init__.py`, `agents/dqn.py`, its base."""
-_KEPT_CHARACTERS = 8_000_000  # a tree takes 13 bytes a character; dropped trees are parsed again
-_MOST_CHARACTERS = 24_000_000
+_KEPT_CHARACTERS = 4_000_000  # a tree takes about 30 bytes a character; dropped trees are parsed again
+_MOST_CHARACTERS = 8_000_000
 
 _MOST_CLOSURES = 4
 """Of so many the names that their files give are held: those of 500 files take a megabyte."""
