@@ -57,8 +57,19 @@ def removed(operation: Operation) -> tuple[Edit, ...]:
     is_alone = line is not None and len(file.tree.siblings(line)) == 1
     if line is not None and not is_alone and file.code(receiver) == _target(line):
         return (Edit(line, "", "lines"),)
-    gap = _gap(operation)
-    return (Edit(receiver, gap.rstrip() if "#" in gap else "", "tail", last=call),)
+    return (Edit(receiver, _kept_comment(operation), "tail", last=call),)
+
+
+def _kept_comment(operation: Operation) -> str:
+    """What is left of the text before an operation that is taken out: its comments, and the line break after them.
+
+    Without the line break, what follows on the line of the operation would become part of the comment.
+    """
+    gap, source = _gap(operation), operation.file.source
+    if "#" not in gap:
+        return ""
+    end = operation.file.span(operation.link)[1]
+    return gap if source.text[end : source.end_of_line(end)].strip() else gap.rstrip()
 
 
 def method_text(operation: Operation) -> str:
@@ -88,7 +99,9 @@ def _method(operation: Operation, argument: Edit | None = None) -> str:
 
 def _line_break(gap: str) -> str:
     """The line break and indentation with which a method starts a line of its own; empty where it does not."""
-    return gap[gap.rindex("\n") :] if "\n" in gap else ""
+    before, line_break, indentation = gap.rpartition("\n")
+    continuation = " \\" if before.rstrip(" \t\r").endswith("\\") else ""
+    return f"{continuation}{line_break}{indentation}" if line_break else ""
 
 
 def _are_successive(file: File, first: cst.Call, last: cst.Call, moved: cst.Call) -> bool:
