@@ -159,7 +159,7 @@ def _attributes(model: Model, rename: Rename) -> Iterator[Use]:
     nodes = [
         node
         for node in model.mentions.attributes(rename.attribute)
-        if kinds.must_be(model.file, node.value, *_OWNERS[rename.kind])
+        if kinds.must_be(model.file, node.value, *_OWNERS[rename.kind]) and not _is_own(model, node)
     ]
     given = [node for node in nodes if isinstance(parents[node], cst.AssignTarget)]
     named = "an optimizer" if rename.kind == "optimizer" else "a model"
@@ -174,6 +174,12 @@ def _attributes(model: Model, rename: Rename) -> Iterator[Use]:
         fix = of_all if rename.ignored else written([node])
         error = "" if rename.ignored else "AttributeError"
         yield Use(rename, node, node.attr, rename.attribute, error, fix, named, _help(rename))
+
+
+def _is_own(model: Model, read: cst.Attribute) -> bool:
+    """Whether an object may have an attribute by its class in the project: a property, or what `__init__` sets."""
+    classes = (model.inference.instance_class(origin) for origin in model.inference.of(model.file, read.value))
+    return any(cls is not None and read.attr.value in cls.file.attributes_given for cls in classes)
 
 
 def _read_only(model: Model, rename: Rename) -> Iterator[Use]:

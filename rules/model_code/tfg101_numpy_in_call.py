@@ -17,9 +17,12 @@ from tflint_gpu.model import (
     Guards,
     MappedCode,
     Runtime,
+    TensorValue,
     Trace,
+    TracedCode,
     TracedFunctions,
     Tracing,
+    Values,
     alternatives,
 )
 from tflint_gpu.model.library.classes import INPUTS
@@ -63,7 +66,8 @@ class NumpyInCall(Rule):
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
 
     Fix: safe where TensorFlow's function gives for a tensor what NumPy's gives; unsafe where others call the code, too,
-    or where an operand is an array, whose dtype decides the result's dtype.
+    where an operand is an array, whose dtype decides the result's dtype, and where Keras may call the code eagerly with
+    integers, of which NumPy makes floating point numbers.
 
     Example:
         import numpy as np
@@ -256,8 +260,23 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
     edits = [*importing(spelling), Edit(call.func, spelling.text)]
     edits += [Edit(keyword, renamed[keyword.value]) for keyword in keywords if renamed[keyword.value] != keyword.value]
     plain = all(_is_tensor_or_number(model, trace, arg.value) for arg in call.args)
-    safe = known.safe and not trace.is_shared and plain
+    may_run_eagerly = trace.keras or model.once(TracedCode).functions_run_eagerly
+    is_same = not may_run_eagerly or _are_floats(model, trace, call, is_float_only=known.float_only)
+    safe = known.safe and not trace.is_shared and plain and is_same
     return Fix(f"Replace with `{spelling.text}`", "safe" if safe else "unsafe", tuple(edits))
+
+
+def _are_floats(model: Model, trace: Trace, call: cst.Call, *, is_float_only: bool) -> bool:
+    """Whether the tensors are known to be of floating point, where the counterpart refuses integers or truncates.
+
+    NumPy makes floats of integers, in code of Keras that runs eagerly, too; a `tf.function` raised before.
+    """
+    values = [model.once(Values).of(trace.file, arg.value, trace.context) for arg in call.args]
+    tensors = [value for value in values if not (isinstance(value, TensorValue) and value.is_number)]
+    numbers = (model.value(arg.value, trace.file, trace.context) for arg in call.args)
+    if not is_float_only and not any(isinstance(number, float) for number in numbers):
+        return True
+    return all(isinstance(value, TensorValue) and "float" in value.dtype for value in tensors)
 
 
 def _is_tensor_or_number(model: Model, trace: Trace, expr: cst.BaseExpression) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import fixed
+from checks import findings, fixed
 from warm import Warm, as_text
 
 _ELEMENT_WISE = ["sin", "cos", "tanh", "exp", "sqrt", "abs", "square", "log1p", "sign", "floor"]
@@ -75,15 +75,40 @@ def _layer(text: str) -> Any:
     return scope["Act"]()
 
 
+OF_INTEGERS = {
+    "a root of unknown numbers": ("np.sqrt(x)", "unsafe"),
+    "a root of floats": ("np.sqrt(tf.cast(x, tf.float32))", "safe"),
+    "a maximum with a float": ("np.maximum(x, 0.5)", "unsafe"),
+    "a maximum with an integer": ("np.maximum(x, 1)", "safe"),
+    "a square": ("np.square(x)", "safe"),
+}
+
+
+@pytest.mark.parametrize(("given", "applicability"), OF_INTEGERS.values(), ids=OF_INTEGERS)
+def test_a_fix_that_integers_would_not_survive_is_unsafe(given: str, applicability: str, tmp_path: Path) -> None:
+    """Protects layers that Keras calls eagerly with integers: NumPy makes floats of them, and `tf.sqrt` raises."""
+    tf, np = pytest.importorskip("tensorflow"), pytest.importorskip("numpy")
+    before = _LAYER.format(name="negative").replace("np.negative(x) * 2.0", given)
+    ((_, finding),) = [pair for pair in findings(before, tmp_path) if pair[0].code == "TFG101"]
+    assert finding.fix is not None
+    assert finding.fix.applicability == applicability
+    after, rows = fixed(before, tmp_path, "TFG101"), tf.constant([[1, 4]])
+    if applicability == "safe":
+        np.testing.assert_allclose(np.asarray(_layer(after)(rows)), np.asarray(_layer(before)(rows)), rtol=1e-6)
+    else:
+        with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
+            _layer(after)(rows)
+
+
 @pytest.mark.parametrize("name", _ELEMENT_WISE)
-def test_safe_fix_gives_the_same_results_and_a_gradient(name: str, tmp_path: Path, commands: Warm) -> None:
-    """The safety of TFG101's fix: eager results before and after, and the gradient that NumPy cut off."""
+def test_fix_of_floats_gives_the_same_results_and_a_gradient(name: str, tmp_path: Path, commands: Warm) -> None:
+    """TFG101's fix, of floating point numbers: eager results before and after, and the gradient that NumPy cut off."""
     tf = pytest.importorskip("tensorflow")
     np = pytest.importorskip("numpy")
     before = _LAYER.format(name=name)
     path = tmp_path / "layer.py"
     path.write_text(before)
-    assert _run(commands, tmp_path, "--fix", "layer.py").returncode == 0
+    assert _run(commands, tmp_path, "--fix", "--unsafe-fixes", "layer.py").returncode == 0
     inputs = tf.constant(np.random.default_rng(0).uniform(0.1, 3.0, (64, 5)).astype("float32"))
     old, new = _layer(before), _layer(path.read_text())
     np.testing.assert_allclose(np.asarray(old(inputs)), np.asarray(new(inputs)), rtol=1e-6)

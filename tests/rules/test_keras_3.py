@@ -345,3 +345,20 @@ def test_the_help_gives_what_must_be_given(tmp_path: Path) -> None:
         one.help for rule, one in findings(HEAD + "tf.keras.layers.AvgPool3D()\n", tmp_path) if rule.code == "TFG717"
     ]
     assert help_text == "give it what Keras 2 takes by itself: `pool_size=(2, 2, 2)`"
+
+
+def test_what_a_class_of_the_program_has_is_not_gone(tmp_path: Path) -> None:
+    """Protects an optimizer with `lr` of its own: Keras's `learning_rate` is another thing."""
+    for own in ("    @property\n    def lr(self):\n        return 3\n", "    lr = 3\n"):
+        code = HEAD + f"class Paced(tf.keras.optimizers.SGD):\n{own}\n\nprint(Paced(0.5).lr)\n"
+        assert not [rule.code for rule, _ in findings(code, tmp_path) if rule.code == "TFG718"]
+    plain = HEAD + "class Paced(tf.keras.optimizers.SGD):\n    pass\n\n\nprint(Paced(0.5).lr)\n"
+    assert [rule.code for rule, _ in findings(plain, tmp_path) if rule.code == "TFG718"]
+
+
+def test_a_rate_that_would_change_from_then_on_is_an_unsafe_fix(tmp_path: Path) -> None:
+    """Protects `--fix`: the program trains another model when its learning rate is set."""
+    code = HEAD + "paced = tf.keras.optimizers.SGD(0.1)\npaced.lr = 0.5\n"
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG721"]
+    assert finding.fix is not None
+    assert finding.fix.applicability == "unsafe"

@@ -169,6 +169,46 @@ CASES = {  # the rule, the program, and what its reason names
         + "    strength['of it'] += turn\n",
         "`strength`",
     ),
+    "a mask that another layer reads": (
+        "TFG207",
+        HEAD
+        + "reads = tf.keras.Sequential([tf.keras.layers.Masking(), tf.keras.layers.LSTM(3, return_sequences=True)])\n"
+        "pools = tf.keras.layers.GlobalAveragePooling1D()\n"
+        "for page, _ in pages:\n    seen.append(pools(reads(page[:, None])))\n",
+        "`pools` is outside of it, where masks",
+    ),
+    "a mask that a metric reads": (
+        "TFG207",
+        HEAD + "reads = tf.keras.Sequential([tf.keras.layers.Embedding(9, 2, mask_zero=True)])\n"
+        "score = tf.keras.metrics.MeanSquaredError()\n"
+        "for page, goal in pages:\n    score.update_state(goal, reads(page))\n",
+        "`score.update_state` is outside of it, where masks",
+    ),
+    "a mask that a step is given": (
+        "TFG202",
+        HEAD
+        + "words = tf.keras.layers.Embedding(9, 2, mask_zero=True)\n\n\ndef study(page, goal):\n"
+        + "".join(f"    {line}\n" for line in TAPE.replace("MORE", "pass").splitlines())
+        + "for page, goal in pages:\n    study(words(page), goal)\n",
+        "`words` is outside of it, where masks",
+    ),
+    "an iterator of Python's": (
+        "TFG207",
+        HEAD
+        + "import itertools\n\n\nclass Paced(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.paces = itertools.cycle([1.0, 2.0])\n\n    def call(self, page):\n        return page * next(self.paces)\n"
+        "\n\npaced = Paced()\nfor page, _ in pages:\n    seen.append(paced(page))\n",
+        "`next(self.paces)` in it would run only while it is traced",
+    ),
+    "what a partial hands on": (
+        "TFG202",
+        HEAD + "import functools\nweights = {'gap': 1.0}\n"
+        "weighed = functools.partial(lambda gap, given: gap * given['gap'], given=weights)\n"
+        "for turn in range(3):\n    for page, goal in pages:\n"
+        + "".join(f"        {line}\n" for line in TAPE.replace("MORE", "gap = weighed(gap)").splitlines())
+        + "    weights['gap'] /= 2\n",
+        "`weighed` changes",
+    ),
     "a model that gets one more layer": (
         "TFG207",
         HEAD + "for turn in range(3):\n    for page, _ in pages:\n        seen.append(twin(page))\n"
@@ -390,3 +430,15 @@ def test_losses_of_activities_belong_to_the_graph() -> None:
                 float(sum(layer.losses))
         else:
             float(sum(layer.losses))
+
+
+@pytest.mark.slow
+def test_a_mask_does_not_pass_a_traced_function() -> None:
+    """The truth: a mask is an attribute of an eager tensor."""
+    tf = pytest.importorskip("tensorflow")
+    words, mean = tf.keras.layers.Embedding(3, 2, mask_zero=True), tf.keras.layers.GlobalAveragePooling1D()
+    rows = tf.constant([[1, 0, 0]])
+    eager = tf.reduce_sum(mean(words(rows)))
+    assert float(eager) == pytest.approx(float(tf.reduce_sum(words(tf.constant([[1]])))), abs=1e-6)
+    for traced in (mean(tf.function(words)(rows)), tf.function(mean)(words(rows))):
+        assert float(tf.reduce_sum(traced)) != pytest.approx(float(eager), abs=1e-6)

@@ -163,6 +163,7 @@ class KeptValues(Analysis):
             any(self._is_bound_again(file, binding, order) for binding in bound)
             or (is_of_module and next(self._sets_of_module(name.value, file, order), None) is not None)
             or any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, name, outer))
+            or any(order.lies_between(change.file, change.node) for change in self._changes_in_arguments(file, name))
         ):
             yield Blocker(file, name, _is_kept(name.value))
         elif is_of_module and not any(binding.kind in _NOT_SET for binding in bound):
@@ -188,6 +189,13 @@ class KeptValues(Analysis):
         if binding.remote:
             return order.lies_between(file, binding.node)
         return order.lies_between_in(file, file.tree.function(binding.node), binding.node)
+
+    def _changes_in_arguments(self, file: File, name: cst.Name) -> Iterator[_Change]:
+        """What changes the containers that a `functools.partial` hands to its function."""
+        for origin in self.inference.of(file, name):
+            if origin.call is not None and origin.made_by == "functools.partial":
+                for arg in origin.call.args[1:]:
+                    yield from self._changes_in_place(origin.file, arg.value)
 
     def _changes_in_place(self, file: File, read: Expression, outer: Sequence[Binding] = ()) -> Iterator[_Change]:
         """What changes the container or array that an expression holds, by this name or another one.

@@ -8,8 +8,9 @@ import libcst as cst
 
 from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name, text_of
 from tflint_gpu.model.python.value_flow.origins import Key, Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
@@ -27,6 +28,7 @@ _CONTAINERS = ("dict", "list", "tuple")
 _STRUCTURES = ("NamedTuple", "ExtensionType", "BatchableExtensionType")
 _PROBABILITY = "tensorflow_probability.layers."
 _TENSOR_LAYERS = ("Dense", "Conv", "Weighted", "Variational", "Autoregressive")
+_MASKING = (b"mask_zero", b"Masking(", b"compute_mask")
 _ADDING_LOSSES = (b"add_loss", b"activity_regularizer", b"ActivityRegularization", b"tensorflow_probability")
 _REFUSED = "which a traced function cannot return"
 
@@ -94,6 +96,29 @@ class ReturnedValues(Analysis):
             if not is_inside and self.kinds.must_be(file, read.value, "model", "layer"):
                 text = f"`{file.code(read)}` is read outside of it, and would have tensors of its graph"
                 yield Blocker(file, read, text)
+
+    def masks_lost(self, sites: Iterable[tuple[File, cst.Call]], traced: Container[Node | None]) -> Iterator[Blocker]:
+        """The layers, losses and metrics beside a call that is traced, where layers of the program make masks.
+
+        A mask is an attribute of an eager tensor (`_keras_mask`), which a `tf.function` neither takes nor returns.
+        """
+        for site in sites:
+            if not self.inference.project.program_mentions(site[0].source, _MASKING):
+                continue
+            for place in ways(self.inference, RunSite(*site)):
+                file, loops = place.file, list(loops_around(place.file, place.node))
+                around = loops[-1] if loops else None if place.path else place.function
+                for other in file.tree.inside(file.tree.calls, around) if around is not None else ():
+                    is_inside = any(function in traced for function in file.enclosing_functions(other))
+                    if other is not site[1] and not is_inside and self._takes_mask(file, other):
+                        text = f"`{file.code(other.func)}` is outside of it, where masks of layers would be lost"
+                        yield Blocker(file, other.func, text)
+
+    def _takes_mask(self, file: File, call: cst.Call) -> bool:
+        func = call.func
+        if method_name(call) == "update_state" and isinstance(func, cst.Attribute):
+            return self.kinds.must_be(file, func.value, "metric")
+        return self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "layer", "loss", "metric")
 
     def of_call(self, file: File, call: cst.Call, model: Origin) -> bool:
         """Whether a call of a model gives its caller a distribution, which a traced function hands on as a tensor."""

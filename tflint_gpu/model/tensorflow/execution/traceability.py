@@ -150,6 +150,7 @@ class Traceability(Analysis):
         if not by_keras:
             traced = {trace.function.node for trace in assumed.once(TracedCode).functions}
             yield from self.returned.losses_read(function.file, traced)
+            yield from self.returned.masks_lost(called, traced)
         yield from self.kept.of([function], sites or (), by_keras=by_keras)
         for file, call in called:
             for _, value in self.inference.definitions.passed(file, call, function):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import libcst as cst
 
@@ -83,8 +84,10 @@ class TracedCalls(Analysis):
         if (effect := next((effect for effect in effects if effect is not None), None)) is not None:
             return effect
         traced = {trace.function.node for trace in self.traced.functions}
-        if (read := next(self.traceability.returned.losses_read(file, traced), None)) is not None:
-            return read
+        returned = self.traceability.returned
+        lost = next(chain(returned.losses_read(file, traced), returned.masks_lost(sites, traced)), None)
+        if lost is not None:
+            return lost
         if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
             return Blocker(file, called, f"`{text}` gives a distribution, which its caller would get as a tensor")
         return None
