@@ -129,7 +129,7 @@ def _fix(model: Model, first: FirstTraining) -> Fix | None:
     """
     last = model.file.imports.last
     tensorflow = model.file.imports.spelling("tf", last.body[-1]) if last is not None else None
-    if last is None or tensorflow is None:
+    if last is None or tensorflow is None or not all(isinstance(s, cst.Import | cst.ImportFrom) for s in last.body):
         return None
     gpu = model.file.names.free("gpu", "physical_gpu")
     row = model.source.row(model.file.span(last)[1])

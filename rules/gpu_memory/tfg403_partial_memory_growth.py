@@ -22,6 +22,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Applicability
     from tflint_gpu.model import File, Model
 
 
@@ -42,7 +43,8 @@ class PartialMemoryGrowth(Rule):
     Measured: the ValueError with TensorFlow 2.21, whose list of devices had two simulated GPUs
     (tensorflow/python/eager/context.py).
 
-    Fix: safe: on a machine with one GPU nothing changes, and on one with several the program raises without the fix.
+    Fix: safe: on a machine with one GPU nothing changes, and on one with several the program raises without the fix;
+    unsafe where the program handles the error of an empty list, which a loop does not raise.
 
     Example:
         import tensorflow as tf
@@ -74,7 +76,7 @@ class PartialMemoryGrowth(Rule):
             if not any(
                 model.once(Guards).compares_count(file, test) for test in model.once(Guards).conditions(file, call)
             ):
-                yield _finding(file, call, device)
+                yield _finding(model, file, call, device)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The program up to the call and a first operation: as it is, and with growth on every GPU."""
@@ -119,7 +121,7 @@ def _calls(model: Model) -> Iterator[tuple[File, cst.Call, cst.BaseExpression]]:
             yield file, calls[0], device
 
 
-def _finding(file: File, call: cst.Call, device: cst.BaseExpression) -> Finding:
+def _finding(model: Model, file: File, call: cst.Call, device: cst.BaseExpression) -> Finding:
     return Finding(
         file,
         call,
@@ -127,7 +129,7 @@ def _finding(file: File, call: cst.Call, device: cst.BaseExpression) -> Finding:
         "ValueError (Memory growth cannot differ between GPU devices)",
         Prediction("crash", ("gpu", "two or more GPUs"), basis="measured with 2.21 and simulated GPU entries"),
         help="set it on every GPU in a loop",
-        fix=_fix(file, call, device),
+        fix=_fix(model, file, call, device),
     )
 
 
@@ -139,8 +141,8 @@ def _single_gpu(model: Model, file: File, call: cst.Call) -> cst.BaseExpression 
     return device if model.once(Kinds).is_one_gpu(file, device) else None
 
 
-def _fix(file: File, call: cst.Call, device: cst.BaseExpression) -> Fix | None:
-    """Turn the statement into a loop over the list."""
+def _fix(model: Model, file: File, call: cst.Call, device: cst.BaseExpression) -> Fix | None:
+    """Turn the statement into a loop over the list; unsafe where a handler may wait for the error of an empty list."""
     statement = file.tree.statement(call)
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
@@ -149,4 +151,6 @@ def _fix(file: File, call: cst.Call, device: cst.BaseExpression) -> Fix | None:
         return None
     gpu = file.names.free("gpu", "physical_gpu")
     loop = f"for {gpu} in {file.code(device.value)}:\n{file.indentation(statement)}    "
-    return Fix("Set it on every GPU", "safe", (Edit(call, loop, "before"), Edit(device, gpu)))
+    is_handled = model.once(Guards).in_try(file, call, "IndexError", "LookupError", "Exception")
+    applicability: Applicability = "unsafe" if is_handled else "safe"
+    return Fix("Set it on every GPU", applicability, (Edit(call, loop, "before"), Edit(device, gpu)))

@@ -505,3 +505,30 @@ def test_a_helper_for_tpus_or_gpus_is_no_program_for_tpus(tmp_path: Path) -> Non
     assert codes(program, tmp_path, ignore=("TFG603",)) == []
     (tmp_path / "devices.py").write_text(tpus + "    return tf.distribute.MirroredStrategy()\n")
     assert codes(program, tmp_path, ignore=("TFG603",)) == ["TFG401"]
+
+
+@pytest.mark.parametrize(
+    ("handled", "applicability"),
+    [("RuntimeError", "safe"), ("IndexError", "unsafe"), ("(RuntimeError, IndexError)", "unsafe"), ("", "unsafe")],
+)
+def test_a_loop_does_not_raise_what_a_program_handles(handled: str, applicability: str, tmp_path: Path) -> None:
+    """Protects `except IndexError: print("no GPU")`: a loop over no GPU raises nothing (TFG403)."""
+    code = (
+        "import tensorflow as tf\n\nfound_gpus = tf.config.list_physical_devices('GPU')\ntry:\n"
+        "    tf.config.experimental.set_memory_growth(found_gpus[0], True)\n"
+        f"except {handled}:\n    print('none')\nprint(tf.ones(3))\n"
+    )
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG403"]
+    assert finding.fix is not None
+    assert finding.fix.applicability == applicability
+
+
+def test_growth_is_not_set_behind_code_on_the_line_of_an_import(tmp_path: Path) -> None:
+    """Protects programs of one line: what stands behind the import may have initialised the GPUs (TFG401)."""
+    train = "net = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nnet.compile('sgd', 'mse')\nnet.fit(rows, rows)\n"
+    for first, has_fix in (
+        ("import os; import tensorflow as tf", True),
+        ("import tensorflow as tf; tf.ones(2)", False),
+    ):
+        ((_, finding),) = [p for p in findings(f"{first}\n{train}", tmp_path) if p[0].code == "TFG401"]
+        assert (finding.fix is not None) is has_fix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import findings, found, notebook
+from checks import findings, fixed, found, notebook
 
 from tflint_gpu.rule import Finding
 
@@ -270,3 +270,21 @@ def test_a_number_that_is_drawn_is_drawn_in_the_graph(tmp_path: Path) -> None:
     code = f"{HEAD}def f(x, y):\n    by = random.choice([1.0, 2.0])\n    return x * by, y\nds = ds.map(f)\n"
     [finding] = [finding for rule, finding in findings(code, tmp_path) if rule.code == "TFG309"]
     assert "tf.switch_case" not in finding.help
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "float32"])
+def test_a_draw_has_the_dtype_of_what_it_meets(dtype: str, tmp_path: Path) -> None:
+    """Protects elements of another type than float32: a number of Python's fits them, a tensor of float32 raises."""
+    tf = pytest.importorskip("tensorflow")
+    code = (
+        "import random\nimport numpy as np\nimport tensorflow as tf\n\n\ndef shaken(row):\n"
+        "    return row + random.uniform(2, 3)\n\n\n"
+        f"rows = tf.data.Dataset.from_tensor_slices(np.ones(50, '{dtype}')).map(shaken)\n"
+    )
+    after = fixed(code, tmp_path, "TFG309")
+    assert "tf.random.uniform([], 2, 3" in after
+    scope: dict[str, object] = {}
+    exec(compile(after, "rows.py", "exec"), scope)
+    (row,) = scope["rows"].take(1)  # type: ignore[attr-defined]
+    assert row.dtype == tf.as_dtype(dtype)
+    assert 3 <= float(row) <= 4

@@ -429,7 +429,7 @@ def test_standard_input(tmp_path: Path, tflint: Command) -> None:
     assert found(tflint, "--stdin-filename", "x.ipynb", "-", stdin=text)[0].startswith(
         "x.ipynb:cell 2:4:16: error: TFG101"
     )
-    done = tflint("check", "--isolated", "--fix", "--stdin-filename", "x.ipynb", "-", stdin=text)
+    done = tflint("check", "--isolated", "--fix", "--unsafe-fixes", "--stdin-filename", "x.ipynb", "-", stdin=text)
     assert done.stdout == text.replace("np.sin", "tf.sin")
 
 

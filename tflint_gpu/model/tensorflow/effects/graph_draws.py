@@ -13,7 +13,10 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import operands
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.values.value import TensorValue
+from tflint_gpu.model.values.values import Values
 
+_OTHER_FLOATS = ("float16", "bfloat16", "float64")
 _OF_TENSORS = ("shape", "dtype")
 
 
@@ -41,7 +44,18 @@ def graph_draw(model: Model, file: File, call: cst.Call, name: str) -> GraphDraw
         given.append(f"dtype={file.code(compared)}.dtype")
     elif not _takes_tensor(model, file, call):
         return None
+    elif (dtype := _needed_dtype(model, file, call)) is not None:
+        given.append(f'dtype="{dtype}"')
     return GraphDraw(f"{spelling.text}({', '.join(given)})", spelling)
+
+
+def _needed_dtype(model: Model, file: File, call: cst.Call) -> str | None:
+    """The dtype of what a draw is combined with, where that takes no float32: a number of Python's fits any."""
+    parent = file.tree.parents[call]
+    sides = (parent.left, parent.right) if isinstance(parent, cst.BinaryOperation) else ()
+    values = [model.once(Values).of(file, side) for side in sides if side is not call]
+    dtypes = [value.dtype for value in values if isinstance(value, TensorValue) and value.dtype in _OTHER_FLOATS]
+    return dtypes[0] if dtypes else None
 
 
 def _compared_tensor(model: Model, file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:

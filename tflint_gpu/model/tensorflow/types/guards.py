@@ -16,7 +16,7 @@ from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.names.branches import DEFINING
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.children import names_in, spelling, walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -122,12 +122,14 @@ class Guards(Analysis):
         )
         return is_part and self.inference.must_be(file, cls, lambda origin: isinstance(origin.node, cst.ClassDef))
 
-    def in_try(self, file: File, node: Node) -> bool:
-        """Whether an exception from `node` is handled in the same function."""
+    def in_try(self, file: File, node: Node, *exceptions: str) -> bool:
+        """Whether an exception from `node` is handled in the same function, if some are named one of these."""
         child = node
         for parent in file.tree.ancestors(node):
-            if isinstance(parent, cst.Try) and child is parent.body and parent.handlers:
-                return True
+            if isinstance(parent, cst.Try) and child is parent.body:
+                types = [handler.type for handler in parent.handlers]
+                if any(not exceptions or t is None or not names_in(t).isdisjoint(exceptions) for t in types):
+                    return True
             if isinstance(parent, cst.FunctionDef):
                 return False
             child = parent
