@@ -22,7 +22,6 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.diagnostics import Applicability
     from tflint_gpu.model import File, Model
 
 
@@ -152,5 +151,6 @@ def _fix(model: Model, file: File, call: cst.Call, device: cst.BaseExpression) -
     gpu = file.names.free("gpu", "physical_gpu")
     loop = f"for {gpu} in {file.code(device.value)}:\n{file.indentation(statement)}    "
     is_handled = model.once(Guards).in_try(file, call, "IndexError", "LookupError", "Exception")
-    applicability: Applicability = "unsafe" if is_handled else "safe"
-    return Fix("Set it on every GPU", applicability, (Edit(call, loop, "before"), Edit(device, gpu)))
+    return Fix(
+        "Set it on every GPU", "unsafe" if is_handled else "safe", (Edit(call, loop, "before"), Edit(device, gpu))
+    )
