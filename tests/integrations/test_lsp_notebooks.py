@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 IMPORTS = "import numpy as np\nimport tensorflow as tf"
 PROSE = "# Import numpy, and use it"
-HALVES = "class Halves(tf.keras.layers.Layer):\n    def call(self, batch):\n        return np.floor(batch / 2)"
-HEIGHTS = "class Heights(tf.keras.layers.Layer):\n    def call(self, batch):\n        return np.sqrt(batch)"
+HALVES = "class Halves(tf.keras.layers.Layer):\n    def call(self, batch):\n        return np.round(batch / 2)"
+HEIGHTS = "class Heights(tf.keras.layers.Layer):\n    def call(self, batch):\n        return np.sign(batch)"
 CELLS = [IMPORTS, PROSE, "%matplotlib inline\n" + HALVES, "", HEIGHTS]
 LANGUAGES = ["python", "markdown"]
 
@@ -53,15 +53,15 @@ async def test_fixes_in_cells(editor: Editor) -> None:
     cells = await editor.open_notebook("lab.ipynb", CELLS, LANGUAGES)
     [fix, silence, _] = await editor.actions(cells[2], 3)
     assert list(changed(fix.edit)) == [cells[2]]
-    assert edited(CELLS[2], fix.edit) == CELLS[2].replace("np.floor", "tf.floor")
-    assert edited(CELLS[2], silence.edit).endswith("np.floor(batch / 2)  # noqa: TFG101")
+    assert edited(CELLS[2], fix.edit) == CELLS[2].replace("np.round", "tf.round")
+    assert edited(CELLS[2], silence.edit).endswith("np.round(batch / 2)  # noqa: TFG101")
     assert await editor.actions(cells[4], 0, ["quickfix"]) == []
     for wish, kind in (("source.fixAll", "source"), ("notebook", "notebook.source")):
         [action] = await editor.actions(cells[0], 0, [wish])
         assert action.kind == f"{kind}.fixAll.tflintGpu"
         assert changed(action.edit) == {
-            cells[2]: ["        return tf.floor(batch / 2)"],
-            cells[4]: ["        return tf.sqrt(batch)"],
+            cells[2]: ["        return tf.round(batch / 2)"],
+            cells[4]: ["        return tf.sign(batch)"],
         }
 
 
@@ -127,7 +127,7 @@ async def test_a_cell_that_is_being_written_doubles_nothing_of_the_others(editor
     await editor.start()
     cells = await editor.open_notebook("lab.ipynb", CELLS, LANGUAGES)
     assert codes(await editor.found(cells[4], 1)) == [("TFG101", 3)]
-    writing = HALVES.replace("np.floor(", "np.floor((")
+    writing = HALVES.replace("np.round(", "np.round((")
     assert codes(await editor.change_cell("lab.ipynb", cells[2], writing)) == [("TFG101", 3)]
     await editor.until(lambda: codes(editor.shown(cells[4])) == [("TFG101", 3)])
     assert await editor.change_cell("lab.ipynb", cells[4], HEIGHTS.replace("np.", "tf.")) == []
@@ -136,7 +136,7 @@ async def test_a_cell_that_is_being_written_doubles_nothing_of_the_others(editor
 
 async def test_notebooks_and_modules(editor: Editor) -> None:
     """A finding of a notebook's check in an open module is shown there, and leads back to the cell."""
-    helper = "import numpy as np\n\n\ndef level(batch):\n    return np.sqrt(batch)\n"
+    helper = "import numpy as np\n\n\ndef level(batch):\n    return np.sign(batch)\n"
     (editor.root / "levels.py").write_text(helper)
     capability = types.PublishDiagnosticsClientCapabilities(related_information=True)
     text = types.TextDocumentClientCapabilities(publish_diagnostics=capability)

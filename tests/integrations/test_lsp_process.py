@@ -16,7 +16,7 @@ from editor import COMMAND, PATIENCE
 pytestmark = pytest.mark.slow
 
 Server = subprocess.Popen[bytes]
-LONG = "import tensorflow as tf\n" + "".join(f"model{n}.fit(tf.sin({n}), batch_size=1)\n" for n in range(9000))
+LONG = "import tensorflow as tf\n" + "".join(f"model{n}.fit(tf.abs({n}), batch_size=1)\n" for n in range(9000))
 
 
 def started(folder: Path, capabilities: dict[str, Any]) -> tuple[Server, Any]:

@@ -19,12 +19,12 @@ import tensorflow as tf
 
 class Damped(tf.keras.layers.Layer):
     def call(self, signal):
-        return np.exp(-signal)
+        return np.abs(-signal)
 
 
 class Rounded(tf.keras.layers.Layer):
     def call(self, signal):
-        return np.floor(signal)
+        return np.square(signal)
 """
 
 
@@ -38,20 +38,20 @@ async def test_findings_stay_while_a_text_does_not_parse(editor: Editor) -> None
     """They move with their lines, have no fixes that were made for another text, and go when the text parses."""
     await editor.start()
     assert codes(await editor.open("filters.py", BLOCK)) == [("TFG101", 7), ("TFG101", 12)]
-    broken = BLOCK.replace("np.exp(-signal)", "np.exp(\n            (-signal")
+    broken = BLOCK.replace("np.abs(-signal)", "np.abs(\n            (-signal")
     assert codes(await editor.change("filters.py", broken)) == [("TFG101", 7), ("TFG101", 13)]
     assert [one.title for one in await editor.actions("filters.py", 12)] == []
     hover = await editor.hover("filters.py", 12, 17)
     assert hover is not None and "numpy-in-call" in str(hover.contents)
     assert codes(await editor.save("filters.py")) == [("TFG000", 8), ("TFG101", 7), ("TFG101", 13)]
     assert codes(await editor.change("filters.py", f"{broken}(\n")) == [("TFG101", 7), ("TFG101", 13)]
-    right = BLOCK.replace("np.exp", "tf.exp")
+    right = BLOCK.replace("np.abs", "tf.abs")
     assert codes(await editor.change("filters.py", right)) == [("TFG101", 12)]
 
 
 async def test_a_text_that_never_parsed_has_no_findings(editor: Editor) -> None:
     await editor.start()
-    broken = BLOCK.replace("np.exp(-signal)", "np.exp(-signal")
+    broken = BLOCK.replace("np.abs(-signal)", "np.abs(-signal")
     assert codes(await editor.open("filters.py", broken)) == [("TFG000", 7)]
     assert await editor.change("filters.py", f"{broken}\n") == []
 
@@ -99,10 +99,10 @@ async def test_a_notebook_as_one_text(editor: Editor) -> None:
     assert fix.edit is not None and list(fix.edit.changes or ()) == [editor.uri(name)]
 
 
-QUARTO = "# Damped\n\nHow `np.exp` works:\n\n```{python}\n" + BLOCK + "```\n"
+QUARTO = "# Damped\n\nHow `np.abs` works:\n\n```{python}\n" + BLOCK + "```\n"
 MARIMO = (
     "import marimo\n\napp = marimo.App()\n\n\n@app.cell\ndef _(Base, np):\n"
-    "    class Damped(Base):\n        def call(self, signal):\n            return np.exp(-signal)\n    return\n\n\n"
+    "    class Damped(Base):\n        def call(self, signal):\n            return np.abs(-signal)\n    return\n\n\n"
     "@app.cell\ndef _():\n    import numpy as np\n    import tensorflow as tf\n\n    Base = tf.keras.layers.Layer\n"
     "    return Base, np\n"
 )
@@ -111,11 +111,11 @@ MARIMO = (
 @pytest.mark.parametrize(
     ("name", "language", "text", "row"),
     [
-        ("damped.qmd", "quarto", QUARTO.replace("np.floor", "tf.floor"), 12),
+        ("damped.qmd", "quarto", QUARTO.replace("np.square", "tf.square"), 12),
         (
             "damped.md",
             "markdown",
-            f"---\njupytext: {{}}\n---\n```python\n{BLOCK.replace('np.floor', 'tf.floor')}```\n",
+            f"---\njupytext: {{}}\n---\n```python\n{BLOCK.replace('np.square', 'tf.square')}```\n",
             11,
         ),
         ("damped.py", "python", MARIMO, 10),
@@ -125,11 +125,11 @@ async def test_documents_with_cells(editor: Editor, name: str, language: str, te
     await editor.start()
     found = await editor.open(name, text, language=language)
     assert codes(found) == [("TFG101", row)]
-    assert text.splitlines()[row - 1][found[0].range.start.character :].startswith("np.exp")
+    assert text.splitlines()[row - 1][found[0].range.start.character :].startswith("np.abs")
     [fix, suppress, _] = await editor.actions(name, row - 1)
     [everything] = await editor.actions(name, 0, ["source.fixAll"])
     for action in (fix, everything):
-        assert edited(text, action.edit) == text.replace("np.exp(", "tf.exp(")
+        assert edited(text, action.edit) == text.replace("np.abs(", "tf.abs(")
     assert await editor.change(name, edited(text, suppress.edit)) == []
 
 

@@ -112,7 +112,7 @@ def test_the_server_and_a_client_like_that_of_vs_code(extension: Path) -> None:
 
 
 IMPORTS = "import numpy as np\nimport tensorflow as tf\n"
-LAYER = "class Gate(tf.keras.layers.Layer):\n    def call(self, x):\n        return np.tanh(x)\n"
+LAYER = "class Gate(tf.keras.layers.Layer):\n    def call(self, x):\n        return np.sign(x)\n"
 RULE = "A NumPy function gets a symbolic tensor in code that TensorFlow traces."
 HOVER = "return [...document.querySelectorAll('.monaco-hover')].map((hover) => hover.innerText).join()"
 USE = "from gates import Gate\n\nprint(Gate)\n"
@@ -125,7 +125,7 @@ CELLS = "return vscode.window.activeNotebookEditor.notebook.getCells().map((cell
 WRITE_NUMPY = """
 const cell = vscode.window.activeNotebookEditor.notebook.cellAt(2).document;
 const edit = new vscode.WorkspaceEdit();
-edit.replace(cell.uri, new vscode.Range(0, 0, cell.lineCount, 0), cell.getText().replace("tf.tanh", "np.tanh"));
+edit.replace(cell.uri, new vscode.Range(0, 0, cell.lineCount, 0), cell.getText().replace("tf.sign", "np.sign"));
 await vscode.workspace.applyEdit(edit);
 """
 OURS = "tflint-gpu.tflint-gpu"
@@ -236,8 +236,8 @@ def check_notebook(window: Window, path: Path) -> None:
     window.open(path)
     window.wait_for(lambda: [code for name, code, _ in window.run(FOUND) if name == path.name] == ["TFG101"], "it once")
     window.command("tflint-gpu.fixAll")
-    window.wait_for(lambda: "tf.tanh" in window.run(CELLS)[2], "the fix")
+    window.wait_for(lambda: "tf.sign" in window.run(CELLS)[2], "the fix")
     window.run(WRITE_NUMPY)
-    window.wait_for(lambda: "np.tanh" in window.run(CELLS)[2], "the mistake again")
+    window.wait_for(lambda: "np.sign" in window.run(CELLS)[2], "the mistake again")
     window.command("workbench.action.files.save")
-    window.wait_for(lambda: "tf.tanh" in path.read_text(), "the fix in the saved file")
+    window.wait_for(lambda: "tf.sign" in path.read_text(), "the fix in the saved file")

@@ -63,8 +63,8 @@ def test_a_change_gives_the_text_and_leaves_the_rest(
 
 
 def test_escapes_and_spacing_around_a_change_stay() -> None:
-    document = '{ "source" : [ "a\\u00e9\\/b\\n" ,\r\n\t"c = np.sin(x)\\t# \\u2713" ] }'
-    assert changed(document, 9, 15, "tf.sin") == document.replace("np.sin", "tf.sin")
+    document = '{ "source" : [ "a\\u00e9\\/b\\n" ,\r\n\t"c = np.abs(x)\\t# \\u2713" ] }'
+    assert changed(document, 9, 15, "tf.abs") == document.replace("np.abs", "tf.abs")
     assert changed(document, 0, 0, "é") == document.replace('"a', '"\\u00e9a'), "as the document writes it"
     assert changed('{"source": "ü"}', 0, 0, "é") == '{"source": "éü"}'
 

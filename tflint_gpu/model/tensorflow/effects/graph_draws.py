@@ -16,7 +16,6 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.values.value import TensorValue
 from tflint_gpu.model.values.values import Values
 
-
 _OF_TENSORS = ("shape", "dtype")
 
 
@@ -54,8 +53,8 @@ def _needed_dtype(model: Model, file: File, call: cst.Call) -> str | None:
     parent = file.tree.parents[call]
     sides = (parent.left, parent.right) if isinstance(parent, cst.BinaryOperation) else ()
     values = [model.once(Values).of(file, side) for side in sides if side is not call]
-    dtypes = [value.dtype for value in values if isinstance(value, TensorValue) and "float" in value.dtype]
-    return dtypes[0] if dtypes and dtypes[0] != "float32" else None
+    dtypes = [value.dtype for value in values if isinstance(value, TensorValue) and value.kind == "tensor"]
+    return next((dtype for dtype in dtypes if "float" in dtype and dtype != "float32"), None)
 
 
 def _compared_tensor(model: Model, file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
