@@ -47,7 +47,8 @@ def rewritten(model: Model, function: cst.CSTNode, parameters: tuple[str, ...], 
     given = _given(model, call, parameters)
     methods = None if given is None else _filled(model, function, template, given)
     dataset = file.source.text[file.span(outer)[0] : file.span(outer.func.attr)[0]]  # with its parentheses
-    return None if methods is None else Edit(outer, dataset.rstrip().removesuffix(".").rstrip() + methods)
+    # With what is before the dot, too: behind a comment the methods would be part of it.
+    return None if methods is None else Edit(outer, dataset[: dataset.rindex(".")] + methods)
 
 
 def called(model: Model, function: cst.CSTNode, parameters: tuple[str, ...], template: str) -> Edit | None:

@@ -26,6 +26,16 @@ CHAINS = {
         "TFG304",
         "rows = (tf.data.Dataset.range(4000)  # forty\n        .map(lambda n: n * 2).batch(8))\n",
     ),
+    "an old function behind a comment": (
+        "TFG709",
+        "rows = (\n    tf.data.Dataset.range(4000)  # forty\n"
+        "    .apply(tf.data.experimental.shuffle_and_repeat(1, 2))\n    .batch(8)\n)\n",
+    ),
+    "an old function on a joined line": (
+        "TFG708",
+        "rows = tf.data.Dataset.range(4000) \\\n"
+        "    .apply(tf.data.experimental.map_and_batch(lambda n: n, 7)) \\\n    .map(lambda n: n * 2)\n",
+    ),
     "lines joined by backslashes": (
         "TFG302",
         "rows = tf.data.Dataset.range(4000).prefetch(1)\\\n    .batch(8)\n",
