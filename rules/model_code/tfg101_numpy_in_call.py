@@ -26,6 +26,7 @@ from tflint_gpu.model import (
     alternatives,
 )
 from tflint_gpu.model.library.classes import INPUTS
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -244,6 +245,8 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
         return None
     if any(model.value(arg.value, file) is None for arg in call.args):
         return None
+    if _differs_for_integers(model, trace, call, name):
+        return None
     spelling = None
     if not known.tensor_first or trace.holds_tensor(call.args[0].value):
         spelling = file.imports.spelling(known.tensorflow, call)
@@ -264,6 +267,17 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
     is_same = not may_run_eagerly or _are_floats(model, trace, call, is_float_only=known.float_only)
     safe = known.safe and not trace.is_shared and plain and is_same
     return Fix(f"Replace with `{spelling.text}`", "safe" if safe else "unsafe", tuple(edits))
+
+
+def _differs_for_integers(model: Model, trace: Trace, call: cst.Call, name: str) -> bool:
+    """Whether a tensor is known to be of integers or truth values, and the counterpart refuses or truncates them."""
+    given, row = call.args[0].value, operation_named(name)
+    value = model.once(Values).of(trace.file, given, trace.context)
+    dtype = value.dtype if isinstance(value, TensorValue) and not value.is_number else ""
+    is_bool = dtype == "bool" or isinstance(given, cst.Comparison)
+    if row.dtype in ("float", "mean"):
+        return is_bool or dtype.startswith(("int", "uint"))
+    return row.dtype == "sum" and is_bool
 
 
 def _are_floats(model: Model, trace: Trace, call: cst.Call, *, is_float_only: bool) -> bool:

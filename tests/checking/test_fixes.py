@@ -63,6 +63,22 @@ def test_edits_for_another_text_are_left_out() -> None:
     assert (changed.text, applied) == ("a = BAD\n", [])
 
 
+def test_no_code_becomes_a_comment() -> None:
+    """Protects programs from a fix that takes out a line break behind a comment: what is left parses."""
+    file = source("rows = (\n    made()  # all of them\n    .cached().batched()\n)\n")
+    line_break = file.text.index("\n    .cached")
+    wrong = finding(file, (line_break, file.text.index(".batched"), ""))
+    with pytest.raises(FixError, match=r"TFG901 would leave code in a comment: # all of them\.batched"):
+        fix_source(file, [wrong], lambda changed: [])
+    right = finding(file, (file.text.index(".cached"), file.text.index(".batched"), ""))
+    assert (
+        fix_source(file, [right], lambda changed: []).source.text
+        == "rows = (\n    made()  # all of them\n    .batched()\n)\n"
+    )
+    noted = finding(file, (line_break, line_break, "  # noqa: TFG304"))
+    assert fix_source(file, [noted], lambda changed: []).fixed == (noted,)
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_line_endings_are_the_files_own(newline: str) -> None:
     file = source(f"a{newline}b{newline}")

@@ -84,6 +84,17 @@ OF_INTEGERS = {
 }
 
 
+@pytest.mark.parametrize("given", ["np.mean(x > 1)", "np.sum(tf.cast(x, tf.bool))", "np.mean(tf.cast(x, tf.int32))"])
+def test_integers_and_truth_values_have_no_such_counterpart(given: str, tmp_path: Path) -> None:
+    """Protects counts and means: `tf.reduce_mean` of integers is an integer, `tf.reduce_sum` of a bool raises."""
+    code = _LAYER.format(name="negative").replace("np.negative(x) * 2.0", given)
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG101"]
+    assert finding.fix is None
+    floats = code.replace(given, "np.mean(tf.cast(x, tf.float32))")
+    ((_, finding),) = [pair for pair in findings(floats, tmp_path) if pair[0].code == "TFG101"]
+    assert finding.fix is not None
+
+
 @pytest.mark.parametrize(("given", "applicability"), OF_INTEGERS.values(), ids=OF_INTEGERS)
 def test_a_fix_that_integers_would_not_survive_is_unsafe(given: str, applicability: str, tmp_path: Path) -> None:
     """Protects layers that Keras calls eagerly with integers: NumPy makes floats of them, and `tf.sqrt` raises."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from tflint_gpu.diagnostics import Diagnostic, Edit
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.text.lexical import comments
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -76,6 +77,7 @@ def fix_source(
             break
         seen.add(changed.text)
         must_parse(changed, [diagnostic.code for diagnostic in applied], len(source.refusals))
+        _must_keep_comments(source, changed, applied)
         source = changed
         fixed += applied
         diagnostics = recheck(source)
@@ -203,6 +205,18 @@ def must_parse(source: SourceFile, applied: Iterable[str], refused: int) -> None
         codes = ", ".join(sorted(set(applied)))
         reason = str(error).splitlines()[0]
         raise FixError(f"the fixes of {codes} would leave code that does not parse: {reason}") from None
+
+
+def _must_keep_comments(before: SourceFile, after: SourceFile, applied: Sequence[Diagnostic]) -> None:
+    """Raise FixError if code became part of a comment: the text still parses, and does something else."""
+    written = (edit.content for diagnostic in applied for edit in _edits(diagnostic))
+    known = {comment for text in (before.text, *written) for comment in comments(text)}
+    for comment in (new for new in comments(after.text) if new not in known):
+        longest = max((old for old in known if comment.startswith(old)), key=len, default="")
+        added = comment[len(longest) :].lstrip()
+        if longest.strip("# ") and added and not added.startswith("#"):
+            codes = ", ".join(sorted({diagnostic.code for diagnostic in applied}))
+            raise FixError(f"the fixes of {codes} would leave code in a comment: {comment}")
 
 
 def _as_parsed(code: str) -> str:

@@ -76,6 +76,11 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
             yield token.span()
 
 
+def comments(text: str) -> list[str]:
+    """The comments of a Python text, without blanks behind them."""
+    return [text[start:end].rstrip() for start, end in comment_spans(text)] if "#" in text else []
+
+
 def string_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where the string literals of a text start and end, without their prefixes, in their order."""
     for token in _STRING_OR_COMMENT.finditer(text):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from tflint_gpu.diagnostics import Edit, Fix, Related
-from tflint_gpu.text.lexical import comment_spans
+from tflint_gpu.text.lexical import comments
 from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def merged(source: SourceFile, edits: Iterable[Edit]) -> tuple[Edit, ...]:
 def _with_lost_comments(fix: finding.Fix, edits: list[Edit], file: File) -> list[Edit]:
     """Edits that also write, above the statement, the comments in what they replace and in nothing that they write."""
     source = file.source
-    written = Counter(comment for edit in edits for comment in _comments(edit.content))
+    written = Counter(comment for edit in edits for comment in comments(edit.content))
     lost: dict[int, str] = {}
     for changed, edit in zip(fix.edits, edits, strict=True):
-        for comment in _comments(source.text[edit.start : edit.end]):
+        for comment in comments(source.text[edit.start : edit.end]):
             if written[comment]:
                 written[comment] -= 1
                 continue
@@ -74,10 +74,6 @@ def _with_lost_comments(fix: finding.Fix, edits: list[Edit], file: File) -> list
             start = source.line_starts[source.row(file.span(statement)[0]) - 1]
             lost[start] = f"{lost.get(start, '')}{file.indentation(statement)}{comment}\n"
     return [*edits, *(placed_edit(source, (start, start), text, "before") for start, text in lost.items())]
-
-
-def _comments(text: str) -> list[str]:
-    return [text[start:end].rstrip() for start, end in comment_spans(text)] if "#" in text else []
 
 
 def noted(note: finding.Note, name: Callable[[SourceFile], str]) -> Related:
