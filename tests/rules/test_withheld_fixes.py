@@ -209,6 +209,14 @@ CASES = {  # the rule, the program, and what its reason names
         + "    weights['gap'] /= 2\n",
         "`weighed` changes",
     ),
+    "an integer out of an array": (
+        "TFG214",
+        HEAD
+        + "class Staged(tf.keras.Model):\n    def call(self, page, stage=0):\n        return page * (1.0, 2.0, 3.0)[stage]\n\n\n"
+        "staged, noise = Staged(), tf.random.normal((1, 3))\nfor stage in np.arange(300) % 3:\n"
+        "    noise = noise - staged(noise, stage=stage)\n",
+        "`stage` is a NumPy integer",
+    ),
     "a model that gets one more layer": (
         "TFG207",
         HEAD + "for turn in range(3):\n    for page, _ in pages:\n        seen.append(twin(page))\n"

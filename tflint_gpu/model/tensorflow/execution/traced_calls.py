@@ -57,6 +57,9 @@ class TracedCalls(Analysis):
         if not call.args:
             return Blocker(file, call, f"`{text}` gets no argument here")
         for arg in call.args:
+            if self._is_numpy_integer(file, arg.value):
+                number = f"`{file.code(arg.value)}` is a NumPy integer, which a traced function gets as a tensor"
+                return Blocker(file, arg, number)
             if self.arguments.is_new(file, arg.value):
                 new = f"`{file.code(arg)}` is another Python value in each call: each would be traced"
                 return Blocker(file, arg, new)
@@ -91,6 +94,12 @@ class TracedCalls(Analysis):
         if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
             return Blocker(file, called, f"`{text}` gives a distribution, which its caller would get as a tensor")
         return None
+
+    def _is_numpy_integer(self, file: File, value: Expression) -> bool:
+        """Whether a value is one integer out of an array: what takes an element by it needs its value."""
+        known = self.values.of(file, value)
+        is_single = isinstance(known, TensorValue) and known.kind == "array" and known.shape == ()
+        return is_single and isinstance(known, TensorValue) and known.dtype.startswith(("int", "uint"))
 
     def _is_handed_as_tensor(self, file: File, value: Expression) -> bool:
         """Whether a traced function gets a value as a tensor: a tensor, an array, or an element of one."""
