@@ -346,6 +346,18 @@ def test_a_tensor_decides_no_more_in_a_graph() -> None:
         traced(rows, tf.constant(False))
 
 
+def test_an_iterator_of_the_call_itself_is_new_each_time(tmp_path: Path) -> None:
+    """Protects recall: `next(...)` of what a call makes finds the same layer in each trace."""
+    code = HEAD + (
+        "class Picking(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.parts = [tf.keras.layers.Dense(1), tf.keras.layers.Dense(2)]\n\n    def call(self, page):\n"
+        "        return next(part for part in self.parts if part.units == 2)(page)\n\n\n"
+        "picking = Picking()\nfor page, _ in pages:\n    seen.append(picking(page))\n"
+    )
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG207"]
+    assert not [note.message for note in finding.notes if "next(" in note.message]
+
+
 RETURNED = {
     "dict": "return dict(gap=gap, mood='calm')",
     "a dictionary that is filled": "told = {}\n    told['mood'] = 'calm'\n    return told",

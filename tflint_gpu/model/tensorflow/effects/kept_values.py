@@ -37,6 +37,7 @@ _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTAINERS = frozenset(["list", "dict", "set"])
 _FIXED = frozenset(["parameter", "import", "star"])
+_ITERATED = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
 _NOT_SET = frozenset(["import", "star", "function", "class"])  # by a name that is computed: that is for settings
 
 Site: TypeAlias = tuple[File, Node]
@@ -141,6 +142,25 @@ class KeptValues(Analysis):
             elif isinstance(node, cst.Attribute) and spelling(node) not in read:
                 read.add(spelling(node))
                 yield from self._of_attribute(function.file, node, order)
+            elif isinstance(node, cst.Call) and self._takes_next(function, node):
+                text = f"`{function.file.code(node)}` in it would run only while it is traced"
+                yield Blocker(function.file, node, text)
+
+    def _takes_next(self, function: Function, call: cst.Call) -> bool:
+        """Whether a call takes an element of an iterator that was made before: `next(self.paces)`."""
+        file = function.file
+        if not call.args or not file.names.is_builtin(call.func, "next"):
+            return False
+        origins = self.inference.of(file, call.args[0].value)
+        older = (o for o in origins if o.file is not file or not file.tree.within(o.node, function.node))
+        return any(map(self._iterates_in_python, older))
+
+    def _iterates_in_python(self, origin: Origin) -> bool:
+        """Whether a value is an iterator of `itertools`, or of a display or a generator."""
+        if isinstance(origin.node, _ITERATED) or (origin.made_by or "").startswith("itertools."):
+            return not origin.access_path
+        callees = self.inference.callees(origin.file, origin.call, origin.context) if origin.call is not None else ()
+        return any(callee.function.file.yields_of.get(callee.function.node) for callee in callees)
 
     # Names of outer functions and of the module.
 

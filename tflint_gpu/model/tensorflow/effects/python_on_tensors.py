@@ -108,8 +108,6 @@ class PythonOnTensors(Analysis):
         self, trace: Trace, call: cst.Call, name: str, given: list[Expression], *, converts: bool
     ) -> Iterator[Blocker]:
         file = trace.file
-        if name == "next" and given and self._is_python_iterator(trace, given[0]):
-            yield Blocker(file, call, f"`{file.code(call)}` in it would run only while it is traced")
         if name == "len" and given:
             if self._is_dynamic(file, given[0], trace.context):
                 yield Blocker(file, call, f"`{file.code(call)}` in it is no number while it is traced")
@@ -121,16 +119,6 @@ class PythonOnTensors(Analysis):
         elif name in ITERATING:
             for value in given:
                 yield from self._iterated(trace, value, f"`{name}` in it")
-
-    def _is_python_iterator(self, trace: Trace, value: Expression) -> bool:
-        """Whether a value is an iterator of `itertools`, of a display (`cycle([1, 2])`), or of a generator."""
-        return any(map(self._iterates_in_python, self.inference.of(trace.file, value, trace.context)))
-
-    def _iterates_in_python(self, origin: Origin) -> bool:
-        if isinstance(origin.node, _DISPLAYS) or (origin.made_by or "").startswith("itertools."):
-            return not origin.access_path
-        callees = self.inference.callees(origin.file, origin.call, origin.context) if origin.call is not None else ()
-        return any(callee.function.file.yields_of.get(callee.function.node) for callee in callees)
 
     def _holds_some(self, trace: Trace, given: list[Expression]) -> bool:
         """Whether a function is given a container of tensors: `any([a > b, c > d])`, `max(tf.split(x, 2))`."""
