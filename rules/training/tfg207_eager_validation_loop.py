@@ -67,7 +67,8 @@ class EagerValidationLoop(Rule):
     Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`.
     `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author. There is no
     fix where the function might get several models that create their variables in their first call: only the first call
-    of a `tf.function` may create variables.
+    of a `tf.function` may create variables. Nor is there one where the function would hide something from the code
+    around it: a mask of Keras's layers that another layer, a loss or a metric reads, or `model.losses`.
 
     Example:
         import tensorflow as tf
