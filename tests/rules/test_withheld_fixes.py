@@ -346,6 +346,17 @@ def test_a_tensor_decides_no_more_in_a_graph() -> None:
         traced(rows, tf.constant(False))
 
 
+def test_texts_have_no_masks(tmp_path: Path) -> None:
+    """Protects recall: what makes numbers of texts beside a model neither makes nor reads masks."""
+    code = HEAD + (
+        "reads = tf.keras.Sequential([tf.keras.layers.Embedding(9, 2, mask_zero=True)])\n"
+        "words = tf.keras.layers.TextVectorization(9)\n"
+        "for page, _ in pages:\n    seen.append(reads(words(page)))\n"
+    )
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG207"]
+    assert not [note.message for note in finding.notes if "masks" in note.message]
+
+
 def test_an_iterator_of_the_call_itself_is_new_each_time(tmp_path: Path) -> None:
     """Protects recall: `next(...)` of what a call makes finds the same layer in each trace."""
     code = HEAD + (

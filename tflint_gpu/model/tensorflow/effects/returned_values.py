@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 import libcst as cst
 
 from tflint_gpu.model.library.keras_methods import WEIGHT_ATTRIBUTES
+from tflint_gpu.model.library.precision import WITHOUT_POLICY
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
 from tflint_gpu.model.python.project.file import File
@@ -118,6 +119,9 @@ class ReturnedValues(Analysis):
         func = call.func
         if method_name(call) == "update_state" and isinstance(func, cst.Attribute):
             return self.kinds.must_be(file, func.value, "metric")
+        makers = {(origin.made_by or "").rpartition(".")[2] for origin in self.inference.of(file, func)}
+        if makers and makers <= WITHOUT_POLICY:  # layers of texts and categories, which neither make nor read masks
+            return False
         return self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "layer", "loss", "metric")
 
     def of_call(self, file: File, call: cst.Call, model: Origin) -> bool:
