@@ -492,7 +492,7 @@ def update_{name}(rows, wanted, history):
 
 def train_{name}():
     history = []
-    for sweep in range(20):
+    for sweep in range(40):
         for rows, wanted in batches:
             update_{name}(rows, wanted, history)
     return history[-1]
