@@ -15,15 +15,16 @@ import json
 import os
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from processes import seconds_so_far, tflint
+
 __all__ = ["lines_of_fixtures", "measure"]
 _WARMING = 3
-_SERVER = (sys.executable, "-m", "tflint_gpu", "server")
+_SERVER = tuple(tflint("server"))
 _FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
@@ -91,7 +92,7 @@ async def measure(
     before = 0.0
     for version in range(1, changes + _WARMING + 1):
         if version == _WARMING + 1:
-            before = _cpu_seconds(process.pid)
+            before = seconds_so_far(process.pid)
         changed = "".join([*lines[:middle], f"# change {version}\n", *lines[middle:]])
         started = time.perf_counter()
         identifier = {"uri": uri, "version": version}
@@ -99,7 +100,7 @@ async def measure(
         await told(version)
         waits.append(1000 * (time.perf_counter() - started))
         await asyncio.sleep(0.1)
-    spent = _cpu_seconds(process.pid) - before
+    spent = seconds_so_far(process.pid) - before
     await editor.ask("shutdown", None)
     editor.tell("exit", None)
     await process.wait()
@@ -153,17 +154,6 @@ class Editor:
                     message.get("params", {}).get("items") if message["method"] == "workspace/configuration" else None
                 )
                 self._send({"id": message["id"], "result": [None for _ in items] if items else None})
-
-
-def _cpu_seconds(pid: int) -> float:
-    """What a process and those that it started have used so far; 0 where the system does not tell."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    try:
-        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        started = children.read_text().split()
-    except OSError:
-        return 0.0
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") + sum(map(_cpu_seconds, map(int, started)))
 
 
 if __name__ == "__main__":

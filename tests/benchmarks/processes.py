@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-__all__ = ["Cost", "cost", "medians", "tflint"]
+__all__ = ["Cost", "cost", "medians", "seconds_so_far", "tflint"]
 
 ROOT = Path(__file__).parents[2]
 _SHIM = """
@@ -118,6 +118,11 @@ def _state(pid: int) -> tuple[str, float]:
     except OSError:
         return "", 0.0
     return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def seconds_so_far(pid: int) -> float:
+    """The CPU seconds of a process and of those that it started; 0 where the system does not tell (Linux does)."""
+    return _state(pid)[1] + sum(map(seconds_so_far, _children(pid)))
 
 
 def _children(pid: int) -> list[int]:

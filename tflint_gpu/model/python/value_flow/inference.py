@@ -195,19 +195,25 @@ class Inference:
             yield part, origins
             pending += (Part(o.file, operand, o.context) for o in origins for operand in operands(o))
 
-    def parts(self, file: File, expr: Expression, context: Context | None = None) -> Iterator[Part]:
-        """The values in tuples, lists and dictionaries, as they are written or by names; else the expression itself."""
-        return self._parts(Part(file, expr, context), frozenset())
+    def parts(
+        self, file: File, expr: Expression, context: Context | None = None, held: Held | None = None
+    ) -> Iterator[Part]:
+        """The values in tuples, lists and dictionaries, as they are written or by names; else the expression itself.
 
-    def _parts(self, part: Part, around: frozenset[Node]) -> Iterator[Part]:
+        Arguments:
+            held: what a value holds, and by which keys, where more than displays count; None of what holds nothing.
+        """
+        return self._parts(Part(file, expr, context), frozenset(), held or _elements)
+
+    def _parts(self, part: Part, around: frozenset[Node], held: Held) -> Iterator[Part]:
         origins = self.of(part.file, part.expr, part.context)
-        displays = [origin for origin in origins if isinstance(origin.node, _DISPLAYS) and not origin.access_path]
-        for display in displays:
-            if display.node not in around:
-                for key, value in _elements(display.node):
-                    inner = Part(display.file, value, display.context, (*part.path, key))
-                    yield from self._parts(inner, around | {display.node})
-        if len(displays) < len(origins):
+        whole = [(origin, held(origin)) for origin in origins if not origin.access_path]
+        containers = [(origin, values) for origin, values in whole if values is not None]
+        for origin, values in containers:
+            for keys, value in values if origin.node not in around else ():
+                inner = Part(origin.file, value, origin.context, (*part.path, *keys))
+                yield from self._parts(inner, around | {origin.node}, held)
+        if len(containers) < len(origins):
             yield part
 
     # Load steps.
@@ -482,13 +488,19 @@ class _NotCallable(Exception):
     """Not all values of an expression can be called."""
 
 
-def _elements(display: Node) -> Iterator[tuple[Key, Expression]]:
-    assert isinstance(display, _DISPLAYS)
-    for index, element in enumerate(display.elements):
-        if isinstance(element, cst.DictElement):
-            yield text_of(element.key) if isinstance(element.key, cst.SimpleString) else None, element.value
-        else:
-            yield index, element.value
+def _elements(display: Origin) -> list[tuple[tuple[Key], Expression]] | None:
+    """The elements of a display with their indices or keys."""
+    if not isinstance(display.node, _DISPLAYS):
+        return None
+    return [
+        ((written_key(element.key) if isinstance(element, cst.DictElement) else index,), element.value)
+        for index, element in enumerate(display.node.elements)
+    ]
+
+
+def written_key(key: Expression) -> Key:
+    """A key that is a text; None for others."""
+    return text_of(key) if isinstance(key, cst.SimpleString) else None
 
 
 def _is_inside(function: Node, context: Context | None) -> bool:
@@ -497,6 +509,7 @@ def _is_inside(function: Node, context: Context | None) -> bool:
     return context is not None
 
 
+Held: TypeAlias = Callable[[Origin], "Iterable[tuple[tuple[Key, ...], Expression]] | None"]
 _Step: TypeAlias = Callable[[Inference, File, Any, Context | None], Iterator[Origin]]
 _STEPS: dict[type, _Step] = {
     cst.Name: of_name,

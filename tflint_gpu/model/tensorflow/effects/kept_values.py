@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import TypeAlias, TypeGuard
 
 import libcst as cst
@@ -182,8 +184,10 @@ class KeptValues(Analysis):
         if (
             any(self._is_bound_again(file, binding, order) for binding in bound)
             or (is_of_module and next(self._sets_of_module(name.value, file, order), None) is not None)
-            or any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, name, outer))
-            or any(order.lies_between(change.file, change.node) for change in self._changes_in_arguments(file, name))
+            or any(
+                order.lies_between(change.file, change.node)
+                for change in chain(self._changes_in_place(file, name, outer), self._changes_in_arguments(file, name))
+            )
         ):
             yield Blocker(file, name, _is_kept(name.value))
         elif is_of_module and not any(binding.kind in _NOT_SET for binding in bound):
@@ -446,6 +450,11 @@ class KeptValues(Analysis):
         calls = [(f.file, node) for f in functions for node in walk(f.node.body) if isinstance(node, cst.Call)]
         yield from self._of_calls(calls, functions, order)
 
+    @cached_property
+    def _run_by_layers(self) -> list[Function]:
+        """What layers run, and all that this calls; once, as each call of a model may run any of it."""
+        return self._all_reached([*self.reached.of_layers()])
+
     def _of_calls(
         self, calls: Sequence[tuple[File, cst.Call]], functions: Sequence[Function], order: RunOrder
     ) -> Iterator[Blocker]:
@@ -456,7 +465,7 @@ class KeptValues(Analysis):
         """
         used = {kind for file, call in calls for kind in self._kinds_used(file, call)}
         if "model" in used:
-            for function in self._all_reached([*self.reached.of_layers()]):
+            for function in self._run_by_layers:
                 if function not in functions:
                     yield from self._in_function(function, order)
         for file in self.inference.seen.with_text("keras", calls[0][0]) if used else ():

@@ -12,8 +12,10 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name, text_of
+from tflint_gpu.model.python.value_flow.inference import written_key
 from tflint_gpu.model.python.value_flow.origins import Key, Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -53,22 +55,15 @@ class ReturnedValues(Analysis):
         """
         sites = tuple(sites)
         for value in trace.file.returned(trace.function.node):
-            for part in self._parts(Part(trace.file, value, trace.context)):
+            for part in self.inference.parts(trace.file, value, trace.context, self._held):
                 text = self._changed(trace, part)
                 is_used = not sites or any(_is_used(file, call, part.path) for file, call in sites)
                 if text is not None and (is_used or text == _REFUSED):
                     yield Blocker(part.file, part.expr, f"it returns `{part.file.code(part.expr)}`, {text}")
 
-    def _parts(self, part: Part, around: frozenset[Node] = frozenset()) -> Iterator[Part]:
-        """The values in what a function returns: in displays, named tuples, `dict(...)`, or put there later."""
-        origins = self.inference.of(part.file, part.expr, part.context)
-        containers = [origin for origin in origins if not origin.access_path and self._is_container(origin)]
-        for origin in containers:
-            inside = around | {origin.node}
-            for keys, value in _held(origin.file, origin.node) if origin.node not in around else ():
-                yield from self._parts(Part(origin.file, value, origin.context, (*part.path, *keys)), inside)
-        if len(containers) < len(origins):
-            yield part
+    def _held(self, origin: Origin) -> Iterable[tuple[Path, Expression]] | None:
+        """What a display, named tuple, sum of lists or `dict(...)` holds, with what is put there later; else None."""
+        return _held(origin.file, origin.node) if self._is_container(origin) else None
 
     def _is_container(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
@@ -85,27 +80,40 @@ class ReturnedValues(Analysis):
             or any(maker.made_by in _NAMED_TUPLES for maker in makers)
         )
 
-    def losses_read(self, file: File, traced: Container[Node | None]) -> Iterator[Blocker]:
+    def lost(
+        self, file: File, sites: Iterable[tuple[File, cst.Call]], functions: Iterable[Traced]
+    ) -> Iterator[Blocker]:
+        """What the code around a function reads of a model, or of its results, that a traced call does not leave there.
+
+        Arguments:
+            sites: the calls that would be traced.
+            functions: what is traced then.
+        """
+        mentions = self.inference.project.program_mentions
+        has_losses = mentions(file.source, _ADDING_LOSSES)
+        masked = [site for site in sites if mentions(site[0].source, _MASKING)]
+        traced = {function.function.node for function in functions} if has_losses or masked else set()
+        if has_losses:
+            yield from self._losses_read(file, traced)
+        yield from self._masks_lost(masked, traced)
+
+    def _losses_read(self, file: File, traced: Container[Node | None]) -> Iterator[Blocker]:
         """Where a file reads what layers added to the losses of a model, outside of functions that are traced.
 
         After a traced call they are tensors of its graph: `InaccessibleTensorError`. Those of weights are not.
         """
-        if not self.inference.project.program_mentions(file.source, _ADDING_LOSSES):
-            return
         for read in file.attributes_named.get("losses", ()):
             is_inside = any(function in traced for function in file.enclosing_functions(read))
             if not is_inside and self.kinds.must_be(file, read.value, "model", "layer"):
                 text = f"`{file.code(read)}` is read outside of it, and would have tensors of its graph"
                 yield Blocker(file, read, text)
 
-    def masks_lost(self, sites: Iterable[tuple[File, cst.Call]], traced: Container[Node | None]) -> Iterator[Blocker]:
+    def _masks_lost(self, sites: Iterable[tuple[File, cst.Call]], traced: Container[Node | None]) -> Iterator[Blocker]:
         """The layers, losses and metrics beside a call that is traced, where layers of the program make masks.
 
         A mask is an attribute of an eager tensor (`_keras_mask`), which a `tf.function` neither takes nor returns.
         """
         for site in sites:
-            if not self.inference.project.program_mentions(site[0].source, _MASKING):
-                continue
             for place in ways(self.inference, RunSite(*site)):
                 file, loops = place.file, list(loops_around(place.file, place.node))
                 around = loops[-1] if loops else None if place.path else place.function
@@ -189,18 +197,14 @@ def _held(file: File, node: Node) -> Iterator[tuple[Path, Expression]]:
             if isinstance(element, cst.StarredElement | cst.StarredDictElement):
                 yield (), element.value
             else:
-                key = _key(element.key) if isinstance(element, cst.DictElement) else index
+                key = written_key(element.key) if isinstance(element, cst.DictElement) else index
                 yield (key,), element.value
     name = file.bound_to(node) or ""
     for target, value in file.stores.get(name, ()):
         index_of = target.slice[0].slice
-        yield (_key(index_of.value) if isinstance(index_of, cst.Index) else None,), value
+        yield (written_key(index_of.value) if isinstance(index_of, cst.Index) else None,), value
     yield from (((None,), call.args[0].value) for call in file.appends.get(name, ()))
     yield from (((), call.args[0].value) for call in file.extends.get(name, ()))
-
-
-def _key(node: Expression) -> Key:
-    return text_of(node) if isinstance(node, cst.SimpleString) else None
 
 
 def _is_told(origin: Origin) -> bool:

@@ -148,9 +148,7 @@ class Traceability(Analysis):
         called = self.inference.call_sites(function) if sites is None else sites
         yield from self.returned.of(execution.of(function), called)
         if not by_keras:
-            traced = {trace.function.node for trace in assumed.once(TracedCode).functions}
-            yield from self.returned.losses_read(function.file, traced)
-            yield from self.returned.masks_lost(called, traced)
+            yield from self.returned.lost(function.file, called, assumed.once(TracedCode).functions)
         yield from self.kept.of([function], sites or (), by_keras=by_keras)
         for file, call in called:
             for _, value in self.inference.definitions.passed(file, call, function):

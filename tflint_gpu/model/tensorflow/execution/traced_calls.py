@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import libcst as cst
 
@@ -86,10 +85,7 @@ class TracedCalls(Analysis):
         effects = (self.traceability.effect_of(method, sites) for method in self._forward_of(origins))
         if (effect := next((effect for effect in effects if effect is not None), None)) is not None:
             return effect
-        traced = {trace.function.node for trace in self.traced.functions}
-        returned = self.traceability.returned
-        lost = next(chain(returned.losses_read(file, traced), returned.masks_lost(sites, traced)), None)
-        if lost is not None:
+        if (lost := next(self.traceability.returned.lost(file, sites, self.traced.functions), None)) is not None:
             return lost
         if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
             return Blocker(file, called, f"`{text}` gives a distribution, which its caller would get as a tensor")
@@ -98,8 +94,9 @@ class TracedCalls(Analysis):
     def _is_numpy_integer(self, file: File, value: Expression) -> bool:
         """Whether a value is one integer out of an array: what takes an element by it needs its value."""
         known = self.values.of(file, value)
-        is_single = isinstance(known, TensorValue) and known.kind == "array" and known.shape == ()
-        return is_single and isinstance(known, TensorValue) and known.dtype.startswith(("int", "uint"))
+        if not isinstance(known, TensorValue) or known.kind != "array" or known.shape != ():
+            return False
+        return known.dtype.startswith(("int", "uint"))
 
     def _is_handed_as_tensor(self, file: File, value: Expression) -> bool:
         """Whether a traced function gets a value as a tensor: a tensor, an array, or an element of one."""
