@@ -1,8 +1,8 @@
 """Trains on an input pipeline in which one stage is slow: the argument says which.
 
-It trains until there is a profile of that, or `operations` for as many steps as another argument says. It writes how long
-it slept in the function of that stage, and in another one. What Python makes ends before the program: TensorFlow's threads
-may wait for ever for a Python that has ended.
+It trains until there is a profile of that; `operations` for as many steps as another argument says, or for so many after a
+profile has begun. It writes how long it slept in the function of that stage, and in another one. What Python makes ends
+before the program: TensorFlow's threads may wait for ever for a Python that has ended.
 """
 
 import json
@@ -13,10 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.profiler import profiler_v2
 
 WAIT = 0.012
 SLEPT = {"slow": 0.0, "less_slow": 0.0}
-STEPS = int(sys.argv[2]) if len(sys.argv) > 2 else 10**6
+STEPS = int(sys.argv[sys.argv.index("steps") + 1]) if "steps" in sys.argv else 10**6
+STEPS_IN_PROFILE = int(sys.argv[sys.argv.index("profiled") + 1]) if "profiled" in sys.argv else 10**6
+LOCK = profiler_v2._profiler_lock
 ROW = tf.TensorSpec((8,), tf.float32)
 
 
@@ -71,9 +74,11 @@ def passes(x):
 
 class UntilProfiled(tf.keras.callbacks.Callback):
     is_done = False
+    in_profile = 0
 
     def on_train_batch_end(self, batch, logs=None):
-        self.is_done = any(Path("tflint-gpu-trace").rglob("*.xplane.pb"))
+        self.in_profile += profiler_v2._profiler_lock is not LOCK  # as long as the profile is recorded
+        self.is_done = self.in_profile > STEPS_IN_PROFILE or any(Path("tflint-gpu-trace").rglob("*.xplane.pb"))
         self.model.stop_training = self.is_done and sys.argv[1] == "operations"
 
 

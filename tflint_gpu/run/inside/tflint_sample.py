@@ -212,9 +212,11 @@ class Sampler:
         last = time.monotonic()
         draw = random.Random(0).uniform
         try:
-            while not self.is_stopped:
+            self.is_last = False
+            while not self.is_last:
                 pause = self.interval * draw(0.6, 1.4)  # a program whose steps are as long would be seen at one place
                 time.sleep(pause)
+                self.is_last = self.is_stopped  # what happened during the sample before, too, is told
                 now = time.monotonic()
                 self.is_waiting = now < last + pause + LOCK_IS_FREE
                 with contextlib.suppress(AttributeError, TypeError, ValueError, LookupError):
@@ -225,11 +227,10 @@ class Sampler:
 
     def _sample(self, now: float, span: float) -> None:
         # The last sample is of a program that has ended: what it did until then is where it was seen before.
-        is_last = self.is_stopped
-        stack, phase, waits = self.last if is_last else (0, "", "")
+        stack, phase, waits = self.last if self.is_last else (0, "", "")
         feeding: list[int] = []
         at: list[tuple[int, int, int]] = []
-        for thread, frames in () if is_last else _stacks().items():
+        for thread, frames in () if self.is_last else _stacks().items():
             if thread == self.main:
                 stack, phase, waits, feeds = self._read(frames)
             elif thread != self.own:
@@ -270,7 +271,7 @@ class Sampler:
         parts = [
             (self.owed / len(stacks), number, its_phase, does, no_feeding) for number, its_phase, does, _ in stacks
         ]
-        if not parts and (self.owed > OWED or self.is_stopped):
+        if not parts and (self.owed > OWED or self.is_last):
             parts.append((self.owed, stack, phase, waits, feeding))
         if parts:
             self.owed = 0.0
@@ -281,7 +282,7 @@ class Sampler:
             if self.last_wait is not None:
                 parts.append((before, *self.last_wait))
         self.last_wait = (stack, phase, waits, feeding) if is_wait else None
-        if is_wait or idle > OWED_IDLE or self.is_stopped:
+        if is_wait or idle > OWED_IDLE or self.is_last:
             parts.extend((seconds, *doing, feeding) for doing, seconds in self.owed_idle.items())
             self.owed_idle = {}
         for seconds, number, its_phase, does, fed in parts:
@@ -299,11 +300,16 @@ class Sampler:
     def _ask_for_steps(self) -> None:
         """The training steps that have ended since."""
         self.steps.install()
+        self._tell_steps()
+        if self.trace is not None:
+            self._tell_trace(self.trace.tick(self._tell_steps))
+
+    def _tell_steps(self) -> int:
+        """Write those that have ended since; how many have by now."""
         for kind, (code, at), began, duration in self.steps.told():
             place = self._place(self._code(code), at)
             self._write(["B", self.process, kind, place, round(began, 5), round(duration, 6)])
-        if self.trace is not None:
-            self._tell_trace(self.trace.tick(self.steps.finished))
+        return self.steps.finished
 
     def _tell_trace(self, told: dict[str, Any] | None) -> None:
         if told is not None:

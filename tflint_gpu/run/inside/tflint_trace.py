@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING or __package__:
     from tflint_gpu.run.inside.tflint_steps import WARM_UP
@@ -40,19 +40,19 @@ class StepTrace:
         self.told: dict[str, Any] | None = None
         self.mutex = threading.Lock()
 
-    def tick(self, finished: int) -> dict[str, Any] | None:
+    def tick(self, finished: Callable[[], int]) -> dict[str, Any] | None:
         """What was recorded, once, when it has ended.
 
         Arguments:
-            finished: how many steps have ended by now.
+            finished: how many steps have ended by now; steps go on while TensorFlow begins the profile.
         """
-        self.finished = finished
+        self.finished = finished()
         if self.session is not None:
             is_long = time.monotonic() > self.began + LONGEST
-            if finished >= self.first + self.steps or is_long:
+            if self.finished >= self.first + self.steps or is_long:
                 self.end("it took longer than five minutes" if is_long else "")
-        elif not self.is_done and finished >= WARM_UP:
-            self._begin()
+        elif not self.is_done and self.finished >= WARM_UP:
+            self._begin(finished)
         told, self.told = self.told, None
         return told
 
@@ -94,7 +94,7 @@ class StepTrace:
                 self.told.update(profile="", why=str(error))
             self._unlock()
 
-    def _begin(self) -> None:
+    def _begin(self, finished: Callable[[], int]) -> None:
         profiler: Any = sys.modules.get(_PROFILER)
         if profiler is None:
             self.why = "TensorFlow's profiler is not there"
@@ -119,7 +119,8 @@ class StepTrace:
             self.why = str(error)
             lock.release()
             return
-        self.session, self.first, self.began = session, self.finished, time.monotonic()
+        self.session, self.began = session, time.monotonic()
+        self.first = self.finished = finished()
         profiler._profiler_lock = _GivesWay(lock, self)
 
     def _unlock(self) -> None:
