@@ -38,8 +38,9 @@ class SkipAfterWork(Rule):
     `zip`. JPEG images of 512 by 512 pixels: 4 to 5 times as long for four fifths that were left out, 1.1 to 1.3 times
     for one fifth.
 
-    Fix: unsafe: random numbers that the map draws go to other elements. There is none after a `batch` or a `zip`, or
-    where another part of the program reads the mapped dataset, too.
+    Fix: unsafe: random numbers that the map draws go to other elements. There is none after a `batch` or a `zip`,
+    where another part of the program reads the mapped dataset, too, or where the map calls Python, which may count its
+    calls.
 
     Example:
         import tensorflow as tf
@@ -77,7 +78,7 @@ class SkipAfterWork(Rule):
             chains = model.once(Pipelines).chains(model.file, call)
             worked = [_work_in_any(model, chain) for chain in chains if chain.certain and chain.operations]
             if worked and len(worked) == len(chains) and all(worked) and worked[0] is not None:
-                yield _finding(chains, worked[0])
+                yield _finding(model, chains, worked[0])
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The rule's own workload: what a map costs depends on files that may not be there."""
@@ -120,8 +121,7 @@ def _work_before(model: Model, chain: Chain) -> Operation | None:
 def _does_work(model: Model, operation: Operation) -> bool:
     """Whether a map certainly reads, decodes, resizes or calls Python."""
     functions = model.once(MappedFunctions)
-    state = functions.state(operation)
-    return functions.does_work(operation) or (state is not None and state.is_python)
+    return functions.does_work(operation) or functions.calls_python(operation)
 
 
 def _leaves_many(model: Model, skip: Operation) -> bool:
@@ -133,11 +133,14 @@ def _leaves_many(model: Model, skip: Operation) -> bool:
     return given is not None and any(other is not None and spelling(other) == spelling(given) for other in taken)
 
 
-def _finding(chains: list[Chain], work: Operation) -> Finding:
+def _finding(model: Model, chains: list[Chain], work: Operation) -> Finding:
     *before, skip = chains[0].operations
     between = before[before.index(work) :] if work in before else before
     is_batched = any(operation.name in BATCHING for operation in between)
-    edits = moved_before(skip, work) if between is not before and not is_batched and len(chains) == 1 else ()
+    functions = model.once(MappedFunctions)
+    may_count = any(operation.name == "map" and functions.calls_python(operation) for operation in between)
+    may_move = between is not before and not is_batched and not may_count and len(chains) == 1
+    edits = moved_before(skip, work) if may_move else ()
     return Finding(
         skip.file,
         skip.place,

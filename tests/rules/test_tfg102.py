@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found, notebook
+from checks import codes, findings, fixed, found, notebook
 
 HEAD = """
 import datetime
@@ -263,3 +263,23 @@ def test_a_step_that_a_program_calls_itself_is_not_traced_by_fit(
         return
     (tmp_path / "main.py").write_text("import tensorflow as tf\nfrom player import Player\n" + code, "utf-8")
     assert {rule for rule, _ in found(GAME, tmp_path, "player.py")} == ({"TFG102"} if is_found else set())
+
+
+@pytest.mark.parametrize(
+    "made", ["Shaky(dtype='float64')", "Shaky(dtype=tf.keras.DTypePolicy('mixed_float16'))", "Shaky()"]
+)
+@pytest.mark.parametrize("noise", ["0.1 * np.random.normal(size=(4,))", "-np.random.rand(4)"])
+def test_the_graph_draws_in_what_the_layer_computes(made: str, noise: str, tmp_path: Path) -> None:
+    """Protects layers of another dtype than float32, which a tensor of float32 would make raise."""
+    tf = pytest.importorskip("tensorflow")
+    code = (
+        "import numpy as np\nimport tensorflow as tf\n\n\nclass Shaky(tf.keras.layers.Layer):\n"
+        f"    def call(self, rows):\n        return rows + {noise}\n\n\nshaky = {made}\n"
+    )
+    after = fixed(code, tmp_path, "TFG102")
+    assert "tf.random." in after
+    scope: dict[str, object] = {}
+    exec(compile(after, "shaky.py", "exec"), scope)
+    shaky = scope["shaky"]
+    model = tf.keras.Sequential([tf.keras.Input((4,)), shaky])
+    assert model(tf.ones((2, 4))).dtype == shaky.compute_dtype  # type: ignore[attr-defined]

@@ -272,6 +272,26 @@ def test_a_number_that_is_drawn_is_drawn_in_the_graph(tmp_path: Path) -> None:
     assert "tf.switch_case" not in finding.help
 
 
+@pytest.mark.parametrize("draw", ["row + 0.5 * np.random.normal(size=4)", "lifted + row"])
+def test_a_draw_fits_elements_whose_type_is_not_known(draw: str, tmp_path: Path) -> None:
+    """Protects arrays out of files: NumPy writes float64."""
+    tf = pytest.importorskip("tensorflow")
+    import numpy as np
+
+    np.save(tmp_path / "rows.npy", np.ones((6, 4)))
+    code = (
+        "import numpy as np\nimport tensorflow as tf\n\n\ndef shaken(row):\n"
+        f"    lifted = np.random.uniform(2, 3)\n    return {draw}\n\n\n"
+        f"rows = tf.data.Dataset.from_tensor_slices(np.load({str(tmp_path / 'rows.npy')!r})).map(shaken)\n"
+    )
+    after = fixed(code, tmp_path, "TFG309")
+    assert ("dtype=row.dtype" in after) == ("0.5" in draw)  # a name that is assigned before has no such place
+    scope: dict[str, object] = {}
+    exec(compile(after, "rows.py", "exec"), scope)
+    (row,) = scope["rows"].take(1)  # type: ignore[attr-defined]
+    assert row.dtype == tf.float64
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "float32"])
 def test_a_draw_has_the_dtype_of_what_it_meets(dtype: str, tmp_path: Path) -> None:
     """Protects elements of another type than float32: a number of Python's fits them, a tensor of float32 raises."""

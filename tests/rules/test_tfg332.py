@@ -73,6 +73,15 @@ def test_the_fix_skips_before_the_first_map_that_works(tmp_path: Path) -> None:
     assert "names.skip(500).map(picture).map(halved).batch(8)" in after
 
 
+def test_python_may_count_its_calls(tmp_path: Path) -> None:
+    """Protects a map whose elements are numbered by Python: behind `skip` they would get other numbers."""
+    numbered = "count = iter(range(10**6))\n\ndef number(name):\n    return next(count)\n\ndef shaken(name):\n"
+    numbered += "    return tf.random.uniform([]), tf.py_function(number, [name], tf.int64)\n\n"
+    for code in ("rest = names.map(shaken).skip(40)\n", "rest = names.map(picture).map(shaken).skip(40)\n"):
+        assert codes(HEAD + numbered + code, tmp_path).count("TFG332") == 1
+        assert fixed(HEAD + numbered + code, tmp_path, "TFG332") == HEAD + numbered + code
+
+
 @pytest.mark.parametrize("code", [FOUND["behind batches"], FOUND["a split"]])
 def test_what_counts_batches_or_is_read_twice_is_not_fixed(code: str, tmp_path: Path) -> None:
     assert fixed(f"{HEAD}{code}\n", tmp_path, "TFG332") == f"{HEAD}{code}\n"

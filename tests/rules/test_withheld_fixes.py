@@ -209,6 +209,22 @@ CASES = {  # the rule, the program, and what its reason names
         + "    weights['gap'] /= 2\n",
         "`weighed` changes",
     ),
+    "what a partial hands to a layer of Keras's": (
+        "TFG207",
+        HEAD
+        + "import functools\nsettings = {'by': 1.0}\n\n\ndef faded(page, using):\n    return page * using['by']\n\n\n"
+        "twin = tf.keras.Sequential([tf.keras.layers.Lambda(function=functools.partial(faded, using=settings))])\n"
+        "for turn in range(3):\n    for page, _ in pages:\n        seen.append(twin(page))\n    settings['by'] /= 2\n",
+        "`settings` changes",
+    ),
+    "Keras's epsilon": (
+        "TFG202",
+        HEAD
+        + "from tensorflow.keras import backend as K\nfor turn in range(3):\n    K.set_epsilon(10.0 ** -turn)\n"
+        + "    for page, goal in pages:\n"
+        + "".join(f"        {line}\n" for line in TAPE.replace("MORE", "gap += K.epsilon()").splitlines()),
+        "`K.set_epsilon(10.0 ** -turn)` is called later",
+    ),
     "an integer out of an array": (
         "TFG214",
         HEAD
@@ -249,6 +265,32 @@ def test_a_withheld_fix_carries_its_reason(case: str, tmp_path: Path) -> None:
     ((_, finding),) = [pair for pair in findings(program, tmp_path) if pair[0].code == rule]
     assert finding.fix is None
     assert any(note.message.startswith("no fix: ") and reason in note.message for note in finding.notes), finding.notes
+
+
+@pytest.mark.parametrize(
+    ("default", "change", "reason"),
+    [
+        ("[1.0]", "learn.__kwdefaults__ = {'pull': [0.1 / (turn + 1)]}", "`learn.__kwdefaults__` changes"),
+        ("pulls", "pulls[0] /= 2", "`pulls` changes"),
+    ],
+)
+def test_defaults_that_change_keep_a_function_from_a_trace(
+    default: str, change: str, reason: str, tmp_path: Path
+) -> None:
+    program = LEARN.replace("@tf.function\n", "pulls = [1.0]\n").replace(
+        "(page, goal)", f"(page, goal, *, pull={default})"
+    )
+    program = program.replace("pass", "gap *= pull[0]") + (
+        f"\nfor turn in range(3):\n    for page, goal in pages:\n        learn(page, goal)\n    {change}\n"
+    )
+    ((_, finding),) = [pair for pair in findings(program, tmp_path) if pair[0].code == "TFG202"]
+    assert f"or `learn` itself, after you fix this: {reason}" in finding.help
+
+
+def test_what_is_set_before_all_calls_prevents_nothing(tmp_path: Path) -> None:
+    """Protects the fix of programs that set Keras's epsilon once."""
+    program = "import tensorflow as tf\ntf.keras.backend.set_epsilon(1e-3)\n" + _inline()
+    assert "@tf.function" in fixed(program, tmp_path, "TFG202")
 
 
 def test_a_step_in_another_file_says_so(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ TRAINING_METHODS = UPDATING_METHODS | {"train_on_batch"}
 ASSIGNMENTS = frozenset(["assign", "assign_add", "assign_sub"])
 UPDATES = TRAINING_METHODS | ASSIGNMENTS
 """Methods that change weights, or other variables."""
+SETTERS = spelled("keras.{backend,config}.{set_epsilon,set_floatx,set_image_data_format}")
+"""Functions that set what Keras's layers, losses and functions read while they are traced."""
 GRADIENT_METHODS = frozenset(["gradient", "jacobian", "batch_jacobian"])
 """Methods of a tape that take gradients from it."""
 WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables weights".split())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from tflint_gpu.bounds import DRAWN_NAMES
@@ -16,6 +18,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.values.value import TensorValue
 from tflint_gpu.model.values.values import Values
 
+_OTHER_FLOATS = (b"float64", b"double", b"float16", b"bfloat16", b"mixed_", b"set_floatx")
 _OF_TENSORS = ("shape", "dtype")
 
 
@@ -43,18 +46,61 @@ def graph_draw(model: Model, file: File, call: cst.Call, name: str) -> GraphDraw
         given.append(f"dtype={file.code(compared)}.dtype")
     elif not _takes_tensor(model, file, call):
         return None
-    elif (dtype := _needed_dtype(model, file, call)) is not None:
-        given.append(f'dtype="{dtype}"')
+    elif (dtype := _needed_dtype(model, file, call)) is None:
+        return None
+    elif dtype != "float32":
+        given.append(f"dtype={dtype}")
     return GraphDraw(f"{spelling.text}({', '.join(given)})", spelling)
 
 
 def _needed_dtype(model: Model, file: File, call: cst.Call) -> str | None:
-    """The dtype of what a draw is combined with, where that takes no float32: a number of Python's fits any."""
-    parent = file.tree.parents[call]
-    sides = (parent.left, parent.right) if isinstance(parent, cst.BinaryOperation) else ()
-    values = [model.once(Values).of(file, side) for side in sides if side is not call]
-    dtypes = [value.dtype for value in values if isinstance(value, TensorValue) and value.kind == "tensor"]
-    return next((dtype for dtype in dtypes if "float" in dtype and dtype != "float32"), None)
+    """The dtype that a draw needs: NumPy's numbers take that of the tensor that they are combined with.
+
+    `"float64"` with its quotes, or `x.dtype`; "float32" where that is it, or nothing speaks against it; None where
+    it is not known.
+    """
+    needed: dict[str | None, None] = {}
+    for other, is_direct in _combined_with(model, file, call):
+        value = model.once(Values).of(file, other)
+        known = value if isinstance(value, TensorValue) else None
+        if known is not None and known.dtype:
+            needed[f'"{known.dtype}"' if "float" in known.dtype and known.dtype != "float32" else "float32"] = None
+        elif known is None and not _uses_other_floats(model):
+            needed["float32"] = None
+        elif is_direct and isinstance(other, cst.Name | cst.Attribute):
+            needed[f"{file.code(other)}.dtype"] = None
+        else:
+            needed[None] = None
+    if not needed:
+        return None if _uses_other_floats(model) else "float32"
+    return next(iter(needed)) if len(needed) == 1 else None
+
+
+def _uses_other_floats(model: Model) -> bool:
+    """Whether the program names other floating point types than float32, or policies that bring them."""
+    return any(model.reaches(word) for word in _OTHER_FLOATS)
+
+
+def _combined_with(model: Model, file: File, node: Expression, names: int = 0) -> Iterator[tuple[Expression, bool]]:
+    """What a draw is computed with that has a dtype, and whether in its own expression: `x` in `x + 0.1 * draw`."""
+    child: Node = node
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.BinaryOperation):
+            other = parent.left if parent.right is child else parent.right
+            value = model.once(Values).of(file, other)
+            if not isinstance(value, TensorValue) or not (value.is_number or value.kind == "array"):
+                yield other, names == 0
+                return
+        elif isinstance(parent, cst.Assign | cst.AugAssign):
+            if isinstance(parent, cst.AugAssign):
+                yield parent.target, names == 0
+            elif names < DRAWN_NAMES.limit:
+                for use in _later_uses(file, parent):
+                    yield from _combined_with(model, file, use, names + 1)
+            return
+        elif not isinstance(parent, cst.UnaryOperation):
+            return
+        child = parent
 
 
 def _compared_tensor(model: Model, file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
@@ -124,8 +170,15 @@ def _as_name(model: Model, file: File, statement: cst.Assign | cst.AugAssign, na
     if names >= DRAWN_NAMES.limit:
         model.inference.meet(DRAWN_NAMES)
         return False
-    order = file.tree.order
+    return all(_takes_tensor(model, file, use, names + 1) for use in _later_uses(file, statement))
+
+
+def _later_uses(file: File, statement: cst.Assign | cst.AugAssign) -> list[cst.Name]:
+    """Where the name that a statement assigns is read after it, in its function."""
+    target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
+    if not isinstance(target, cst.Name):
+        return []
+    function, order = file.tree.function(statement), file.tree.order
     uses = [use for use in file.tree.uses.get(target.value, ()) if file.tree.function(use) is function]
     read = [use for use in uses if not isinstance(file.tree.parents[use], cst.AssignTarget)]
-    later = [use for use in read if order.get(use, 0) > order.get(target, 0) and not file.tree.within(use, statement)]
-    return all(_takes_tensor(model, file, use, names + 1) for use in later)
+    return [use for use in read if order.get(use, 0) > order.get(target, 0) and not file.tree.within(use, statement)]

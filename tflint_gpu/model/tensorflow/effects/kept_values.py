@@ -13,7 +13,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
-from tflint_gpu.model.library.keras_methods import RUNNING_METHODS, TRAINED_ATTRIBUTES
+from tflint_gpu.model.library.keras_methods import RUNNING_METHODS, SETTERS, TRAINED_ATTRIBUTES
 from tflint_gpu.model.library.tensor_functions import ARRAY_CHANGES, CHANGING_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
@@ -34,6 +34,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 _OF_TRAINABLE = TRAINED_ATTRIBUTES | {"trainable"}
 # Of Keras's own objects: variables, which a graph reads, and what only training loops of Keras's read.
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
+_DEFAULTS = ("__defaults__", "__kwdefaults__")
 _MODAL = ("BatchNorm", "applications", "load_model")
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
@@ -135,6 +136,7 @@ class KeptValues(Analysis):
             yield from sites or [(function.file, function.node.body)]
 
     def _in_function(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
+        yield from self._of_defaults(function, order)
         read: set[str] = set()
         for node in walk(function.node.body):
             if isinstance(node, cst.Name):
@@ -147,6 +149,20 @@ class KeptValues(Analysis):
             elif isinstance(node, cst.Call) and self._takes_next(function, node):
                 text = f"`{function.file.code(node)}` in it would run only while it is traced"
                 yield Blocker(function.file, node, text)
+
+    def _of_defaults(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
+        """What parameters have by default and changes: the object in place, or all of them by `f.__defaults__ = ...`."""
+        file = function.file
+        for param in walk(function.node.params):
+            default = param.default if isinstance(param, cst.Param) else None
+            if default is not None and any(
+                order.lies_between(change.file, change.node) for change in self._changes_in_place(file, default)
+            ):
+                yield Blocker(file, default, _is_kept(file.code(default)))
+        for change in chain.from_iterable(self._writes(name, file) for name in _DEFAULTS):
+            callables = self.inference.callables(change.file, change.owner)
+            if any(c.function.node is function.node for c in callables) and self._matters(change, order):
+                yield Blocker(change.file, change.node, _is_kept(change.file.code(change.node)))
 
     def _takes_next(self, function: Function, call: cst.Call) -> bool:
         """Whether a call takes an element of an iterator that was made before: `next(self.paces)`."""
@@ -214,9 +230,9 @@ class KeptValues(Analysis):
             return order.lies_between(file, binding.node)
         return order.lies_between_in(file, file.tree.function(binding.node), binding.node)
 
-    def _changes_in_arguments(self, file: File, name: cst.Name) -> Iterator[_Change]:
+    def _changes_in_arguments(self, file: File, function: Expression) -> Iterator[_Change]:
         """What changes the containers that a `functools.partial` hands to its function."""
-        for origin in self.inference.of(file, name):
+        for origin in self.inference.of(file, function):
             if origin.call is not None and origin.made_by == "functools.partial":
                 for arg in origin.call.args[1:]:
                     yield from self._changes_in_place(origin.file, arg.value)
@@ -463,11 +479,20 @@ class KeptValues(Analysis):
         Arguments:
             functions: whose own code is known.
         """
+        for file, setter in self._setters:
+            is_same = bool(setter.args) and self._is_constant(setter.args[0].value)
+            if order.lies_between(file, setter, is_the_same_each_time=is_same):
+                text = f"`{file.code(setter)}` is called later, and the graph would keep what was set before"
+                yield Blocker(file, setter, text)
         used = {kind for file, call in calls for kind in self._kinds_used(file, call)}
         if "model" in used:
             for function in self._run_by_layers:
                 if function not in functions:
                     yield from self._in_function(function, order)
+            for file, value in self.reached.given_to_layers():
+                for change in self._changes_in_arguments(file, value):
+                    if order.lies_between(change.file, change.node):
+                        yield Blocker(change.file, change.node, _is_kept(change.file.code(change.owner)))
         for file in self.inference.seen.with_text("keras", calls[0][0]) if used else ():
             for name, changes in self._in_file(file).items():
                 for change in changes if name and name not in _READ_IN_GRAPHS else ():
@@ -475,6 +500,13 @@ class KeptValues(Analysis):
                     if kind is not None and kind in used and self._matters(change, order):
                         text = _is_kept(f"{file.code(change.owner)}.{name}")
                         yield Blocker(file, change.node, text)
+
+    @cached_property
+    def _setters(self) -> list[tuple[File, cst.Call]]:
+        """The calls that set something of Keras's own."""
+        words = {name.rpartition(".")[2] for name in SETTERS}
+        files = dict.fromkeys(file for word in sorted(words) for file in self.inference.seen.with_text(word))
+        return [(file, call) for file in files for call in file.calls(*SETTERS)]
 
     def _kinds_used(self, file: File, call: cst.Call) -> Iterator[str]:
         func = call.func

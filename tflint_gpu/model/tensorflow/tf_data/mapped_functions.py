@@ -117,8 +117,11 @@ class MappedFunctions(Analysis):
 
     def state(self, operation: Operation) -> State | None:
         """What keeps tf.data from running an operation's function in parallel by itself."""
-        states = [self._state(name, file, call, context) for name, file, call, context in self.named_calls(operation)]
-        return next((state for state in states if state is not None), None)
+        return next(iter(self._states(operation)), None)
+
+    def calls_python(self, operation: Operation) -> bool:
+        """Whether an operation's function calls Python for each element, whose results may depend on earlier calls."""
+        return any(state.is_python for state in self._states(operation))
 
     def runs_sequentially(self, operation: Operation) -> bool:
         """Whether a map without `num_parallel_calls` certainly runs one element after the other.
@@ -161,6 +164,10 @@ class MappedFunctions(Analysis):
                         queue.append((run.function, inside, depth + 1))
                     elif run.function.node not in seen:
                         self.inference.meet(MAPPED_CALLS)
+
+    def _states(self, operation: Operation) -> list[State]:
+        states = [self._state(name, file, call, context) for name, file, call, context in self.named_calls(operation)]
+        return [state for state in states if state is not None]
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
         if draws_in_graph(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.library.higher_order import PARTIAL
 from tflint_gpu.model.library.keras_methods import UPDATING_METHODS
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.decorators import function_of
@@ -90,16 +91,21 @@ class ReachedFunctions(Analysis):
             if method is not None and is_property(method.node):
                 yield method
 
+    def given_to_layers(self) -> Iterator[tuple[File, Expression]]:
+        """What layers of Keras's own are given that may be a function: `scaled`, `functools.partial(scaled, by=2)`."""
+        for file in self.inference.seen.with_text("layers"):
+            for value in (arg.value for call in file.calls("keras.layers.*") for arg in call.args):
+                is_partial = isinstance(value, cst.Call) and file.name(value.func) in PARTIAL
+                if is_partial or isinstance(value, cst.Lambda | cst.Name | cst.Attribute):
+                    yield file, value
+
     def of_layers(self) -> Iterator[Function]:
         """What layers run when a model calls them: a model of Keras's may hold any layer of the project.
 
         Of Keras's own layers what they are given: `Lambda(scaled)`, `Dense(4, activation=leaky)`.
         """
-        for file in self.inference.seen.with_text("layers"):
-            given = [arg.value for call in file.calls("keras.layers.*") for arg in call.args]
-            for value in given:
-                if isinstance(value, cst.Lambda | cst.Name | cst.Attribute):
-                    yield from (callee.function for callee in self.inference.callables(file, value))
+        for file, value in self.given_to_layers():
+            yield from (callee.function for callee in self.inference.callables(file, value))
         for file in self.inference.seen.with_text("def call("):
             for cls in (Class(file, node) for node in file.tree.classes):
                 method = self.inference.definitions.method(cls, "call")
