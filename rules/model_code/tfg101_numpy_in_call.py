@@ -24,6 +24,7 @@ from tflint_gpu.model import (
     Tracing,
     Values,
     alternatives,
+    takes_tensor,
 )
 from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.model.library.operations import operation_named
@@ -67,8 +68,10 @@ class NumpyInCall(Rule):
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
 
     Fix: safe where TensorFlow's function gives for a tensor what NumPy's gives; unsafe where others call the code, too,
-    where an operand is an array, whose dtype decides the result's dtype, and where Keras may call the code eagerly with
-    integers, of which NumPy makes floating point numbers.
+    and where an operand is an array, whose dtype decides the result's dtype. Code that Keras calls eagerly works with
+    NumPy: there it is also unsafe if the tensors may be integers, of which NumPy makes floating point numbers, if the
+    result is used as an array (`np.abs(x).sum()`), and if the program trains eagerly, as a gradient passes only after
+    the fix.
 
     Example:
         import numpy as np
@@ -128,6 +131,7 @@ class NumpyInCall(Rule):
         )
 
 
+_TRAINS_EAGERLY = (b"run_eagerly", b"functions_eagerly", b"GradientTape")
 TRACING_ERROR = "NotImplementedError"
 _NUMPY = re.compile(b"numpy")
 _WORKLOAD = Workload(
@@ -264,7 +268,11 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
     edits += [Edit(keyword, renamed[keyword.value]) for keyword in keywords if renamed[keyword.value] != keyword.value]
     plain = all(_is_tensor_or_number(model, trace, arg.value) for arg in call.args)
     may_run_eagerly = trace.keras or model.once(TracedCode).functions_run_eagerly
-    is_same = not may_run_eagerly or _are_floats(model, trace, call, is_float_only=known.float_only)
+    is_same = not may_run_eagerly or (
+        _are_floats(model, trace, call, is_float_only=known.float_only)
+        and takes_tensor(model, file, call, returned=trace.keras and not trace.path, eager=True)
+        and not (trace.passes_gradients and any(map(model.reaches, _TRAINS_EAGERLY)))
+    )
     safe = known.safe and not trace.is_shared and plain and is_same
     return Fix(f"Replace with `{spelling.text}`", "safe" if safe else "unsafe", tuple(edits))
 

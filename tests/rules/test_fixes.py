@@ -220,3 +220,62 @@ def test_a_fix_in_an_f_string_has_quotes_that_may_stand_there(before: str, after
 def test_where_no_quotes_will_do_nothing_is_mended(tmp_path: Path) -> None:
     code = "import tensorflow as tf\nprint(f\"{'a' if f'{tf.test.is_gpu_available()}' else 'b'}\")\n"
     assert fixed(code, tmp_path, "TFG701") == code
+
+
+AS_ARRAYS = {
+    "its methods": "np.abs(x).sum(axis=-1)",
+    "by a name": "y = np.abs(x)\n        z = y + 1\n        return z.astype('int32')",
+    "in place": "y = np.abs(x)\n        y[y > 2] = 2\n        return y",
+    "as a result": "np.add(np.square(x), 1, out=np.abs(x))",
+    "by a mask": "np.abs(x)[x.numpy() > 2]",
+    "row by row": "sum(row.min() for row in np.abs(x))",
+    "its class": "x * isinstance(np.abs(x), np.ndarray)",
+    "in a closure": "y = np.abs(x)\n        return (lambda: y.mean())()",
+}
+
+
+@pytest.mark.parametrize("given", AS_ARRAYS.values(), ids=AS_ARRAYS)
+def test_a_fix_that_an_array_is_needed_for_is_unsafe(given: str, tmp_path: Path) -> None:
+    """Protects layers that are called eagerly only, whose arrays a tensor cannot stand for."""
+    code = _LAYER.format(name="negative").replace(
+        "return np.negative(x) * 2.0", ("return " if "return" not in given else "") + given
+    )
+    fixes = {
+        finding.file.code(finding.node): finding.fix
+        for rule, finding in findings(code, tmp_path)
+        if rule.code == "TFG101"
+    }
+    assert fixes["np.abs"] is not None and fixes["np.abs"].applicability == "unsafe"
+
+
+TAKEN = {
+    "computed with": "1.0 - np.abs(x) / 2.0",
+    "parts": "np.abs(x)[..., :1] + np.abs(x)[:, -1]",
+    "given to TensorFlow": "tf.reduce_sum(np.abs(x), axis=-1)",
+    "by a name": "y = np.abs(x)\n        y += x\n        return y if np.abs(x)[0, 0] > 3 else -y",
+}
+
+
+@pytest.mark.parametrize("given", TAKEN.values(), ids=TAKEN)
+def test_a_fix_of_what_tensors_can_do_is_safe(given: str, tmp_path: Path) -> None:
+    tf, np = pytest.importorskip("tensorflow"), pytest.importorskip("numpy")
+    before = _LAYER.format(name="negative").replace(
+        "return np.negative(x) * 2.0", ("return " if "return" not in given else "") + given
+    )
+    assert {f.fix.applicability for rule, f in findings(before, tmp_path) if rule.code == "TFG101" and f.fix} == {
+        "safe"
+    }
+    after, rows = fixed(before, tmp_path, "TFG101"), tf.constant([[1.0, -4.0], [5.0, 2.0]])
+    assert "np." not in after.partition("def call")[2]
+    np.testing.assert_allclose(np.asarray(_layer(after)(rows)), np.asarray(_layer(before)(rows)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "training", ["net.compile('sgd', 'mse', run_eagerly=True)", "with tf.GradientTape() as tape:\n    pass"]
+)
+def test_a_fix_that_lets_gradients_pass_in_an_eager_training_is_unsafe(training: str, tmp_path: Path) -> None:
+    code = (
+        _LAYER.format(name="negative") + f"\nnet = tf.keras.Sequential([tf.keras.layers.Dense(2), Act()])\n{training}\n"
+    )
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG101"]
+    assert finding.fix is not None and finding.fix.applicability == "unsafe"

@@ -14,12 +14,12 @@ from tflint_gpu.model.python.names.imports import Spelling
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import operands
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.tensorflow.effects.tensor_uses import later_uses, takes_tensor
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.values.value import TensorValue
 from tflint_gpu.model.values.values import Values
 
 _OTHER_FLOATS = (b"float64", b"double", b"float16", b"bfloat16", b"mixed_", b"set_floatx")
-_OF_TENSORS = ("shape", "dtype")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ def graph_draw(model: Model, file: File, call: cst.Call, name: str) -> GraphDraw
     compared = _compared_tensor(model, file, call)
     if compared is not None:
         given.append(f"dtype={file.code(compared)}.dtype")
-    elif not _takes_tensor(model, file, call):
-        return None
-    elif (dtype := _needed_dtype(model, file, call)) is None:
+    elif not takes_tensor(model, file, call) or (dtype := _needed_dtype(model, file, call)) is None:
         return None
     elif dtype != "float32":
         given.append(f"dtype={dtype}")
@@ -95,7 +93,7 @@ def _combined_with(model: Model, file: File, node: Expression, names: int = 0) -
             if isinstance(parent, cst.AugAssign):
                 yield parent.target, names == 0
             elif names < DRAWN_NAMES.limit:
-                for use in _later_uses(file, parent):
+                for use in later_uses(file, parent) or ():
                     yield from _combined_with(model, file, use, names + 1)
             return
         elif not isinstance(parent, cst.UnaryOperation):
@@ -138,47 +136,3 @@ def _arguments(file: File, call: cst.Call, name: str) -> list[str] | None:
         else:
             return None
     return [shape, *others]
-
-
-def _takes_tensor(model: Model, file: File, node: Expression, names: int = 0) -> bool:
-    """Whether all that is done with a value can be done with a tensor: it is computed with, or given to TensorFlow."""
-    child: Node = node
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.Arg):
-            taker = file.tree.parents[parent]
-            return isinstance(taker, cst.Call) and (file.name(taker.func) or "").startswith(("tf.", "keras."))
-        if isinstance(parent, cst.Return) or (isinstance(parent, cst.Attribute) and parent.attr.value in _OF_TENSORS):
-            return True
-        if isinstance(parent, cst.Lambda):
-            return child is parent.body
-        if isinstance(parent, cst.Assign | cst.AugAssign):
-            return _as_name(model, file, parent, names)
-        if not isinstance(parent, cst.BinaryOperation | cst.UnaryOperation | cst.Tuple | cst.Element):
-            return False
-        child = parent
-    return False
-
-
-def _as_name(model: Model, file: File, statement: cst.Assign | cst.AugAssign, names: int) -> bool:
-    """Whether a tensor may be assigned there: all later uses of the name take one."""
-    target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
-    if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
-        return False
-    function = file.tree.function(statement)
-    if not isinstance(target, cst.Name) or function is None:
-        return False
-    if names >= DRAWN_NAMES.limit:
-        model.inference.meet(DRAWN_NAMES)
-        return False
-    return all(_takes_tensor(model, file, use, names + 1) for use in _later_uses(file, statement))
-
-
-def _later_uses(file: File, statement: cst.Assign | cst.AugAssign) -> list[cst.Name]:
-    """Where the name that a statement assigns is read after it, in its function."""
-    target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
-    if not isinstance(target, cst.Name):
-        return []
-    function, order = file.tree.function(statement), file.tree.order
-    uses = [use for use in file.tree.uses.get(target.value, ()) if file.tree.function(use) is function]
-    read = [use for use in uses if not isinstance(file.tree.parents[use], cst.AssignTarget)]
-    return [use for use in read if order.get(use, 0) > order.get(target, 0) and not file.tree.within(use, statement)]

@@ -151,7 +151,7 @@ class KeptValues(Analysis):
                 yield Blocker(function.file, node, text)
 
     def _of_defaults(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
-        """What parameters have by default and changes: the object in place, or all of them by `f.__defaults__ = ...`."""
+        """Defaults of parameters that change: an object in place, or all of them by `f.__defaults__ = ...`."""
         file = function.file
         for param in walk(function.node.params):
             default = param.default if isinstance(param, cst.Param) else None
