@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import GROWTH, Guards, Kinds, Runtime, argument
+from tflint_gpu.model.library.devices import EMPTY_LIST_ERRORS
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -150,7 +151,7 @@ def _fix(model: Model, file: File, call: cst.Call, device: cst.BaseExpression) -
         return None
     gpu = file.names.free("gpu", "physical_gpu")
     loop = f"for {gpu} in {file.code(device.value)}:\n{file.indentation(statement)}    "
-    is_handled = model.once(Guards).in_try(file, call, "IndexError", "LookupError", "Exception")
+    is_handled = model.once(Guards).may_be_handled(file, call, *EMPTY_LIST_ERRORS)
     return Fix(
         "Set it on every GPU", "unsafe" if is_handled else "safe", (Edit(call, loop, "before"), Edit(device, gpu))
     )

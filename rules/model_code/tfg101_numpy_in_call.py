@@ -249,7 +249,7 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
         return None
     if any(model.value(arg.value, file) is None for arg in call.args):
         return None
-    if _differs_for_integers(model, trace, call, name):
+    if _differs_for_integers(model, trace, call, name) or _multiplies_vectors(model, trace, call, known.tensorflow):
         return None
     spelling = None
     if not known.tensor_first or trace.holds_tensor(call.args[0].value):
@@ -286,6 +286,17 @@ def _differs_for_integers(model: Model, trace: Trace, call: cst.Call, name: str)
     if row.dtype in ("float", "mean"):
         return is_bool or dtype.startswith(("int", "uint"))
     return row.dtype == "sum" and is_bool
+
+
+def _multiplies_vectors(model: Model, trace: Trace, call: cst.Call, counterpart: str) -> bool:
+    """Whether an operand of a product of matrices is known to be none: NumPy takes vectors and numbers, too."""
+    if counterpart != "tf.matmul":
+        return False
+    given = [arg.value for arg in call.args]
+    values = [model.once(Values).of(trace.file, expr, trace.context) for expr in given]
+    known = [value.shape for value in values if isinstance(value, TensorValue) and value.shape is not None]
+    rows = (expr.elements[:1] for expr in given if isinstance(expr, cst.List | cst.Tuple))
+    return any(len(shape) < 2 for shape in known) or any(not isinstance(e.value, cst.List) for row in rows for e in row)
 
 
 def _are_floats(model: Model, trace: Trace, call: cst.Call, *, is_float_only: bool) -> bool:

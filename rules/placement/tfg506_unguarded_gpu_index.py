@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import Guards, Kinds, children
+from tflint_gpu.model.library.devices import EMPTY_LIST_ERRORS
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -40,7 +41,8 @@ class UnguardedGpuIndex(Rule):
     Measured: `IndexError: list index out of range` on a machine without a GPU, TensorFlow 2.21 and 2.15; a test repeats
     it with the installed TensorFlow.
 
-    Fix: safe: on a machine with a GPU nothing changes, and on one without a GPU the program raises without the fix.
+    Fix: safe: on a machine with a GPU nothing changes, and on one without a GPU the program raises without the fix;
+    unsafe where a caller handles that error.
 
     Example:
         import tensorflow as tf
@@ -143,7 +145,8 @@ def _fix(model: Model, subscript: cst.Subscript, plain: dict[cst.SimpleStatement
     )
     guard = f"if {gpus}:\n{model.file.indentation(statement)}    "
     edits = (Edit(first, guard, "before"), *(Edit(other, "    ", "before") for other in others))
-    return Fix("Do it only where there is a GPU", "safe", edits)
+    is_handled = model.once(Guards).may_be_handled(model.file, subscript, *EMPTY_LIST_ERRORS)
+    return Fix("Do it only where there is a GPU", "unsafe" if is_handled else "safe", edits)
 
 
 def _neighbours(

@@ -205,3 +205,25 @@ def test_what_is_imported_for_types_is_no_name(head: str, spelled: str | None, d
     model = model_of(f"{names}{head}\nclass Attack:\n    def step(self):\n        place()\n", tmp_path)
     step = next(node for node in model.file.tree.nodes(cst.FunctionDef))
     assert model.file.names.spelled("tf.function", model.file.tree.calls[-1] if depth else step) == spelled
+
+
+WHERE_IMPORTED = {
+    "in the function, and below it as well": (
+        "",
+        "    import tensorflow as tf\n",
+        "import tensorflow\n",
+        "tf.function",
+    ),
+    "below the function": ("", "", "import tensorflow as tf\n", None),
+    "in another function": ("def other():\n    import tensorflow as tf\n", "", "", None),
+    "under two names": ("import tensorflow\n", "    import tensorflow as t\n", "", "t.function"),
+}
+
+
+@pytest.mark.parametrize("case", WHERE_IMPORTED)
+def test_what_is_imported_when_a_function_runs(case: str, tmp_path: Path) -> None:
+    """Protects fixes in functions that import TensorFlow themselves, or that run before the file does."""
+    above, inside, below, spelled = WHERE_IMPORTED[case]
+    model = model_of(f"{above}def run(x):\n{inside}    return x.batch(2)\nrun(0)\n{below}", tmp_path)
+    (call,) = model.method_calls("batch")
+    assert model.file.names.spelled("tf.function", call) == spelled

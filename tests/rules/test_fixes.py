@@ -222,6 +222,14 @@ def test_where_no_quotes_will_do_nothing_is_mended(tmp_path: Path) -> None:
     assert fixed(code, tmp_path, "TFG701") == code
 
 
+@pytest.mark.parametrize("given", ["[0.5, 2.0]", "3.0", "tf.constant([0.5, 2.0])"])
+def test_a_product_with_a_vector_is_none_of_matrices(given: str, tmp_path: Path) -> None:
+    """Protects `np.dot(x, weights)`: `tf.matmul` takes matrices only."""
+    code = _LAYER.format(name="negative").replace("np.negative(x) * 2.0", f"np.dot(x, {given})")
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG101"]
+    assert finding.fix is None
+
+
 AS_ARRAYS = {
     "its methods": "np.abs(x).sum(axis=-1)",
     "by a name": "y = np.abs(x)\n        z = y + 1\n        return z.astype('int32')",

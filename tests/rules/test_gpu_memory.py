@@ -523,6 +523,22 @@ def test_a_loop_does_not_raise_what_a_program_handles(handled: str, applicabilit
     assert finding.fix.applicability == applicability
 
 
+@pytest.mark.parametrize("handled", ["IndexError", "(OSError, LookupError)", "ValueError"])
+@pytest.mark.parametrize("is_elsewhere", [True, False])
+def test_callers_may_handle_an_empty_list(handled: str, is_elsewhere: bool, tmp_path: Path) -> None:
+    """Protects `except IndexError: place = "CPU"` around a function, in its file or another one (TFG403, TFG506)."""
+    grown = (
+        "import tensorflow as tf\n\n\ndef grow():\n    found_gpus = tf.config.list_physical_devices('GPU')\n"
+        "    tf.config.experimental.set_memory_growth(found_gpus[0], True)\n"
+    )
+    calling = f"try:\n    grow()\n    place = 'GPU'\nexcept {handled}:\n    place = 'CPU'\n"
+    (tmp_path / "main.py").write_text(f"from grown import grow\n\n{calling}" if is_elsewhere else "")
+    found = findings(grown if is_elsewhere else f"{grown}\n\n{calling}", tmp_path, "grown.py")
+    fixes = {rule.code: finding.fix for rule, finding in found if rule.code in ("TFG403", "TFG506")}
+    expected = "safe" if handled == "ValueError" else "unsafe"
+    assert {fix.applicability for fix in fixes.values() if fix is not None} == {expected}, fixes
+
+
 def test_growth_is_not_set_behind_code_on_the_line_of_an_import(tmp_path: Path) -> None:
     """Protects programs of one line: what stands behind the import may have initialised the GPUs (TFG401)."""
     train = "net = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nnet.compile('sgd', 'mse')\nnet.fit(rows, rows)\n"

@@ -15,6 +15,8 @@ _KEYS = frozenset(["job", "replica", "task"])
 
 DEVICE_SCOPES = spelled("tf.{,compat.v1.}device keras.device")
 GPU_LISTS = spelled("tf.config.{,experimental.}{list_physical_devices,list_logical_devices,get_visible_devices}")
+EMPTY_LIST_ERRORS = ("IndexError", "LookupError", "Exception")
+"""What handles the error of an index into such a list on a machine without a GPU."""
 GPU_QUERIES = GPU_LISTS | spelled(
     """
     tf.{,compat.v1.}test.{is_gpu_available,gpu_device_name} tf.test.{is_built_with_cuda,is_built_with_gpu_support}

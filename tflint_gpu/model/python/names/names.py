@@ -9,7 +9,7 @@ imported, relative dots included.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from functools import cached_property, lru_cache
 from itertools import chain, count
 
@@ -18,7 +18,7 @@ import libcst as cst
 from tflint_gpu.model.library.spellings import ENGINE, FRAGMENT_NAMES, PREFIXES, SAME_IN_V1, STAR_NAMES
 from tflint_gpu.model.python.names.branches import Branches
 from tflint_gpu.model.python.names.flow import Flow
-from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.scopes import Binding, Scope
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, constant_of, dotted_name
 from tflint_gpu.model.python.syntax.tree import Tree
 
@@ -58,6 +58,7 @@ class Names:
         self._re_exported = re_exported
         self._known: dict[Node, str | None] = {}
         self._written: dict[Node, str | None] = {}
+        self._imported: dict[Scope, list[tuple[str, str]]] = {}
         self._canonicals: dict[str, str] = {}
         self._simple = self._fixed_names()
         self._unbound: str | None = "" if "*" in tree.root.bindings else None
@@ -106,7 +107,7 @@ class Names:
     def spelled(self, dotted: str, at: Node) -> str | None:
         """How a canonical name is written at a place with what the file imports; None where it imports nothing fit."""
         spellings: list[str] = []
-        for name, module in self._modules:
+        for name, module in self._modules(self.tree.scope(at)):
             if not (dotted == module or dotted.startswith(f"{module}.")):
                 continue
             here = self.flow.lookup(name, at)
@@ -118,23 +119,32 @@ class Names:
                 spellings.append(name + dotted[len(module) :])
         return min(spellings, key=len, default=None)
 
-    @cached_property
-    def _modules(self) -> list[tuple[str, str]]:
-        """The names of the module that imports bind last, each with what it is."""
-        last = ((name, bindings[-1]) for name, bindings in self.tree.root.bindings.items())
-        return [(name, canonical(b.target)) for name, b in last if b.kind == "import" and b.target]
+    def _modules(self, scope: Scope | None) -> Iterator[tuple[str, str]]:
+        """The names that imports bind last in a scope, and in those around it, each with what it is."""
+        while scope is not None:
+            if scope not in self._imported:
+                last = ((name, bindings[-1]) for name, bindings in scope.bindings.items())
+                imported = [(name, canonical(b.target)) for name, b in last if b.kind == "import" and b.target]
+                self._imported[scope] = imported
+            yield from self._imported[scope]
+            scope = scope.parent
 
     @cached_property
     def _branches(self) -> Branches:
         return Branches(self.tree)
 
     def _is_there(self, imports: list[Binding], at: Node) -> bool:
-        """Whether the module's imports have run when a place is: what is in functions runs later."""
-        order = self.tree.order
+        """Whether imports have run when a place is: a function may be called below those that follow it."""
+        order, function = self.tree.order, at
         imports = [binding for binding in imports if not self._is_for_types(binding)]
-        if not imports or self.tree.function(at) is not None or at not in order:
+        if not imports or at not in order:
             return bool(imports)
-        return any(b in self.tree.root.bindings.get(b.name, ()) and order[b.node] <= order[at] for b in imports)
+        while (outer := self.tree.function(function)) is not None:
+            function = outer
+        return any(
+            order[b.node] <= order[function] if b in self.tree.root.bindings.get(b.name, ()) else function is not at
+            for b in imports
+        )
 
     def _is_for_types(self, binding: Binding) -> bool:
         """Whether only type checkers run an import: it is under `if TYPE_CHECKING:`."""

@@ -135,6 +135,23 @@ class Guards(Analysis):
             child = parent
         return False
 
+    def may_be_handled(self, file: File, node: Node, *exceptions: str) -> bool:
+        """Whether one of some exceptions from a place may be handled: in its function, or by what calls that."""
+        if self.in_try(file, node, *exceptions):
+            return True
+        function = file.tree.function(node)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        called = self.inference.definitions.function(file, function)
+        if any(self.in_try(*site, *exceptions) for site in self.inference.call_sites(called)):
+            return True
+        calling = re.compile(rb"\bexcept\b")
+        return any(
+            model.once(Guards).in_try(model.file, call, *exceptions)
+            for model in self.importers(file, calling)
+            for call in model.file.calls_ending_with(function.name.value)
+        )
+
     def depends_on_version(self, file: File, node: Node) -> bool:
         """Whether `node` is for some versions: a `try` handles that it is missing, or a test asks for the version."""
         if any(isinstance(parent, cst.Try) and _handles_missing(parent) for parent in file.tree.ancestors(node)):
