@@ -68,7 +68,7 @@ class TracedPythonInMap(Rule):
 
 
         def brighten(image, label):
-            return image * tf.random.uniform([], 0.8, 1.2), label
+            return image * tf.random.uniform([], 0.8, 1.2, dtype=image.dtype), label
 
 
         dataset = tf.data.Dataset.from_tensor_slices((images, labels)).map(brighten)

@@ -46,8 +46,8 @@ CHAINS = {
     ),
     "a skip before the batch of its line": (
         "TFG332",
-        "rows = (tf.data.Dataset.range(4000)  # forty\n        .map(lambda n: tf.py_function(abs, [n], tf.int64))\n"
-        "        .skip(20).batch(8))  # eight\n",
+        "rows = (tf.data.Dataset.range(400)  # forty\n"
+        "        .map(lambda n: tf.image.resize(tf.fill([8, 8, 1], n), [2, 2]))\n        .skip(20).batch(8))  # eight\n",
     ),
 }
 

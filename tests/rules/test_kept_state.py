@@ -357,6 +357,70 @@ WITHHELD = {
         + epochs("for one in masks: one[:] = turn"),
         "masks",
     ),
+    "a part of a dictionary by another name": (
+        PARTS
+        + "settings = {'step': {'share': 1.0}}\nof_steps = settings['step']\n"
+        + STEP.replace("net(features,", "net(features * of_steps['share'],")
+        + epochs("settings['step']['share'] = 1.0 / (turn + 1)"),
+        "of_steps",
+    ),
+    "a dictionary behind others": (
+        PARTS
+        + "import collections\nusual = {'share': 1.0}\nchosen = collections.ChainMap({}, usual)\n"
+        + STEP.replace("net(features,", "net(features * chosen['share'],")
+        + epochs("usual['share'] = 1.0 / (turn + 1)"),
+        "chosen",
+    ),
+    "the values of a dictionary": (
+        PARTS
+        + "import operator\nshares = {'share': 1.0}\nall_shares = shares.values()\n"
+        + STEP.replace("net(features,", "net(features * sum(all_shares),")
+        + epochs("operator.setitem(shares, 'share', 1.0 / (turn + 1))"),
+        "all_shares",
+    ),
+    "a view of an array": (
+        PARTS
+        + "shares = np.ones(4, 'float32')\nfolded = np.squeeze(shares.reshape(2, 2))\n"
+        + STEP.replace("net(features,", "net(features * float(shares[0]),")
+        + epochs("folded *= 0.9"),
+        "shares",
+    ),
+    "an array that a function changes in some places": (
+        PARTS
+        + "shares = np.ones(2, 'float32')\n"
+        + STEP.replace("net(features,", "net(features * float(shares[0]),")
+        + epochs("np.multiply.at(shares, 0, 0.9)"),
+        "shares",
+    ),
+    "a heap": (
+        PARTS
+        + "import heapq\nshares = [1.0]\n"
+        + STEP.replace("net(features,", "net(features * shares[0],")
+        + epochs("heapq.heappush(shares, 1.0 / (turn + 1))"),
+        "shares",
+    ),
+    "arguments that are read again": (
+        PARTS
+        + "import argparse\nreader = argparse.ArgumentParser()\nreader.add_argument('--share', type=float, default=1.0)\n"
+        + "given = reader.parse_args([])\n"
+        + STEP.replace("net(features,", "net(features * given.share,")
+        + epochs("reader.parse_args(['--share', str(1.0 / (turn + 1))], namespace=given)"),
+        "given.share",
+    ),
+    "a variable of a context": (
+        PARTS
+        + "import contextvars\nshare = contextvars.ContextVar('share', default=1.0)\n"
+        + STEP.replace("net(features,", "net(features * share.get(),")
+        + epochs("share.set(1.0 / (turn + 1))"),
+        "share",
+    ),
+    "a function that gets another case": (
+        PARTS
+        + "import functools\n\n\n@functools.singledispatch\ndef share_of(value):\n    return 1.0\n\n"
+        + STEP.replace("net(features,", "net(features * share_of(features),")
+        + epochs("share_of.register(object)(lambda value: 1.0 / (turn + 1))"),
+        "share_of",
+    ),
     "a dictionary inside of another one": (
         PARTS
         + "settings = {'step': {'share': 1.0}}\nof_steps = settings['step']\n"

@@ -70,7 +70,19 @@ HOST_READS = frozenset(["numpy", "item", "tolist"])
 """Methods that bring values to the host."""
 ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
 """Methods that change an array in place, besides those of containers."""
-CHANGING_FUNCTIONS = spelled("numpy.{copyto,put,place,putmask,fill_diagonal}")
+CHANGING_FUNCTIONS = spelled(
+    "numpy.{copyto,put,place,putmask,fill_diagonal} bisect.{insort,insort_left,insort_right} "
+    "heapq.{heappush,heappop,heapify,heapreplace,heappushpop} operator.{setitem,delitem,iadd,isub,imul,iconcat}"
+)
+"""Functions that change a container or an array that they get first."""
+SHARING_METHODS = frozenset("reshape ravel transpose view squeeze swapaxes diagonal values keys items".split())
+"""Methods of arrays and dictionaries whose results show later changes of these."""
+SHARING_FUNCTIONS = spelled(
+    "types.MappingProxyType collections.ChainMap numpy.{asarray,reshape,ravel,transpose,squeeze,nditer,broadcast_to}"
+)
+"""Functions whose results show later changes of what they get."""
+EAGER_QUERIES = frozenset(["tf.get_static_value"])
+"""Functions that give another answer of a tensor that has a value."""
 # Methods of ragged and sparse tensors that give a dense tensor, and attributes that are one; `values` may be ragged, of
 # which Python's functions raise in a graph as they do of dense ones.
 DENSE_METHODS = frozenset("to_tensor row_lengths row_starts row_limits value_rowids bounding_shape nrows".split())

@@ -8,7 +8,9 @@ COMPUTING = frozenset(
 """Python's own functions that only compute, whatever they are given."""
 CHANGES = frozenset(
     (
-        "append appendleft extend insert add update setdefault pop popleft popitem remove discard clear sort reverse"
+        "append appendleft extend extendleft insert add update setdefault pop popleft popitem remove discard clear "
+        "sort reverse rotate move_to_end difference_update intersection_update symmetric_difference_update "
+        "__setitem__ __delitem__ __iadd__ __ior__"
     ).split()
 )
 """Methods that change a container in place."""

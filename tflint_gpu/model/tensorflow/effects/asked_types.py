@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.library.classes import TENSORS
-from tflint_gpu.model.library.tensor_functions import STATIC_ATTRIBUTES, TENSOR_QUERIES
+from tflint_gpu.model.library.tensor_functions import EAGER_QUERIES, STATIC_ATTRIBUTES, TENSOR_QUERIES
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
@@ -44,12 +44,17 @@ class AskedTypes(Analysis):
             yield from self._answered(trace, call, given[0], set(self._types(file, given[1])))
         elif len(given) == 1 and file.names.is_builtin(call.func, "type"):
             yield from self._type(trace, call, given[0])
+        elif len(given) == 3 and file.names.is_builtin(call.func, "getattr"):
+            if self.constants.of(file, given[1]) in _EAGER_ONLY:
+                yield from self._answered(trace, call, given[0], {"eager"})
         elif len(given) == 2 and file.names.is_builtin(call.func, "hasattr"):
             name = self.constants.of(file, given[1])
             if name in _EAGER_ONLY:
                 yield from self._answered(trace, call, given[0], {"eager"})
             elif name not in STATIC_ATTRIBUTES and self.arrays.may_be_array(file, given[0]):
                 yield from self._answered(trace, call, given[0], {"array"})
+        elif given and file.name(call.func) in EAGER_QUERIES:
+            yield from self._answered(trace, call, given[0], {"eager"})
         elif given and file.name(call.func) in TENSOR_QUERIES:
             yield from self._answered(trace, call, given[0], {"tensor"})
 

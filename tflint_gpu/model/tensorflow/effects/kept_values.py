@@ -14,10 +14,16 @@ import libcst as cst
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import RUNNING_METHODS, SETTERS, TRAINED_ATTRIBUTES
-from tflint_gpu.model.library.tensor_functions import ARRAY_CHANGES, CHANGING_FUNCTIONS
+from tflint_gpu.model.library.tensor_functions import (
+    ARRAY_CHANGES,
+    CHANGING_FUNCTIONS,
+    SHARING_FUNCTIONS,
+    SHARING_METHODS,
+)
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
 from tflint_gpu.model.python.execution.run_order import RunOrder
+from tflint_gpu.model.python.project.decorators import function_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
@@ -36,6 +42,7 @@ _OF_TRAINABLE = TRAINED_ATTRIBUTES | {"trainable"}
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _MODAL = ("BatchNorm", "applications", "load_model")
+_CONTEXT_VARIABLE = "contextvars.ContextVar"
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTAINERS = frozenset(["list", "dict", "set"])
@@ -243,7 +250,7 @@ class KeptValues(Analysis):
         Arguments:
             outer: what binds it, where it is a name.
         """
-        made = {o.node: o.file for o in self.inference.of(file, read) if self._is_mutable(o)}
+        made = {o.node: o.file for o in self._shown(self.inference.of(file, read)) if self._is_mutable(o)}
         for other in dict.fromkeys((file, self.file, *made.values())):
             for change in self._in_file(other).get("", ()):
                 is_it = other is file and outer and self._is_same_name(file, change.owner, read, outer)
@@ -261,15 +268,35 @@ class KeptValues(Analysis):
         call = origin.call
         if call is None:
             return isinstance(origin.node, _DISPLAYS) and not origin.access_path
-        is_array = (origin.made_by or "").startswith("numpy.")
-        return is_array or any(origin.file.names.is_builtin(call.func, name) for name in _CONTAINERS)
+        name = origin.made_by or ""
+        return (
+            name.startswith("numpy.")
+            or name == _CONTEXT_VARIABLE
+            or any(origin.file.names.is_builtin(call.func, name) for name in _CONTAINERS)
+        )
 
     def _is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
         """Whether a value is one of some objects, something in one, or a view of one: `row` after `row = array[0]`."""
-        origins = [origin]
-        if isinstance(origin.node, cst.Subscript):
-            origins.extend(self.inference.of(origin.file, _innermost(origin.node), origin.context))
-        return any(o.file is file and file.tree.within(o.node, node) for o in origins for node, file in made.items())
+        shown = self._shown([origin])
+        return any(o.file is file and file.tree.within(o.node, node) for o in shown for node, file in made.items())
+
+    def _shown(self, origins: Iterable[Origin]) -> list[Origin]:
+        """Some objects, and those that they show: `array` in `array[0]`, `array.reshape(-1)`, `ChainMap({}, array)`."""
+        shown, seen = list(origins), set[Node]()
+        for origin in shown:  # grows meanwhile
+            if origin.node in seen:
+                continue
+            seen.add(origin.node)
+            call, inside = origin.call, list[Expression]()
+            if isinstance(origin.node, cst.Subscript):
+                inside = [_innermost(origin.node)]
+            elif call is not None and origin.made_by in SHARING_FUNCTIONS:
+                inside = [arg.value for arg in call.args]
+            elif call is not None and isinstance(call.func, cst.Attribute) and call.func.attr.value in SHARING_METHODS:
+                inside = [call.func.value]
+            for value in inside:
+                shown.extend(self.inference.of(origin.file, value, origin.context))
+        return shown
 
     # Attributes.
 
@@ -435,9 +462,12 @@ class KeptValues(Analysis):
         return self._changes[file]
 
     def _changed_in_place(self, file: File) -> Iterator[tuple[Expression, Node]]:
-        """`d[k] = v`, `l.append(v)`, `a += 1`, `rng.shuffle(a)`, `np.exp(b, out=a)`: the container, and the place."""
+        """`d[k] = v`, `l.append(v)`, `a += 1`, `rng.shuffle(a)`, `np.exp(b, out=a)`: the container, and the place.
+
+        Of `d["a"]["b"] = v` both what `d` holds and `d["a"]`, which may have another name.
+        """
         for target, _ in file.tree.item_assignments:
-            yield _innermost(target.value), target
+            yield from ((container, target) for container in dict.fromkeys((_innermost(target.value), target.value)))
         for changed in file.tree.nodes(cst.AugAssign):
             if isinstance(changed.target, cst.Name):
                 yield changed.target, changed
@@ -445,7 +475,9 @@ class KeptValues(Analysis):
             out = argument(call, -1, "out")
             if out is not None:
                 yield _innermost(out), call
-            if call.args and (method_name(call) == "shuffle" or file.name(call.func) in CHANGING_FUNCTIONS):
+            name = file.name(call.func) or ""
+            is_in_place = name in CHANGING_FUNCTIONS or (name.startswith("numpy.") and name.endswith(".at"))
+            if call.args and (is_in_place or method_name(call) == "shuffle"):
                 yield _innermost(call.args[0].value), call
         for call in file.method_calls(*CHANGES, *ARRAY_CHANGES):
             if (
@@ -453,7 +485,22 @@ class KeptValues(Analysis):
                 and not is_library(file.name(call.func))
                 and not self.inference.callees(file, call)
             ):
-                yield _innermost(call.func.value), call
+                whole = call.func.value
+                yield from ((container, call) for container in dict.fromkeys((_innermost(whole), whole)))
+        for call in file.method_calls("set", "reset", "register"):
+            if isinstance(call.func, cst.Attribute) and self._keeps_what_is_set(file, call.func.value):
+                yield call.func.value, call
+
+    def _keeps_what_is_set(self, file: File, owner: Expression) -> bool:
+        """Whether it is a variable of `contextvars`, or a function of `functools.singledispatch`."""
+        if any(origin.made_by == _CONTEXT_VARIABLE for origin in self.inference.of(file, owner)):
+            return True
+        return any(
+            function.file.name(function_of(decorator)) == "functools.singledispatch"
+            for function in (callee.function for callee in self.inference.callables(file, owner))
+            if isinstance(function.node, cst.FunctionDef)
+            for decorator in function.node.decorators
+        )
 
     # What Keras's own objects read of themselves.
 

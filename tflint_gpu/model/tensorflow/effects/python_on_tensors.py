@@ -66,10 +66,23 @@ class PythonOnTensors(Analysis):
                 yield from self._called(trace, node, converts=converts)
             elif isinstance(node, cst.Comparison):
                 yield from self._searched(trace, node)
+            elif isinstance(node, cst.FormattedStringExpression):
+                yield from self._formatted(trace, node, node.expression, raises=bool(node.format_spec))
+            elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+                if isinstance(node.left, cst.BaseString):
+                    yield from self._formatted(trace, node, node.right, raises=True)
             elif isinstance(node, cst.Subscript):
                 yield from self._indexed(trace, node)
             elif isinstance(node, cst.Attribute) and node.attr.value in _SHAPES:
                 yield from self._shape(trace, node)
+
+    def _formatted(self, trace: Trace, node: cst.CSTNode, value: Expression, *, raises: bool) -> Iterator[Blocker]:
+        """`f"{loss:.2f}"`, `"%.2f" % loss`; without a format the text is that of a symbolic tensor."""
+        values = [element.value for element in value.elements] if isinstance(value, cst.Tuple) else [value]
+        tensor = next((value for value in values if trace.holds_tensor(value)), None)
+        if tensor is not None:
+            text = f"it formats `{trace.file.code(tensor)}`, a tensor, "
+            yield Blocker(trace.file, node, text + (_RAISES if raises else "which has no value while it is traced"))
 
     def _iterated(self, trace: Trace, expr: Expression, what: str, *, is_unpacked: bool = False) -> Iterator[Blocker]:
         file = trace.file

@@ -11,10 +11,10 @@ import libcst as cst
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 
 ANY_NAME = "*"
-DYNAMIC_SUBSTRINGS = ("setattr", "__dict__", "vars(", "globals(", "exec(")
+DYNAMIC_SUBSTRINGS = ("setattr", "__dict__", "vars(", "globals(", "exec(", "namespace")
 """One of them is in each file that sets names or attributes this way."""
 _OWN_MODULE = "sys.modules[__name__]"
 
@@ -59,6 +59,9 @@ class DynamicWrites(Analysis):
                 for place, owner in self._names_of(file, call.func.value):
                     for name in self._updated(file, call):
                         yield DynamicWrite(call, place, owner, name)
+        for call in file.method_calls("parse_args", "parse_known_args", "parse_intermixed_args"):
+            if (namespace := argument(call, 1, "namespace")) is not None:
+                yield DynamicWrite(call, "object", namespace, ANY_NAME)
         for call in file.calls_ending_with("exec"):
             if file.names.is_builtin(call.func, "exec"):
                 yield from self._executed(file, call)
