@@ -48,6 +48,8 @@ ANOTHER = {
     "is_tensor": (ARRAY, "tf.is_tensor(batch)"),
     "a method of arrays": (ARRAY, 'hasattr(batch, "astype")'),
     "a tensor's value": (TENSOR, 'hasattr(batch, "numpy")'),
+    "a tensor's value or another one": (TENSOR, 'getattr(batch, "numpy", None) is not None'),
+    "a tensor's value as it is known": (TENSOR, "tf.get_static_value(batch) is not None"),
     "a tensor's type": (TENSOR, 'type(batch).__name__ == "EagerTensor"'),
 }
 SAME = {

@@ -61,6 +61,14 @@ def _of_few_steps(code: str) -> str:
 
 
 LEFT_TO_PYTHON = {
+    "a text with a format": (
+        "away = tf.reduce_mean(tf.abs(net(p) - h))\naway * len(f'{away:.3f}')",
+        "it formats `away`, a tensor, which raises",
+    ),
+    "a text of several": (
+        "near, far = tf.reduce_min(net(p) - h), tf.reduce_max(net(p) - h)\n(far - near) * len('%s: %.2f' % (1, near))",
+        "it formats `near`, a tensor, which raises",
+    ),
     "comprehension": (
         "guess = net(p)\ntf.reduce_mean([tf.reduce_sum(row**2) for row in guess])",
         "a comprehension in it iterates over `guess`",
