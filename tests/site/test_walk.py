@@ -37,7 +37,7 @@ LANGUAGES = {
 """What is done with a block of each language that pages print."""
 _COMMANDS = re.compile(
     r"^```(?P<shell>sh|bash|zsh|fish)\n(?P<lines>.*?)\n```$|^```console\n(?P<console>.*?)^```$"
-    r"|`(?P<inline>\.venv/bin/\S+ [^`\n]+)`",
+    r"|`(?P<inline>\.venv/bin/\S+ (?!check PATH`)[^`\n]+)`",  # PATH stands for a project of the reader's
     re.DOTALL | re.MULTILINE,
 )
 _PLACE = re.compile(r"examples/[\w.]+:[\w :]+ TFG\d{3}")

@@ -7,7 +7,7 @@ from tflint_gpu.rule import Finding, Prediction, Rule
 
 
 class NoopTake(Rule):
-    """`take(-1)` takes every element, as the dataset without it does.
+    """`take(-1)` takes every element, so it has no effect.
 
     Why: a count of -1 means all elements, so the call does nothing.
 
@@ -17,7 +17,7 @@ class NoopTake(Rule):
     Not reported:
     - counts that the code does not show
 
-    Measured: the elements are the same with TensorFlow 2.21.
+    Measured: with TensorFlow 2.21, the elements are the same with and without the call.
 
     Example:
         import tensorflow as tf
