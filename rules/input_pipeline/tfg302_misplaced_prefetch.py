@@ -27,11 +27,11 @@ _INJECTED_SINCE = (2, 11)
 
 
 class MisplacedPrefetch(Rule):
-    """`prefetch` is followed by work that it does not cover.
+    """`prefetch` is followed by operations that do not run ahead of the training.
 
     Why: a prefetch works ahead of its consumer on the operations before it. Batching, mapping or shuffling after the
-    last prefetch runs in step with the training loop, and the buffer holds single elements where it should hold
-    finished batches. The advice "prefetch belongs before batch" was measured to be wrong.
+    last prefetch runs only when the training loop asks for a batch, and the buffer holds single elements instead of
+    finished batches. Measurements refute the advice "prefetch belongs before batch".
 
     Reported:
     - `batch`, `map`, `shuffle` or other work after the last `prefetch`

@@ -41,7 +41,7 @@ class DiscardedDataset(Rule):
 
     Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and similar operations return a new dataset and
     leave the old one as it was. A statement that is only such a call has no effect on the data: it stays unshuffled,
-    unbatched or unmapped. In a test, a discarded `map` may check whether a function can be traced.
+    unbatched or unmapped. In a test, a discarded `map` may be intended: it checks whether a function can be traced.
 
     The fix assigns the result where the code after it gets elements of the same structure: not a second `batch`, not a
     `repeat` without an end, not a `map` that returns other components than it gets, or tensors of an unknown rank, as

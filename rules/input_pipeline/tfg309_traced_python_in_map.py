@@ -30,7 +30,7 @@ class TracedPythonInMap(Rule):
 
     Why: `map`, `filter` and similar methods call the function a single time, with symbolic elements, and run the
     resulting graph for all elements. A random number from NumPy or Python is then the same for every element,
-    `time.sleep` delays nothing but the start, and `print` shows a symbolic tensor. Code that needs an element's value
+    `time.sleep` delays only the tracing, and `print` shows a symbolic tensor. Code that needs an element's value
     raises.
 
     Reported:

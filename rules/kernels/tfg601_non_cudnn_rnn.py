@@ -37,7 +37,7 @@ class NonCudnnRnn(Rule):
     Reported:
     - an argument that keeps Keras from using the cuDNN kernel
     - `RNN(LSTMCell(...))`
-    - `dropout`, if the project pins one of Keras 3.0 to 3.3: a newer Keras helps
+    - `dropout`, if the project pins Keras 3.0 to 3.3: a newer Keras fixes this
 
     Not reported:
     - `dropout` with other versions, for which it is fine
@@ -50,8 +50,8 @@ class NonCudnnRnn(Rule):
     3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. The
     ratio has not been measured on a GPU yet.
 
-    Fix: unsafe: without the arguments it is another model. A cell becomes the layer, with the same weights. There is
-    none in a program that loads or sets weights: they were made by the model as it is.
+    Fix: unsafe: without the arguments, it is a different model. `RNN` with a cell becomes the layer, with the same
+    weights. There is no fix in a program that loads or sets weights: they were made for the model as it is.
 
     Example:
         import tensorflow as tf

@@ -25,9 +25,9 @@ _KEEPS_H5 = (3, 8)
 class SavePathSuffix(Rule):
     """A model is saved to, or loaded from, a path whose ending Keras 3 refuses.
 
-    Why: Keras 2 saved a folder where a path had no ending, and weights under any name. Keras 3, which comes with
-    TensorFlow 2.16, raises ValueError where a `ModelCheckpoint` is made, and at `save` and `save_weights`. These come
-    after the training, so the trained weights are lost. Keras 3 wants `.keras` (or `.h5`) for models and `.weights.h5`
+    Why: Keras 2 saved a folder if the path had no extension, and weights under any name. Keras 3, which comes with
+    TensorFlow 2.16, raises ValueError when a `ModelCheckpoint` is created, and in `save` and `save_weights`. Those two
+    come after training, so the trained weights are lost. Keras 3 wants `.keras` (or `.h5`) for models and `.weights.h5`
     for weights.
 
     Reported:
@@ -36,7 +36,7 @@ class SavePathSuffix(Rule):
 
     Not reported:
     - endings that the code does not show
-    - paths under a condition that asks for the version, or for how the path ends
+    - paths under a condition on the version or on the path's extension
 
     Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` takes
     `.h5` for a model since Keras 3.8.

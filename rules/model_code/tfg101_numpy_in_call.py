@@ -66,9 +66,9 @@ class NumpyInCall(Rule):
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
 
-    Fix: safe where TensorFlow's function gives for a tensor what NumPy's gives; unsafe where others call the code, too,
-    where an operand is an array, whose dtype decides the result's dtype, and where Keras may call the code eagerly with
-    integers, of which NumPy makes floating point numbers.
+    Fix: safe where TensorFlow's function returns the same as NumPy's for a tensor; unsafe where the code is also called
+    from elsewhere, where an operand is an array, whose dtype decides the result's dtype, and where Keras may call the
+    code eagerly with integers, which NumPy converts to floating point.
 
     Example:
         import numpy as np

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ListInGraphLoop(Rule):
-    """A loop of the graph appends tensors to a Python list that is used after the loop.
+    """A loop that becomes part of the graph appends tensors to a Python list that is used after the loop.
 
     Why: under `tf.function` a loop over `tf.range` or a dataset, or with a tensor as its condition, is one loop of the
     graph. Its body is traced once, so the list gets one tensor. This tensor belongs to the graph of the loop's body and
@@ -31,7 +31,7 @@ class ListInGraphLoop(Rule):
 
     Measured: raises with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
 
-    Fix: none, because a `tf.TensorArray` needs a size and has to be carried from iteration to iteration, which changes
+    Fix: none, because a `tf.TensorArray` needs a size and has to be passed from iteration to iteration, which changes
     the whole loop.
 
     Example:

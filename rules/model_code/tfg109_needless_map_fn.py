@@ -32,8 +32,8 @@ class NeedlessMapFn(Rule):
     row. Called eagerly, it is a Python loop. Many operations need no loop, because they work on the whole tensor:
     arithmetic, comparisons, casts, and reductions with an axis. `tf.where` replaces a conditional expression or
     `tf.cond`. `tf.gather` and an `Embedding` take all indices at once. Under `tf.function`, `tf.vectorized_map` turns a
-    function of a row into one of the whole tensor, without another change. Called eagerly, it traces again in every
-    call. With few and large rows the loop costs little.
+    function of a row into one of the whole tensor, without any other change. Called eagerly, `tf.vectorized_map` traces
+    again in every call. With few, large rows the loop costs little.
 
     Reported:
     - a `tf.map_fn` whose function is known to consist of such operations only
@@ -43,13 +43,14 @@ class NeedlessMapFn(Rule):
     - rows that mask or index themselves (`x[x > 0]`)
     - random draws, and functions with side effects
     - calls with `parallel_iterations` or `swap_memory`, which save memory
-    - at most five rows
+    - tensors with at most five rows
     - code that runs once, in `__init__` or `build`
 
     Measured: {evidence}
 
-    Fix: unsafe: sums may be taken in another order, and a tensor without rows keeps its other axes, which a loop does
-    not know. A function that names axes becomes a `tf.vectorized_map`, only in traced code.
+    Fix: unsafe: sums may be computed in another order, and the result for a tensor with zero rows keeps its other axes,
+    which the loop would lose. If the function names axes, `tf.map_fn` becomes `tf.vectorized_map`, and only in traced
+    code.
 
     Example:
         import tensorflow as tf

@@ -31,7 +31,7 @@ _NUMBER = regex(r"gpu:(\d+)$", re.IGNORECASE)
 
 
 class UnguardedDevice(Rule):
-    """A device string names a GPU, and nothing asks whether this GPU exists.
+    """A device string names a GPU, and nothing checks whether this GPU exists.
 
     Why: TensorFlow places what it can on a GPU by itself. Naming a GPU is needed only to choose among several. With
     soft placement, the default for eager code and `tf.function`, a block under `tf.device("/GPU:0")` silently runs on
@@ -49,12 +49,13 @@ class UnguardedDevice(Rule):
     - device strings with a guard: a condition, an assert, an early return or a `try` on the list of devices, or a flag
       that the user sets
 
-    Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
-    a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts
-    the GPUs of `CUDA_VISIBLE_DEVICES` from 0 is what CUDA's documentation says.
+    Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` silently run on CPU:0, eagerly, in
+    `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts the GPUs of
+    `CUDA_VISIBLE_DEVICES` from 0 is what CUDA's documentation says.
 
-    Fix: safe with soft placement, where the same devices are used as before. Unsafe without it, because a program that
-    raised then goes on. Unsafe, too, where the fix replaces the number of a GPU by the one that TensorFlow gives it.
+    Fix: safe with soft placement, because the same devices are used as before. Unsafe without it, because a program
+    that raised before then continues. Also unsafe if the fix replaces the number of a GPU by the one that TensorFlow
+    assigns to it.
 
     Example:
         import tensorflow as tf

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 class LateVisibleDevices(Rule):
     """`CUDA_VISIBLE_DEVICES` is set after TensorFlow has initialised the GPUs.
 
-    Why: CUDA reads this variable when it is initialised, and finds its devices then, once for the process. The first
+    Why: CUDA reads this variable once for each process, when CUDA is initialised and looks for its devices. The first
     operation initialises it: `tf.constant`, a variable, a dataset, an optimizer, `MirroredStrategy()`. A later value in
     `os.environ` changes nothing: the process keeps the GPUs that it has, with its memory on all of them. A value that
-    is set before the import of TensorFlow always counts.
+    is set before the import of TensorFlow always takes effect.
 
     Reported:
     - `CUDA_VISIBLE_DEVICES` that is set after the first operation
 
     Not reported:
     - a file that starts other processes, which inherit the variable
-    - a value that was kept to be put back
+    - restoring a saved value
 
     Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it). What CUDA does
     follows from its documentation. It was not seen, since no GPU was at hand.

@@ -22,9 +22,9 @@ class LateMultiWorker(Rule):
 
     Why: the strategy starts the server that connects the workers, and the server has to exist when the runtime starts.
     A tensor, a variable, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
-    `list_logical_devices` before it starts the runtime without a server. Where `TF_CONFIG` names a cluster the strategy
-    raises `RuntimeError: Collective ops must be configured at program startup`. Without `TF_CONFIG` nothing raises, so
-    a trial on one machine does not show the mistake.
+    `list_logical_devices` before the strategy starts the runtime without a server. Where `TF_CONFIG` names a cluster
+    the strategy raises `RuntimeError: Collective ops must be configured at program startup`. Without `TF_CONFIG`
+    nothing raises, so a trial on one machine does not show the mistake.
 
     Reported:
     - a `MultiWorkerMirroredStrategy` that is made after one of these

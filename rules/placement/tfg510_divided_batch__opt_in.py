@@ -21,9 +21,9 @@ _COUNTING = tuple(b"num_replicas per_replica global_batch len(gpus num_gpus n_gp
 class DividedBatch(Rule):
     """A strategy for several GPUs trains with a batch that was chosen for one.
 
-    Why: `fit` under `MirroredStrategy` takes the batch of the dataset for the global one and divides it: of 64 rows
-    each of four GPUs gets 16. An epoch has as many steps as with one GPU, each GPU does a quarter of the work, and all
-    wait for each other after it. More GPUs are then no faster, or slower. The batch has to grow with
+    Why: `fit` under `MirroredStrategy` treats the dataset's batch as the global batch and divides it: of 64 rows each
+    of four GPUs gets 16. An epoch has as many steps as with one GPU, each GPU does a quarter of the work, and all wait
+    for each other after each step. More GPUs are then no faster, or slower. The batch has to grow with
     `strategy.num_replicas_in_sync`, and usually the learning rate with it.
 
     Reported:

@@ -32,14 +32,14 @@ class ForkedRuntime(Rule):
 
     Not reported:
     - functions that use no Keras model
-    - programs that choose anywhere how processes start
+    - programs that set the start method of processes anywhere
 
     Measured: with TensorFlow 2.21 and 2.15 on a CPU `predict`, `fit` and `evaluate` in a forked process ended after
     `import tensorflow` and `list_physical_devices`, and hung after `tf.constant`; `predict` also after a dataset, a
     `Sequential` model with an Input and `list_logical_devices`. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because a spawned process imports the program's main module again, which has to allow that, and the
-    arguments of the process are pickled.
+    Fix: none, because a spawned process imports the program's main module again, which needs an `if __name__ ==
+    "__main__":` guard, and the process's arguments must be picklable.
 
     Example:
         import multiprocessing

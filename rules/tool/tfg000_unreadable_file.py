@@ -30,8 +30,8 @@ class UnreadableFile(Rule):
     - a file that does not mention TensorFlow: it is opened only if it runs something and imports a file that does,
       itself or through files without functions
 
-    Measured: libcst 1.9.0's native parser ends its process on 3,000 nested parentheses and on a sum of
-    20,000 terms; tests run such files.
+    Measured: libcst 1.9.0's native parser crashes its process on 3,000 nested parentheses and on a sum of 20,000 terms;
+    the tests check such files.
 
     Fix: none, because only the author knows what the file should say.
     """

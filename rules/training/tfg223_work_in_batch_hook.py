@@ -24,8 +24,8 @@ class WorkInBatchHook(Rule):
     - `ModelCheckpoint(save_freq=1)`
 
     Not reported:
-    - calls that a test in the hook decides about
-    - objects that nothing shows to be models
+    - calls under a condition in the hook
+    - objects that are not known to be models
 
     Measured: with TensorFlow 2.21 on two CPU cores, a small dense network and 256 rows: an epoch took 43 times as long
     with a `predict` and a `save_weights` after each batch.

@@ -31,11 +31,11 @@ class ModelLoadedAgain(Rule):
 
     Reported:
     - a loop that loads the same file in each iteration for a `predict`
-    - a function that answers web requests, a route of Flask or FastAPI, and loads the same file each time
+    - a function that answers web requests (a Flask or FastAPI route) and loads the same file each time
 
     Not reported:
     - loads that a test decides about ("if model is None")
-    - functions whose results a decorator keeps
+    - functions whose results a decorator caches
     - programs that train or save a model, so that the file may be another one
 
     Measured: with TensorFlow 2.21 on two CPU cores, `load_model` and `predict` of one row took 17 times as long as
