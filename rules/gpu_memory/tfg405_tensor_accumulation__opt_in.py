@@ -21,7 +21,7 @@ class TensorAccumulation(Rule):
     alive. What a GPU's allocator holds for each tensor was not measured, so this rule is opt-in.
 
     Reported:
-    - a list that gets a tensor of every training step and lives as long as the training
+    - a list that collects a tensor from every training step and is kept until training ends
 
     Not reported:
     - lists that are made again for each epoch, emptied, or of a fixed length

@@ -47,9 +47,9 @@ class MissingPrefetch(Rule):
 
     Measured: {evidence}
 
-    A last sequential `map` took 410 ms with TensorFlow 2.7 to 2.10 and 222 ms with 2.11. With 2.10.1, 100 steps of 10
-    ms took 1.80 s after a map that draws random numbers, 1.14 s with a prefetch; after a stateless map 1.20 s and 1.11
-    s.
+    A final sequential `map` took 410 ms with TensorFlow 2.7 to 2.10 and 222 ms with 2.11. With 2.10.1, 100 steps of 10
+    ms took 1.80 s after a map that draws random numbers, and 1.14 s with a prefetch; after a stateless map, 1.20 s and
+    1.11 s.
 
     Fix: safe: the elements and their order stay as they are.
 

@@ -35,8 +35,8 @@ class MisplacedPrefetch(Rule):
 
     Reported:
     - `batch`, `map`, `shuffle` or other work after the last `prefetch`
-    - since TensorFlow 2.11 as advice that predicts no slowdown: there tf.data adds a last prefetch by itself under the
-      default options, and the misplaced buffer is superfluous
+    - since TensorFlow 2.11, as advice without a predicted slowdown: under the default options tf.data adds a last
+      prefetch by itself, so the misplaced buffer is superfluous
 
     Not reported:
     - cheap operations after a prefetch: `repeat`, `take`, `skip`, `enumerate`, `with_options`

@@ -47,10 +47,10 @@ class SequentialMap(Rule):
     Reported:
     - with newer versions, functions that draw random numbers (`tf.image.random_*`, `tf.random.*`, Keras's `Random*`
       layers), use a lookup table, print or call Python: typical image augmentation
-    - with older versions, functions without state too
+    - with older versions, stateless functions too
 
     Not reported:
-    - with newer versions, functions without state (`tf.random.stateless_*` and assertions have none)
+    - with newer versions, stateless functions (`tf.random.stateless_*` and assertions are stateless)
     - functions that only move a few numbers, for which threads cost more than they save
     - Python functions that hold Python's global lock: threads would wait, and TFG305 reports their loops
     - `np.load`: two threads took 1.3 to 1.9 times as long as one

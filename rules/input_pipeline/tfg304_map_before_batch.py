@@ -44,11 +44,11 @@ _WITHOUT_ROWS = ("from_tensors", "from_generator")
 class MapBeforeBatch(Rule):
     """`map` runs a function for every element, though the function does the same to a whole batch.
 
-    Why: each call of a mapped function costs some microseconds, whatever it computes. A cast, a division or a
+    Why: each call of a mapped function costs a few microseconds, whatever it computes. A cast, a division or a
     reordering of the components works the same on a batch as on one element, so after `batch` the function runs once
-    for each batch. For small elements (rows, small images) these calls are most of a pipeline's time. For large images
-    they are not. Another path through the program may need the map before `batch`, for example for a random flip of
-    images; then the map may stay there.
+    for each batch. For small elements (rows, small images) these calls are most of a pipeline's time. For large images,
+    they are a small part of it. Another path through the program may need the map before `batch`, for example for a
+    random flip of images; then leave the map there.
 
     Reported:
     - a function in which every operation is known to work on a batch, and which uses all components of the element,

@@ -30,7 +30,7 @@ class PythonFunctionInPipeline(Rule):
     - a generator that runs such a loop between two elements
 
     Not reported:
-    - NumPy without a loop, which took 0.6 to 2.1 times as long as TensorFlow's operations when it was tried
+    - NumPy without a loop, which took 0.6 to 2.1 times as long as TensorFlow's operations when it was measured
     - functions that read files (threads do not help `np.load`)
     - functions that use OpenCV, PIL or another library: if threads would help and are not used, TFG303 reports the map
     - loops of a few iterations
@@ -150,7 +150,7 @@ def _finding(operation: Operation, loop: PythonLoop) -> Finding:
     return Finding(
         loop.file,
         loop.call.func,
-        f"{text}: `num_parallel_calls` gains next to nothing" if threads else text,
+        f"{text}: `num_parallel_calls` gains almost nothing" if threads else text,
         Prediction(
             "slowdown",
             (),

@@ -59,7 +59,7 @@ class MisplacedCache(Rule):
       the cache
 
     Not reported:
-    - draws with a seed of their own or after a global seed: each epoch repeats them without a cache, too
+    - draws with a seed, or after a global seed is set: without a cache, each epoch repeats them too
     - draws that an `if` may switch off
     - data made of random numbers
     - a shuffle that another one follows, one with `reshuffle_each_iteration=False`, and one that a `take` or `skip`

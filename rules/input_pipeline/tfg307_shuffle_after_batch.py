@@ -35,9 +35,9 @@ _ARITHMETIC = (cst.Name, cst.Attribute, cst.Dot, cst.Integer, cst.BinaryOperatio
 class ShuffleAfterBatch(Rule):
     """Training data is shuffled only after it was batched.
 
-    Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and mixes nothing:
-    samples that are neighbours in the data share a batch in every epoch. The buffer counts batches too, so
-    `shuffle(1000)` may hold 1000 of them.
+    Why: after `batch` the elements that `shuffle` gets are whole batches. `shuffle` changes the order of the batches
+    and mixes no samples: samples that are neighbours in the data share a batch in every epoch. The buffer counts
+    batches too, so `shuffle(1000)` may hold 1000 batches.
 
     Reported:
     - a shuffle of training data after `batch`, and none before

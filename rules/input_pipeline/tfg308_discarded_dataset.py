@@ -43,10 +43,6 @@ class DiscardedDataset(Rule):
     leave the old one as it was. A statement that is only such a call has no effect on the data: it stays unshuffled,
     unbatched or unmapped. In a test, a discarded `map` may be intended: it checks whether a function can be traced.
 
-    The fix assigns the result where the code after it gets elements of the same structure: not a second `batch`, not a
-    `repeat` without an end, not a `map` that returns other components than it gets, or tensors of an unknown rank, as
-    `tf.py_function` gives them.
-
     Reported:
     - a statement that is only a call of a dataset operation
 
@@ -56,7 +52,9 @@ class DiscardedDataset(Rule):
     Measured: follows from tf.data's interface: every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py). A test shows it with the installed TensorFlow.
 
-    Fix: unsafe: the operation had no effect before, and now changes the data.
+    Fix: unsafe: the operation had no effect before, and now changes the data. There is no fix if the code after it
+    would get elements of another structure: for a second `batch`, a `repeat` without a number, a `map` that returns a
+    different number of components from that it gets, or tensors of unknown rank, such as those from `tf.py_function`.
 
     Example:
         import tensorflow as tf

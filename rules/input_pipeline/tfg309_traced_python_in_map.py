@@ -48,8 +48,9 @@ class TracedPythonInMap(Rule):
     value for all of them; `np.sqrt(x)` raised NotImplementedError, `x.numpy()` AttributeError, `open(x)`,
     `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
 
-    Fix: unsafe: the number becomes a float32 tensor, drawn for every element, and `tf.print` shows each element. There
-    is no fix for code that raises: it has to be rewritten with operations of the graph.
+    Fix: unsafe: the number becomes a tensor that is drawn for every element, of float32 or of the dtype of the tensor
+    that it is combined with, and `tf.print` shows each element. There is no fix for code that raises: it has to be
+    rewritten with TensorFlow operations.
 
     Example:
         import random

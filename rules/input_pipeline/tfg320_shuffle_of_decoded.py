@@ -48,8 +48,8 @@ class ShuffleOfDecoded(Rule):
     Reported:
     - a buffer of 4 GB or more, if the sizes of the elements and of the buffer follow from the code; if only the files
       determine the number of channels, one channel is assumed
-    - where a `padded_batch` fills rows up to a written length, a buffer of ten times as much or more, since rows may be
-      shorter
+    - if a `padded_batch` fills rows up to a length that the code gives, a buffer of 40 GB or more, because most rows
+      may be shorter
 
     Not reported:
     - a dataset with few elements: the buffer holds no more elements than the dataset has

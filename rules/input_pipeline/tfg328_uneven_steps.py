@@ -25,10 +25,10 @@ class UnevenSteps(Rule):
     epoch reads the dataset once. `len(x) // batch_size` gives a wrong number wherever the last batch is not full.
 
     Reported:
-    - a `fit` where the code fixes the number of batches, of steps and, where it is written, of epochs
+    - a `fit` where the code determines the number of batches, of steps and, if `epochs` is given, of epochs
 
     Not reported:
-    - numbers that the code does not fix
+    - numbers that the code does not determine
     - a number of steps that divides the number of batches
 
     Measured: with Keras 3.15, ten batches give epochs of 9, 1, 9, 1, ... steps with `steps_per_epoch=9`, of 4, 4, 2, 4,

@@ -25,18 +25,18 @@ class OneThreadInput(Rule):
 
     Why: `ImageDataGenerator` and a `Sequence` (in Keras 3: `PyDataset`) run in one thread unless `workers` says
     otherwise. That thread reads a file, decodes it, resizes it, and only then takes the next. A GPU waits for each
-    batch if a training step takes less time. Most of this work is done outside Python's global lock, so several threads
-    help. tf.data does it on all cores, in C++.
+    batch if a training step takes less time than that. Most of this work is done outside Python's global lock, so
+    several threads help. tf.data does it on all cores, in C++.
 
     Reported:
     - `flow_from_directory` and `flow_from_dataframe`
-    - a `Sequence` of the project whose `__getitem__` reads, decodes or changes images with OpenCV, PIL, SciPy or
+    - a `Sequence` of the project whose `__getitem__` reads, decodes or transforms images with OpenCV, PIL, SciPy or
       TensorFlow
 
     Not reported:
     - files that mention `workers`
     - `flow` of arrays in memory
-    - a `__getitem__` that only cuts arrays
+    - a `__getitem__` that only slices arrays
 
     Measured: a `Sequence` that decodes JPEG files against tf.data: 5.4 times; `ImageDataGenerator` with rotations and
     flips: 1.3 to 1.8 times, each on two CPU cores. A `PyDataset` that waits 50 ms for each batch took 3.6, 1.35 and

@@ -62,7 +62,7 @@ class RecordByRecord(Rule):
 
     Not reported:
     - functions that decode images or sound, which take most of the time
-    - functions that draw, branch on what they parsed, or call Python
+    - functions that draw random numbers, branch on what they parsed, or call Python
     - features of more than 1,024 numbers
     - batches of fewer than 16
     - a `filter`, a `cache` or another operation between the map and `batch`

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _COMPARING = ("sklearn.metrics.*", "tf.math.confusion_matrix")
 _OF_FLOWS = frozenset(["classes", "labels"])
-_BASIS = "of 1,000 rows none to two stood beside their own label, TensorFlow 2.15 and 2.21"
+_BASIS = "of 1,000 predictions, 0 to 2 were paired with their own label, TensorFlow 2.15 and 2.21"
 
 
 class PredictionsOutOfOrder(Rule):

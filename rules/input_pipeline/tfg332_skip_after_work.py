@@ -38,8 +38,8 @@ class SkipAfterWork(Rule):
     with 2.21 in a `zip`. JPEG images of 512 by 512 pixels: 4 to 5 times as long for four fifths that were left out, 1.1
     to 1.3 times for one fifth.
 
-    Fix: unsafe: random numbers that the map draws are applied to different elements. There is none after a `batch` or a
-    `zip`, where another part of the program reads the mapped dataset, too, or where the map calls Python, which may
+    Fix: unsafe: random numbers that the map draws are applied to different elements. There is no fix after a `batch` or
+    a `zip`, where another part of the program also reads the mapped dataset, or where the map calls Python, which may
     count its calls.
 
     Example:

@@ -26,7 +26,7 @@ class PythonFunctionUnderJit(Rule):
 
     Reported:
     - an operation without an XLA kernel in a `tf.function` under `jit_compile=True`, in a call that must run
-    - the same in a model, if XLA compiles every model that the file compiles
+    - the same in a model, if XLA compiles every model of the file
 
     Not reported:
     - calls under a condition that is not known

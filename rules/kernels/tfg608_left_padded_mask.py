@@ -47,7 +47,7 @@ class LeftPaddedMask(Rule):
     - sequences with `padding="post"`
     - LSTM and GRU layers that cuDNN does not compute
 
-    Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes of `pad_sequences`' result, and
+    Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes from `pad_sequences`' result, and
     accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.
 
     Fix: unsafe: the model gets different inputs, and models that were saved before expect the old ones. There is no fix

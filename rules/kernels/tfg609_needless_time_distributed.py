@@ -36,7 +36,7 @@ class NeedlessTimeDistributed(Rule):
     difference.
 
     Fix: unsafe: the layer gets another name, and saved weights and `get_layer` may refer to it by the old one. There is
-    none where `TimeDistributed` has other arguments, or where the program reads its `.layer`.
+    no fix where `TimeDistributed` has other arguments, or where the program reads its `.layer`.
 
     Example:
         from tensorflow import keras

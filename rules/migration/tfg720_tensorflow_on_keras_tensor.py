@@ -30,7 +30,7 @@ class TensorflowOnKerasTensor(Rule):
     Measured: each operation raises with TensorFlow 2.21 and Keras 3.15, and the programs run with 2.15.
 
     Fix: none, because operations of Keras take some arguments under other names, and a model with a layer around the
-    operation is saved in another way.
+    operation is saved differently.
 
     Example:
         import tensorflow as tf

@@ -63,12 +63,12 @@ class NumpyInCall(Rule):
     - code inside `tf.numpy_function` and `tf.py_function`
     - functions given to a dataset, which TFG309 reports
 
-    Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
+    Measured: in traced code it raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15); in eager code, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
 
-    Fix: safe where TensorFlow's function returns the same as NumPy's for a tensor; unsafe where the code is also called
-    from elsewhere, where an operand is an array, whose dtype decides the result's dtype, and where Keras may call the
-    code eagerly with integers, which NumPy converts to floating point.
+    Fix: safe where TensorFlow's function returns the same as NumPy's for a tensor; unsafe in a helper function that
+    other code may also call, where an operand is an array, whose dtype decides the result's dtype, and where Keras may
+    call the code eagerly with integers, which NumPy converts to floating point.
 
     Example:
         import numpy as np

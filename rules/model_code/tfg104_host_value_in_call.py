@@ -32,8 +32,8 @@ class HostValueInCall(Rule):
       layers and models, and in its losses and metrics
 
     Not reported:
-    - code that need not be traced. Code that must be traced: code under `tf.function`; a model or layer class that the
-      same file instantiates and fits, or calls from a `tf.function`; and the losses and metrics of a model that the
+    - code that need not be traced. Code that must be traced is: code under `tf.function`; a model or layer class that
+      the same file instantiates and fits, or calls from a `tf.function`; and the losses and metrics of a model that the
       file compiles and fits
     - what AutoGraph converts in Keras 2 and under `tf.function`
     - shapes and dtypes, and lists of tensors
@@ -41,7 +41,7 @@ class HostValueInCall(Rule):
     - code under conditions whose value is not known
     - code that `tf.py_function` runs
 
-    Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
+    Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise; with 2.15 (Keras 2.15), only `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
 
     Fix: none, because the code that needs the value has to be rewritten with TensorFlow's operations, or moved out of

@@ -33,7 +33,7 @@ class VariableInCall(Rule):
       call runs it)
     - functions with an unknown decorator
     - code in `tf.init_scope`
-    - functions that are called to show that they raise
+    - functions that the code calls only to show that they raise
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), all of `tf.Variable`, Keras's layers with
     weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a
@@ -41,7 +41,7 @@ class VariableInCall(Rule):
 
     Fix: unsafe: in eager calls, a layer that was new in every call now keeps its weights. There is a fix for layers
     that a method makes and calls in one expression, in a class whose `__init__` calls that of its base class. There is
-    none for other variables: the code does not say whether they should live as long as the object or as one call.
+    no fix for other variables: the code does not say whether they should live as long as the object or as one call.
 
     Example:
         import tensorflow as tf

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class NeedlessMapFn(Rule):
     """`tf.map_fn` calls a function for every row, though the function could work on all rows at once.
 
-    Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations for each
+    Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop in the graph with a few operations for each
     row. Called eagerly, it is a Python loop. Many operations need no loop, because they work on the whole tensor:
     arithmetic, comparisons, casts, and reductions with an axis. `tf.where` replaces a conditional expression or
     `tf.cond`. `tf.gather` and an `Embedding` take all indices at once. Under `tf.function`, `tf.vectorized_map` turns a
@@ -40,7 +40,7 @@ class NeedlessMapFn(Rule):
 
     Not reported:
     - ragged rows
-    - rows that mask or index themselves (`x[x > 0]`)
+    - functions that mask or index a row by its own values (`x[x > 0]`)
     - random draws, and functions with side effects
     - calls with `parallel_iterations` or `swap_memory`, which save memory
     - tensors with at most five rows

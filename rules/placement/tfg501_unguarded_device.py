@@ -43,7 +43,7 @@ class UnguardedDevice(Rule):
 
     Reported:
     - a GPU in a device string without a guard
-    - a GPU whose number `CUDA_VISIBLE_DEVICES` leaves out; `if gpus:` is no guard against that
+    - a GPU whose number `CUDA_VISIBLE_DEVICES` leaves out; `if gpus:` does not guard against that
 
     Not reported:
     - device strings with a guard: a condition, an assert, an early return or a `try` on the list of devices, or a flag
@@ -155,7 +155,7 @@ def _without_it(model: Model, call: cst.Call, text: str) -> VisibleGpus | None:
 
 def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, left: VisibleGpus | None) -> Finding:
     is_soft = model.once(Runtime).soft_placement(call)
-    help_text = "drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first"
+    help_text = "drop the device (TensorFlow uses a GPU by itself), or check `tf.config.list_logical_devices` first"
     return Finding(
         model.file,
         device,
@@ -196,7 +196,7 @@ def _fix(
     test = gpus if index == 0 else f"len({gpus}) > {index}"
     edit = Edit(device, f'{named} if {test} else "/CPU:0"')
     same = is_soft and left is None
-    return Fix("Ask whether the GPU exists", "safe" if same else "unsafe", (*importing(spelling), edit))
+    return Fix("Check whether the GPU exists", "safe" if same else "unsafe", (*importing(spelling), edit))
 
 
 _WHERE_MISSING = {

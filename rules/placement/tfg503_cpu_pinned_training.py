@@ -79,7 +79,9 @@ class CpuPinnedTraining(Rule):
             hidden.place,
             "all GPUs are hidden here, so this program trains on the CPU, and what it sets up for GPUs does nothing",
             Prediction(
-                "wrong-device", ("gpu",), basis="this setting hides GPUs by definition; no GPU was at hand to see it"
+                "wrong-device",
+                ("gpu",),
+                basis="this setting hides GPUs by definition; no GPU was available to observe it",
             ),
             help="leave this line out, or say in a comment that the CPU is intended",
             notes=(

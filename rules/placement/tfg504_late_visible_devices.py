@@ -28,7 +28,7 @@ class LateVisibleDevices(Rule):
     - restoring a saved value
 
     Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it). What CUDA does
-    follows from its documentation. It was not seen, since no GPU was at hand.
+    follows from its documentation. It was not observed, because no GPU was available.
 
     Fix: none, because the GPUs may be initialised by an import that cannot come later.
 
@@ -65,7 +65,7 @@ class LateVisibleDevices(Rule):
                 late.file,
                 late.target,
                 f"no effect: {before.text} has initialised the GPUs, and CUDA reads this variable before that",
-                Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was at hand to see it"),
+                Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was available to observe it"),
                 help="set it before `import tensorflow`",
                 notes=notes_before(before, "the GPUs are initialised here"),
             )

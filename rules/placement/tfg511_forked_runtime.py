@@ -23,9 +23,9 @@ class ForkedRuntime(Rule):
     """A process that is forked after TensorFlow has started runs a Keras model: it hangs.
 
     Why: on Linux, before Python 3.14, `multiprocessing` and `ProcessPoolExecutor` fork. The child gets a copy of
-    TensorFlow's runtime, but none of its threads, and `fit`, `evaluate` or `predict` waits for them for ever. A tensor,
-    a dataset, an optimizer, a metric, a `Sequential` model with an Input or `list_logical_devices` before the fork
-    starts the runtime. The import of TensorFlow and `list_physical_devices` do not.
+    TensorFlow's runtime, but none of its threads, and `fit`, `evaluate` or `predict` waits for them forever. The
+    runtime starts if a tensor, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
+    `list_logical_devices` comes before the fork. The import of TensorFlow and `list_physical_devices` do not start it.
 
     Reported:
     - a function that runs a Keras model in a process that is forked after the runtime started

@@ -71,7 +71,7 @@ class EagerTrainStep(Rule):
 
     Fix: unsafe: Python code in the step runs once. A step that is written directly in a loop, or in a function that
     cannot be traced as a whole, moves into a new function. If a part of it would then behave differently, the finding
-    names this part, and there is no fix. There is no fix either where NumPy arrays meet tensors in the step: in a
+    names this part, and there is no fix. There is no fix either where the step combines NumPy arrays with tensors: in a
     traced step such an array keeps its own dtype. For a step that `strategy.run` passes to replicas, the fix traces the
     function that calls `strategy.run`.
 

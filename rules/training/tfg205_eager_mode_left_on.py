@@ -37,7 +37,7 @@ class EagerModeLeftOn(Rule):
     debugging: between small operations a GPU waits.
 
     Reported:
-    - a switch that is on for good
+    - a switch that is turned on and stays on
 
     Not reported:
     - switches that depend on a flag or a condition, or that a debugging function sets
@@ -48,7 +48,7 @@ class EagerModeLeftOn(Rule):
     Measured: {evidence}
 
     Fix: unsafe: code that ran eagerly may not be ready to be traced. There is no fix if the code prints, or changes a
-    list or a counter: that would happen only while it is traced.
+    list or a counter: that would happen only during tracing.
 
     Example:
         from tensorflow import keras

@@ -29,14 +29,14 @@ class GrowingConcat(Rule):
     Not reported:
     - loops of few iterations, and loops over a model's parts
     - tensors that the loop also reads, such as the text so far, from which the next token is generated
-    - windows of fixed size, from which old rows are dropped
+    - sliding windows, from which the loop drops old rows
     - NumPy arrays to which no tensor is added
     - code that TensorFlow traces
 
     Measured: {evidence}
 
-    Fix: unsafe: the list holds the parts themselves, which later code must not change in place. There is none where a
-    loop makes several tensors longer, since each would need a separate list. There is no fix for updates, because a
+    Fix: unsafe: the list holds the parts themselves, which later code must not change in place. There is no fix where a
+    loop appends to several tensors, because each would need a separate list. There is no fix for updates, because a
     later update may overwrite a row.
 
     Example:

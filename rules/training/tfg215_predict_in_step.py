@@ -58,9 +58,9 @@ class PredictInStep(Rule):
 
     Why: each call of `predict` makes a dataset from its argument, an iterator, callbacks and a progress bar, and runs
     an epoch of one step. `predict_on_batch` runs the same traced function on the array as it is, and so does a call of
-    the model under `@tf.function`. `fit` sets up an epoch in the same way where a step draws one batch for it, such as
-    an agent from its memory; `train_on_batch` does not. If a loop iterates over all batches of a dataset, or slices
-    them from an array, one `predict` or `evaluate` of the whole dataset or array replaces all calls.
+    the model under `@tf.function`. `fit` sets up an epoch in the same way for a single batch, such as one that an agent
+    draws from its memory; `train_on_batch` does not. If a loop iterates over all batches of a dataset, or slices them
+    from an array, one `predict` or `evaluate` of the whole dataset or array replaces all calls.
 
     Reported:
     - a `predict` or `evaluate` of one batch in each training step, or in a loop over the batches of a dataset or an
@@ -80,7 +80,7 @@ class PredictInStep(Rule):
 
     Measured: {evidence}
 
-    Fix: unsafe: no progress bar is shown. There is none for a `fit` whose result is used. There is no fix for
+    Fix: unsafe: no progress bar is shown. There is no fix for a `fit` whose result is used. There is no fix for
     `evaluate`, which resets its metrics; `test_on_batch` does not.
 
     Example:

@@ -41,11 +41,11 @@ class TrainableTooLate(Rule):
     - models that run eagerly
     - values that are not known
     - parts that may have had the same state before
-    - callbacks that make the step again or stop the training
+    - callbacks that rebuild the training step or stop the training
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), the weights before and after a step were
-    compared. A layer that was thawed after one `fit` did not change in the next one, and a layer that was frozen did;
-    likewise in a traced custom step. A callback that thawed or froze a layer in the second epoch changed nothing in
+    compared. A layer that was unfrozen after one `fit` did not change in the next one, and a layer that was frozen did;
+    likewise in a traced custom step. A callback that unfroze or froze a layer in the second epoch changed nothing in
     that epoch and the third; a callback that called `compile` raised, at whatever point. Between `compile` and the
     first `fit`, the setting took effect with Keras 3, but not with Keras 2. The discriminator of a GAN was trained with
     Keras 2, and not with Keras 3. A test repeats it with the installed TensorFlow.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ChangingShapes(Rule):
-    """A loop calls a `tf.function`, or `fit` trains a model that XLA compiles, and the shape differs each time.
+    """A loop calls a `tf.function`, or `fit` trains a model that XLA compiles, with a different shape each time.
 
     Why: a `tf.function` is traced again for each new shape. That takes seconds for a model, and each trace stays in
     memory. It happens with texts and other rows of different lengths that are passed one by one, with batches from
@@ -34,12 +34,12 @@ class ChangingShapes(Rule):
     - functions with a signature
 
     Measured: with TensorFlow 2.21 on two CPU cores: 80 arrays of 80 different lengths caused 80 traces, and took 72
-    times as long as with an `input_signature`; `reduce_retracing=True` needed 2 traces. Batches of `padded_batch` had
-    19 traces, 7 times as long in the first epoch. Under `jit_compile=True` fixed lengths were 16 times as fast, and
-    `reduce_retracing=True` gained nothing.
+    times as long as with an `input_signature`; `reduce_retracing=True` needed 2 traces. Batches of `padded_batch`
+    caused 19 traces, and the first epoch took 7 times as long. Under `jit_compile=True`, fixed lengths were 16 times as
+    fast, and `reduce_retracing=True` gained nothing.
 
-    Fix: none, because a function that reads `x.shape` while it is traced may need a length that is known, and padding
-    changes the model's input.
+    Fix: none, because a function that reads `x.shape` during tracing may need a known length, and padding changes the
+    model's input.
 
     Example:
         import tensorflow as tf

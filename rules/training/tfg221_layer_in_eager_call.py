@@ -30,7 +30,7 @@ class LayerInEagerCall(Rule):
     - weights that are given: `weights=`, or an initializer that draws nothing
     - layers whose arguments change from one iteration to the next
     - classes of the project
-    - preprocessing
+    - preprocessing layers
     - loops of few iterations, and loops that are timed
 
     Measured: two calls of `Dense(3)(x)` with one input gave different outputs with TensorFlow 2.21 and 2.15. On two

@@ -15,9 +15,9 @@ class WorkInBatchHook(Rule):
     """A callback predicts, evaluates or saves the model after every batch.
 
     Why: `fit` calls `on_train_batch_end` after each training step. A `predict` or `evaluate` there sets up a whole
-    epoch each time, saving writes all weights to a file, and the next step waits for both. Keras sometimes warns of it
-    ("Method on_train_batch_end is slow compared to the batch update"). After an epoch, or in each hundredth batch, it
-    costs little.
+    epoch each time, saving writes all weights to a file, and the next step waits for both. Keras sometimes warns about
+    it ("Method on_train_batch_end is slow compared to the batch update"). After an epoch, or after every hundredth
+    batch, such a call costs little.
 
     Reported:
     - a callback that predicts, evaluates or saves the model after every batch
