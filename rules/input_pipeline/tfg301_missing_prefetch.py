@@ -33,7 +33,7 @@ class MissingPrefetch(Rule):
 
     Why: a prefetch at the end lets the pipeline work on the next batch while the device computes. Since TensorFlow
     2.11, tf.data adds one if the last operation is synchronous, so a missing `prefetch` alone costs nothing. It costs
-    time if options switch that off, and before TensorFlow 2.11.
+    time if options switch this prefetch off, and before TensorFlow 2.11.
 
     Reported:
     - a pipeline whose options switch it off: `apply_default_optimizations = False`, or `inject_prefetch = False` after

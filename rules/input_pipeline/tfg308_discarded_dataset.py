@@ -52,9 +52,9 @@ class DiscardedDataset(Rule):
     Measured: follows from tf.data's interface: every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py). A test shows it with the installed TensorFlow.
 
-    Fix: unsafe: the operation had no effect before, and now changes the data. There is no fix if the code after it
-    would get elements of another structure: for a second `batch`, a `repeat` without a number, a `map` that returns a
-    different number of components from that it gets, or tensors of unknown rank, such as those from `tf.py_function`.
+    Fix: unsafe: the operation had no effect before, and now changes the data. There is no fix where the code after it
+    may not be written for the new elements: for a second `batch`, a `repeat` without a number, a `map` that returns a
+    different number of components than it gets, or tensors of unknown rank, such as those from `tf.py_function`.
 
     Example:
         import tensorflow as tf

@@ -32,8 +32,8 @@ class HostValueInCall(Rule):
       layers and models, and in its losses and metrics
 
     Not reported:
-    - code that need not be traced. Code that must be traced is: code under `tf.function`; a model or layer class that
-      the same file instantiates and fits, or calls from a `tf.function`; and the losses and metrics of a model that the
+    - code that need not be traced. The following must be traced: code under `tf.function`; a model or layer class that
+      the same file instantiates and fits, or that a `tf.function` calls; the losses and metrics of a model that the
       file compiles and fits
     - what AutoGraph converts in Keras 2 and under `tf.function`
     - shapes and dtypes, and lists of tensors

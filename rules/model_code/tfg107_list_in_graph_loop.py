@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ListInGraphLoop(Rule):
-    """A graph loop appends tensors to a Python list that is used after the loop.
+    """A loop that becomes part of the graph appends tensors to a Python list that is used after the loop.
 
     Why: under `tf.function` a loop over `tf.range` or a dataset, or with a tensor as its condition, becomes a single
     loop in the graph, a graph loop. Its body is traced once, so the list gets one tensor. This tensor belongs to the

@@ -29,8 +29,8 @@ class CpuPinnedTraining(Rule):
     - programs that only predict
     - single layers or parts of a pipeline under `tf.device("/CPU:0")`
 
-    Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is then empty, as both switches are defined
-    (without a GPU, the change could not be observed); a test repeats it with the installed TensorFlow.
+    Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty after either switch, by their
+    definition (no GPU was available to observe the change); a test repeats it with the installed TensorFlow.
 
     Fix: none, because either the GPUs are hidden by mistake, or the setup is useless.
 

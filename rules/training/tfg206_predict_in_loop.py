@@ -63,9 +63,9 @@ class PredictInLoop(Rule):
 
     Why: a call of `predict` builds a data pipeline, sets up callbacks and starts an epoch before the model runs once.
     That cost does not depend on the number of rows. For single rows it is nearly all of the time, and a GPU sees one
-    row at a time. One `predict` for all rows pays it once. If a row depends on the previous answer (an agent that acts,
-    text generated token by token, camera frames), a function under `@tf.function` that calls the model has no such
-    cost.
+    row at a time. One `predict` for all rows pays that cost once. If a row depends on the previous answer (an agent
+    that acts, text generated token by token, camera frames), a function under `@tf.function` that calls the model has
+    no such cost.
 
     Reported:
     - a `predict` of a single row in a loop
