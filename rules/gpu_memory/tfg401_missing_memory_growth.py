@@ -18,11 +18,12 @@ class MissingMemoryGrowth(Rule):
     """A training program reserves nearly all memory of every visible GPU.
 
     Why: when TensorFlow initialises a GPU it reserves nearly all of its memory, on every GPU it sees, whether the model
-    needs it or not. A second process on the same GPU, for instance a notebook next to the training, then finds none.
-    Memory growth makes TensorFlow allocate as it needs. It is an allocation policy: it adds no memory and does not keep
-    a model from running out of it. So this is advice for those who share a GPU. The processes that `n_jobs` of joblib
-    or scikit-learn starts share the GPU, too: each reserves it, and what the program sets by `tf.config` does not reach
-    them (measured with joblib 1.6). An environment variable does: `TF_FORCE_GPU_ALLOW_GROWTH=true`.
+    needs it or not. A second process on the same GPU, for instance a notebook that runs during training, then finds
+    none. Memory growth makes TensorFlow allocate memory as needed. It is an allocation policy: it adds no memory and
+    does not keep a model from running out of memory. So this is advice for those who share a GPU. Processes started by
+    `n_jobs` in joblib or scikit-learn share the GPU too: each reserves its memory, and settings made with `tf.config`
+    in the program do not apply to them (measured with joblib 1.6). An environment variable applies to all:
+    `TF_FORCE_GPU_ALLOW_GROWTH=true`.
 
     Reported:
     - the first location where a program trains or predicts; a check of several files reports one program for each

@@ -54,30 +54,30 @@ _SETTINGS = (b"set_memory_growth", b"set_visible_devices", b"device_configuratio
 
 
 class GpuConfigTooLate(Rule):
-    """GPUs or threads are configured after the runtime was initialised, or a GPU gets settings that exclude each other.
+    """GPUs or threads are configured after the runtime was initialised, or one GPU gets mutually exclusive settings.
 
     Why: memory growth, visible devices, logical devices and the numbers of threads (`tf.config.threading`) are fixed
     when the runtime starts. The first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a
     `Sequential` model with an Input, `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later
     change raises `RuntimeError: Physical devices cannot be modified after being initialized`. It raises only where it
-    changes something, so a machine without a GPU does not show it; a number of threads raises on every machine. Memory
-    growth and a logical configuration exclude each other on the same device: growth that is set second raises
-    ValueError, growth that is set first is ignored.
+    changes something, so on a machine without a GPU the mistake goes unnoticed; setting the number of threads raises on
+    every machine. Memory growth and a logical configuration exclude each other on the same device: growth that is set
+    second raises ValueError, growth that is set first is ignored.
 
     Reported:
     - a configuration of GPUs or threads after the runtime was initialised
     - memory growth and a logical configuration of the same GPU
 
     Not reported:
-    - other settings of `tf.config`, such as soft placement or the optimizer's options: a runtime that has started takes
-      them, too
+    - other settings of `tf.config`, such as soft placement or the optimizer's options: they can be changed after the
+      runtime has started
 
     Measured: the RuntimeErrors with TensorFlow 2.21 and 2.15 (tensorflow/python/eager/context.py); a test
     raises them with the installed TensorFlow.
 
-    Fix: unsafe: the configuration moves above the code that initialises the runtime, together with the lists of devices
-    that it reads, and what it prints comes earlier. There is no fix where the configuration and this code are not in
-    one block, share more than these lists, or are in one loop over the GPUs, whose second iteration comes too late.
+    Fix: unsafe: the configuration moves above the code that initialises the runtime, together with the device lists
+    that it reads, so its prints appear earlier. There is no fix if the configuration and this code are not in the same
+    block, share other variables, or are both in a loop over the GPUs, whose second iteration is too late.
 
     Example:
         import tensorflow as tf

@@ -40,11 +40,11 @@ class PartialMemoryGrowth(Rule):
     - programs that make one GPU visible (`set_visible_devices`, `CUDA_VISIBLE_DEVICES`)
     - programs that check the number of GPUs first
 
-    Measured: the ValueError with TensorFlow 2.21, whose list of devices had two simulated GPUs
+    Measured: the ValueError, with TensorFlow 2.21 and two simulated GPUs in its device list
     (tensorflow/python/eager/context.py).
 
-    Fix: safe: on a machine with one GPU nothing changes, and on one with several the program raises without the fix;
-    unsafe where the program handles the error of an empty list, which a loop does not raise.
+    Fix: safe: on a machine with one GPU nothing changes, and on one with several GPUs, the program raises without the
+    fix; unsafe if the program catches the IndexError of an empty list, because a loop raises none.
 
     Example:
         import tensorflow as tf

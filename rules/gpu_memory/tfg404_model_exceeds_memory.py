@@ -35,13 +35,13 @@ class ModelExceedsMemory(Rule):
     - models under a distribution strategy
 
     Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step on a batch grew the process by 0.91
-    times (ResNet50) to 1.52 times (dense layers) the sum of the layers' outputs, recurrent layers by far more, and in
-    each of seven networks by more than the part that the rule counts on (`tests/benchmarks/training_memory.py`).
+    times (ResNet50) to 1.52 times (dense layers) the sum of the layers' outputs, for recurrent layers by far more, and
+    for each of seven networks by more than the lower bound that the rule uses (`tests/benchmarks/training_memory.py`).
     Parameters, variables of the optimizer and outputs are compared with Keras's own in this project's tests. On a GPU
     it was not measured.
 
-    Fix: none, because a smaller batch trains another model, and the estimate is incomplete; the message says which size
-    fits.
+    Fix: none, because a smaller batch size changes the training, and the estimate is incomplete; the message says which
+    size fits.
 
     Example:
         from tensorflow import keras

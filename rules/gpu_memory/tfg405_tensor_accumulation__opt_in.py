@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class TensorAccumulation(Rule):
-    """A list gets a tensor of every training step, and lives as long as the training.
+    """A list collects a tensor from every training step and is kept until training ends.
 
-    Why: a tensor's memory on the device is free again when nothing in Python refers to it. A list of the results of all
-    steps refers to all of them, so device memory grows with the number of steps: little for a loss of one number, much
-    for outputs, images or gradients. A number that was read on the host, or a `tf.keras.metrics.Mean`, keeps nothing.
-    What a GPU's allocator holds for each tensor was not measured, so this rule is opt-in.
+    Why: a tensor's device memory is freed when nothing in Python refers to the tensor. A list with the results of all
+    steps keeps them all alive, so device memory grows with the number of steps: little for a loss of one number, much
+    for outputs, images or gradients. A number that was read on the host, or a `tf.keras.metrics.Mean`, keeps no tensor
+    alive. What a GPU's allocator holds for each tensor was not measured, so this rule is opt-in.
 
     Reported:
-    - a list that gets a tensor of every training step and lives as long as the training
+    - a list that collects a tensor from every training step and is kept until training ends
 
     Not reported:
     - lists that are made again for each epoch, emptied, or of a fixed length
@@ -31,7 +31,7 @@ class TensorAccumulation(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because only the author knows what should become of the values: a number each, or a mean.
+    Fix: none, because only the author knows what the values are needed for: one number for each step, or a mean.
 
     Example:
         import tensorflow as tf

@@ -23,13 +23,13 @@ _FLOATX = "float32"
 
 
 class ArrayOnGpu(Rule):
-    """`fit`, `evaluate`, `predict` or a call of a model gets an array of gigabytes, which goes to the GPU as a whole.
+    """`fit`, `evaluate`, `predict` or a model call gets an array of gigabytes, which is copied to the GPU as a whole.
 
-    Why: Keras makes one tensor of each array before it cuts batches, and TensorFlow puts a tensor of a NumPy array onto
-    the GPU. The array has to fit into the GPU's memory next to the model, whatever the batch size is: "Failed copying
-    input tensor from CPU:0 to GPU:0 ... Dst tensor is not initialized" appears at a batch size of one, too. `model(x)`
-    also passes all rows through the model at once, so the outputs of its layers have to fit as well. A dataset over a
-    generator, or one that reads files, brings one batch at a time.
+    Why: Keras makes one tensor from each array before it splits off batches, and TensorFlow places a tensor that is
+    made from a NumPy array on the GPU. The array has to fit into the GPU's memory next to the model, whatever the batch
+    size is: "Failed copying input tensor from CPU:0 to GPU:0 ... Dst tensor is not initialized" appears at a batch size
+    of one too. `model(x)` also passes all rows through the model at once, so the outputs of its layers have to fit as
+    well. A dataset over a generator, or one that reads files, provides one batch at a time.
 
     Reported:
     - an array of 8 GiB or more, or of more than the setting `gpu-memory` says, where the shape of the array follows
@@ -38,11 +38,12 @@ class ArrayOnGpu(Rule):
     Not reported:
     - arrays whose shape does not follow from the code
 
-    Measured: nothing on a GPU, since none was at hand. A test shows that the first layer gets all rows in `model(x)`.
-    `tf.data.Dataset.from_tensors` in Keras's adapter of arrays (keras/src/trainers/data_adapters/array_data_adapter.py)
-    converts the array without naming a device, and many reports mention the error.
+    Measured: nothing on a GPU, because none was available. A test shows that the first layer gets all rows in
+    `model(x)`. `tf.data.Dataset.from_tensors` in Keras's adapter of arrays
+    (keras/src/trainers/data_adapters/array_data_adapter.py) converts the array without naming a device, and many
+    reports mention the error.
 
-    Fix: none, because bringing batches to the GPU one at a time takes other code.
+    Fix: none, because copying one batch at a time to the GPU requires different code.
 
     Example:
         import numpy as np

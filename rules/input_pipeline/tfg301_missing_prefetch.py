@@ -31,15 +31,15 @@ _AUTOTUNE_SINCE = (2, 4)
 class MissingPrefetch(Rule):
     """Training consumes a pipeline without a prefetch, and TensorFlow adds none by itself.
 
-    Why: a prefetch at the end lets the pipeline work on the next batch while the device computes. Since TensorFlow 2.11
-    tf.data adds one after a last synchronous operation, so a missing `prefetch` alone costs nothing. It costs where
-    options switch that off, and before TensorFlow 2.11.
+    Why: a prefetch at the end lets the pipeline work on the next batch while the device computes. Since TensorFlow
+    2.11, tf.data adds one if the last operation is synchronous, so a missing `prefetch` alone costs nothing. It costs
+    time if options switch this prefetch off, and before TensorFlow 2.11.
 
     Reported:
     - a pipeline whose options switch it off: `apply_default_optimizations = False`, or `inject_prefetch = False` after
       a batched generator
-    - before TensorFlow 2.11, a last `map` that runs sequentially: it has no `num_parallel_calls`, and TensorFlow is 2.4
-      or older, or its function draws random numbers, looks up a table or calls Python
+    - before TensorFlow 2.11, a final `map` that runs sequentially: it has no `num_parallel_calls`, and either
+      TensorFlow is 2.4 or older, or the function draws random numbers, uses a lookup table or calls Python
 
     Not reported:
     - a missing `prefetch` that TensorFlow adds by itself
@@ -47,8 +47,8 @@ class MissingPrefetch(Rule):
 
     Measured: {evidence}
 
-    A last sequential `map` took 410 ms with TensorFlow 2.7 to 2.10 and 222 ms with 2.11. With 2.10.1, 100 steps of
-    10 ms took 1.80 s after a map that draws random numbers, 1.14 s with a prefetch; after one without state 1.20 s and
+    A final sequential `map` took 410 ms with TensorFlow 2.7 to 2.10 and 222 ms with 2.11. With 2.10.1, 100 steps of 10
+    ms took 1.80 s after a map that draws random numbers, and 1.14 s with a prefetch; after a stateless map, 1.20 s and
     1.11 s.
 
     Fix: safe: the elements and their order stay as they are.

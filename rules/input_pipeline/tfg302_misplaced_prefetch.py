@@ -27,16 +27,16 @@ _INJECTED_SINCE = (2, 11)
 
 
 class MisplacedPrefetch(Rule):
-    """`prefetch` is followed by work that it does not cover.
+    """`prefetch` is followed by operations that do not run ahead of the training.
 
     Why: a prefetch works ahead of its consumer on the operations before it. Batching, mapping or shuffling after the
-    last prefetch runs in step with the training loop, and the buffer holds single elements where it should hold
-    finished batches. The advice "prefetch belongs before batch" was measured to be wrong.
+    last prefetch runs only when the training loop asks for a batch, and the buffer holds single elements instead of
+    finished batches. Measurements refute the advice "prefetch belongs before batch".
 
     Reported:
     - `batch`, `map`, `shuffle` or other work after the last `prefetch`
-    - since TensorFlow 2.11 as advice that predicts no slowdown: there tf.data adds a last prefetch by itself under the
-      default options, and the misplaced buffer is superfluous
+    - since TensorFlow 2.11, as advice without a predicted slowdown: under the default options tf.data adds a last
+      prefetch by itself, so the misplaced buffer is superfluous
 
     Not reported:
     - cheap operations after a prefetch: `repeat`, `take`, `skip`, `enumerate`, `with_options`

@@ -38,25 +38,25 @@ _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2
 
 
 class SequentialMap(Rule):
-    """A `map` with work for several cores runs on one core, and TensorFlow does not change that by itself.
+    """A `map` that could use several cores runs on one core, and TensorFlow does not parallelize it by itself.
 
     Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow (2.6 to
-    2.21 were tried) run a map in parallel by themselves where the function has no state. Older ones (1.15 and 2.4 were
-    tried) run none in parallel.
+    2.21 were tried) run a map in parallel by themselves if the function is stateless. Older ones (1.15 and 2.4 were
+    tried) run no map in parallel.
 
     Reported:
     - with newer versions, functions that draw random numbers (`tf.image.random_*`, `tf.random.*`, Keras's `Random*`
-      layers), look up a table, print or call Python: the usual augmentation of images
-    - with older versions, functions without state too
+      layers), use a lookup table, print or call Python: typical image augmentation
+    - with older versions, stateless functions too
 
     Not reported:
-    - with newer versions, functions without state (`tf.random.stateless_*` and assertions have none)
+    - with newer versions, stateless functions (`tf.random.stateless_*` and assertions are stateless)
     - functions that only move a few numbers, for which threads cost more than they save
     - Python functions that hold Python's global lock: threads would wait, and TFG305 reports their loops
     - `np.load`: two threads took 1.3 to 1.9 times as long as one
     - random branches that a flag switches off
     - maps before a `cache`, which run in the first epoch only
-    - `flat_map`, and `interleave`: on local files `num_parallel_calls` made it 0.87 to 1.14 times as fast
+    - `flat_map` and `interleave`: on local files `num_parallel_calls` made `interleave` 0.87 to 1.14 times as fast
 
     Measured: {evidence}
 

@@ -44,11 +44,11 @@ _WITHOUT_ROWS = ("from_tensors", "from_generator")
 class MapBeforeBatch(Rule):
     """`map` runs a function for every element, though the function does the same to a whole batch.
 
-    Why: each call of a mapped function costs some microseconds, whatever it computes. A cast, a division or a new order
-    of the components works on a batch as it does on one element, so after `batch` the function runs once for each
-    batch. For small elements (rows, small images) these calls are most of a pipeline's time. For large images they are
-    not. Another path through the program may need the map before `batch`, for example for a random flip of images; then
-    the map may stay there.
+    Why: each call of a mapped function costs a few microseconds, whatever it computes. A cast, a division or a
+    reordering of the components works the same on a batch as on one element, so after `batch` the function runs once
+    for each batch. For small elements (rows, small images) these calls are most of a pipeline's time. For large images,
+    they are a small part of it. Another path through the program may need the map before `batch`, for example for a
+    random flip of images; then leave the map there.
 
     Reported:
     - a function in which every operation is known to work on a batch, and which uses all components of the element,
@@ -58,11 +58,12 @@ class MapBeforeBatch(Rule):
     Not reported:
     - functions that decode, parse single records, resize, reshape, draw random numbers or index
     - maps with a `cache` between them and `batch`: there the order is right
-    - maps after one that decodes or reads files, also in a dataset that a `zip` joins: there it makes no difference
+    - maps after one that decodes or reads files, also in a dataset that a `zip` joins: there, the order makes no
+      difference
 
     Measured: {evidence}
 
-    Fix: unsafe: the function gets whole batches, which its author may not have had in mind.
+    Fix: unsafe: the function gets whole batches, for which it may not have been written.
 
     Example:
         import tensorflow as tf

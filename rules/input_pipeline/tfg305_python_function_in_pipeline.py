@@ -20,9 +20,9 @@ class PythonFunctionInPipeline(Rule):
     """A pipeline calls Python for every element, and a Python loop there keeps all other threads waiting.
 
     Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread run
-    at a time. A loop over the numbers of an element holds the lock. `num_parallel_calls` then gains next to nothing,
-    and the training loop waits for the same lock. A map with such a loop is reported here and not by TFG303, since
-    threads alone would not fix it.
+    at a time. A loop over the numbers of an element holds the lock. `num_parallel_calls` then gains almost nothing, and
+    the training loop waits for the same lock. A map with such a loop is reported here and not by TFG303, since threads
+    alone would not fix it.
 
     Reported:
     - a map, in a pipeline that is read or batched, of a function that has a loop and calls only functions of Python or
@@ -30,15 +30,15 @@ class PythonFunctionInPipeline(Rule):
     - a generator that runs such a loop between two elements
 
     Not reported:
-    - NumPy without a loop, which took 0.6 to 2.1 times as long as TensorFlow's operations when it was tried
+    - NumPy without a loop, which took 0.6 to 2.1 times as long as TensorFlow's operations when it was measured
     - functions that read files (threads do not help `np.load`)
-    - functions that use OpenCV, PIL or another library: where threads would help and there are none, TFG303 reports it
+    - functions that use OpenCV, PIL or another library: if threads would help and are not used, TFG303 reports the map
     - loops of a few iterations
     - maps that a `cache` always follows
 
     Measured: {evidence}
 
-    Fix: none, because somebody who knows what the loop computes has to rewrite it with TensorFlow's operations.
+    Fix: none, because the loop has to be rewritten by hand with TensorFlow operations.
 
     Example:
         import numpy as np
@@ -150,7 +150,7 @@ def _finding(operation: Operation, loop: PythonLoop) -> Finding:
     return Finding(
         loop.file,
         loop.call.func,
-        f"{text}: `num_parallel_calls` gains next to nothing" if threads else text,
+        f"{text}: `num_parallel_calls` gains almost nothing" if threads else text,
         Prediction(
             "slowdown",
             (),

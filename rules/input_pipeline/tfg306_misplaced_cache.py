@@ -43,22 +43,23 @@ if TYPE_CHECKING:
 
 
 class MisplacedCache(Rule):
-    """`cache` comes after a random map or the last shuffle of training data, or before a `take` that ends too early.
+    """`cache` comes after a random map or training data's last shuffle, or before a `take` that keeps it incomplete.
 
-    Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the cache is drawn
-    once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order.
-    `image_dataset_from_directory`, `make_csv_dataset`, `list_files` and similar functions shuffle, too.
+    Why: the first epoch fills the cache, and every later one reads it back. Random numbers before the cache are drawn
+    only once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same
+    order. `image_dataset_from_directory`, `make_csv_dataset`, `list_files` and similar functions shuffle, too.
 
     A cache is complete once its whole dataset has been read. Where a `take(n)` after it ends each pass before that,
     TensorFlow drops what was cached, with a warning, and each epoch does the work before the cache again.
 
     Reported:
-    - a random draw or a shuffle before the cache, if several epochs are seen: `epochs`, a loop around the loop over the
-      batches, a `repeat` after the cache
-    - a cache before a `take` of more than ten elements, if no other reader is seen that may complete the cache
+    - a random draw or a shuffle before the cache, if the code has several epochs: `epochs`, a loop around the loop over
+      the batches, a `repeat` after the cache
+    - a cache before a `take` of more than ten elements, if nothing else in the code reads the dataset and may complete
+      the cache
 
     Not reported:
-    - draws with a seed of their own or after a global seed: each epoch repeats them without a cache, too
+    - draws with a seed, or after a global seed is set: without a cache, each epoch repeats them too
     - draws that an `if` may switch off
     - data made of random numbers
     - a shuffle that another one follows, one with `reshuffle_each_iteration=False`, and one that a `take` or `skip`
@@ -68,10 +69,10 @@ class MisplacedCache(Rule):
     - a `take` with a shuffle between it and the cache
 
     Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random Keras layer,
-    or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,
-    different without, with TensorFlow 2.21 and 2.15; a test shows it with the installed TensorFlow. Of 100 elements,
-    a map before `cache().take(10)` runs for 10 in each of three epochs, before `take(10).cache()` for 10, 0 and 0, with
-    TensorFlow 2.21.
+    or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: both passes were the same with
+    a `cache` after it and different without one, with TensorFlow 2.21 and 2.15; a test shows it with the installed
+    TensorFlow. Of 100 elements, a map before `cache().take(10)` runs for 10 in each of three epochs, before
+    `take(10).cache()` for 10, 0 and 0, with TensorFlow 2.21.
 
     Fix: unsafe: it changes which samples an epoch sees, as intended, and the cache may become larger.
 

@@ -35,14 +35,14 @@ _ARITHMETIC = (cst.Name, cst.Attribute, cst.Dot, cst.Integer, cst.BinaryOperatio
 class ShuffleAfterBatch(Rule):
     """Training data is shuffled only after it was batched.
 
-    Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and mixes nothing:
-    samples that follow each other in the data share a batch in every epoch. The buffer counts batches too, so
-    `shuffle(1000)` may hold 1000 of them.
+    Why: after `batch` the elements that `shuffle` gets are whole batches. `shuffle` changes the order of the batches
+    and mixes no samples: samples that are neighbours in the data share a batch in every epoch. The buffer counts
+    batches too, so `shuffle(1000)` may hold 1000 batches.
 
     Reported:
     - a shuffle of training data after `batch`, and none before
     - the same after a loader that makes batches, such as `timeseries_dataset_from_array`
-    - the same after `bucket_by_sequence_length`, which makes batches of samples of like length that follow each other
+    - the same after `bucket_by_sequence_length`, which makes batches of neighbouring samples of similar length
     - a `zip` of parts that are shuffled in batches
 
     Not reported:
@@ -57,8 +57,8 @@ class ShuffleAfterBatch(Rule):
     and 8 to 11 in one batch each, in any order of the batches; a test shows it with the installed TensorFlow.
 
     Fix: unsafe: it changes the batches, as intended. The buffer then counts samples, so it is multiplied by the batch
-    size. A `cache` stays before the shuffle. There is none where a `take`, `skip` or `shard` is between the two: it
-    would get other samples in each epoch. There is none for buckets, which have several batch sizes.
+    size. A `cache` stays before the shuffle. There is no fix if a `take`, `skip` or `shard` is between the two: it
+    would get different samples in each epoch. There is no fix for buckets, which have several batch sizes.
 
     Example:
         import tensorflow as tf

@@ -41,11 +41,7 @@ class DiscardedDataset(Rule):
 
     Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and similar operations return a new dataset and
     leave the old one as it was. A statement that is only such a call has no effect on the data: it stays unshuffled,
-    unbatched or unmapped. In a test, a discarded `map` may check whether a function can be traced.
-
-    The fix assigns the result where the code after it gets elements of the same structure: not a second `batch`, not a
-    `repeat` without an end, not a `map` that returns other components than it gets, or tensors of an unknown rank, as
-    `tf.py_function` gives them.
+    unbatched or unmapped. In a test, a discarded `map` may be intended: it checks whether a function can be traced.
 
     Reported:
     - a statement that is only a call of a dataset operation
@@ -56,7 +52,9 @@ class DiscardedDataset(Rule):
     Measured: follows from tf.data's interface: every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py). A test shows it with the installed TensorFlow.
 
-    Fix: unsafe: the operation had no effect before, and now changes the data.
+    Fix: unsafe: the operation had no effect before, and now changes the data. There is no fix where the code after it
+    may not be written for the new elements: for a second `batch`, a `repeat` without a number, a `map` that returns a
+    different number of components than it gets, or tensors of unknown rank, such as those from `tf.py_function`.
 
     Example:
         import tensorflow as tf

@@ -30,7 +30,7 @@ class TracedPythonInMap(Rule):
 
     Why: `map`, `filter` and similar methods call the function a single time, with symbolic elements, and run the
     resulting graph for all elements. A random number from NumPy or Python is then the same for every element,
-    `time.sleep` delays nothing but the start, and `print` shows a symbolic tensor. Code that needs an element's value
+    `time.sleep` delays only the tracing, and `print` shows a symbolic tensor. Code that needs an element's value
     raises.
 
     Reported:
@@ -48,8 +48,9 @@ class TracedPythonInMap(Rule):
     value for all of them; `np.sqrt(x)` raised NotImplementedError, `x.numpy()` AttributeError, `open(x)`,
     `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
 
-    Fix: unsafe: the number becomes a float32 tensor, drawn for every element, and `tf.print` shows each element. There
-    is no fix for code that raises: it has to be rewritten with operations of the graph.
+    Fix: unsafe: the number becomes a tensor that is drawn for every element, of float32 or of the dtype of the tensor
+    that it is combined with, and `tf.print` shows each element. There is no fix for code that raises: it has to be
+    rewritten with TensorFlow operations.
 
     Example:
         import random

@@ -22,14 +22,14 @@ class PythonLoopPreprocessing(Rule):
 
     Reported:
     - a loop in the training loop, in a generator that feeds it or in a Keras `Sequence`, whose results form one array,
-      and whose calls are all known to work with one more axis; an `if` may decide where a result is stored, as a mask
-      does
+      and whose calls are all known to work with an additional axis; an `if` may decide where a result is stored, like a
+      mask
 
     Not reported:
     - a single pass before training
     - loops in which an iteration needs the result of another one
     - loops that read files, filter elements or call unknown functions
-    - loops that only take a number out of each row (`np.max(row)`)
+    - loops that only reduce each row to a number (`np.max(row)`)
     - loops whose calls get an array that no iteration changes: the overlaps of 20 boxes with 8,732 anchors took 49 ms
       box by box and 46 ms in one call
 

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class GeneratorOfRows(Rule):
-    """`from_generator` reads a generator that only passes on rows of arrays or file names in memory.
+    """`from_generator` reads a generator that only yields rows of arrays, or file names, that are already in memory.
 
     Why: for every element tf.data calls into Python, waits for its global lock, converts the values and checks their
-    types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. It keeps a copy of the arrays.
+    types. `from_tensor_slices` takes the same arrays once and slices the rows in C++. It keeps a copy of the arrays.
 
     Reported:
     - a generator that is a loop over `zip`, `enumerate` or an index and yields each row as it is, if each array is
-      certainly a NumPy array, one of `keras.datasets`, or a list of texts such as file names; the generator may also
-      make these arrays before its loop, if they are the same in each epoch
+      certainly a NumPy array, one from `keras.datasets`, or a list of strings such as file names; the generator may
+      also make these arrays before its loop, if they are the same in each epoch
 
     Not reported:
     - rows that are changed or drawn, and batches
-    - arrays that are mapped from a file (`np.memmap`, `mmap_mode`), or that have rows of several lengths
-    - lists of anything but texts
+    - arrays that are mapped from a file (`np.memmap`, `mmap_mode`), or that have rows of different lengths
+    - lists of anything but strings
     - data of a few rows
 
     Measured: {evidence}

@@ -20,11 +20,11 @@ class EmbeddedArrayInGraph(Rule):
     Why: TensorFlow writes an array that traced code uses into the graph itself, as text of its protocol buffers. The
     graph is then copied, hashed and optimised with the values in it, again for every trace. A single trace takes
     seconds and many times the array's memory. Above 2 GB the array cannot be written at all, and tracing raises
-    ValueError. A tensor or a variable that was made before is captured instead: the graph refers to it, and nothing is
-    copied. The same holds for functions that are given to a dataset's `map`.
+    ValueError. A tensor or a variable that was created outside the traced code is captured instead: the graph refers to
+    it, and nothing is copied. The same holds for functions that are given to a dataset's `map`.
 
     Reported:
-    - an array from 10 MiB on in traced code, where the source fixes the array's shape
+    - an array of 10 MiB or more in traced code, if its shape is known from the source
 
     Not reported:
     - arrays that are passed as arguments
@@ -33,8 +33,7 @@ class EmbeddedArrayInGraph(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because the array has to become a variable or an argument, and a location for that has to be found on
-    each path to the function.
+    Fix: none, because the array has to become a variable or an argument, which changes every path to the function.
 
     Example:
         import numpy as np

@@ -28,22 +28,24 @@ class BatchSizeIgnored(Rule):
     """`fit`, `evaluate` or `predict` gets a tf.data dataset and a `batch_size`.
 
     Why: a dataset brings its own batches, and Keras takes each of its elements as one batch. It accepts `batch_size`
-    together with a dataset and ignores it without a warning, so the program trains with another size than it says.
+    together with a dataset and ignores it without a warning, so the program trains with a batch size other than the one
+    it states.
 
     Reported:
-    - a `batch_size` for a dataset; where it says the same as the dataset's own `.batch`, the finding is advice
+    - a `batch_size` for a dataset; if it equals the size in the dataset's own `.batch`, the finding is advice
 
     Not reported:
-    - a `fit` that also gets validation arrays: they are cut into batches of this size
+    - a `fit` that also gets validation arrays: they are split into batches of this size
     - a model class with a custom `fit`
     - data that may also be arrays or a generator
     - a `batch_size` that may be None
 
-    Measured: 70 samples in batches of 10, then `batch_size=7`: `fit`, `evaluate` and `predict` make 7
-    steps, not 10, with TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2), a distributed dataset too, and
-    neither warns; a test shows it with the installed TensorFlow.
+    Measured: with 70 samples in batches of 10 and `batch_size=7`, `fit`, `evaluate` and `predict` run 7 steps, not 10,
+    with TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2), also with a distributed dataset, and neither warns; a test shows
+    it with the installed TensorFlow.
 
-    Fix: unsafe, since a reader loses the size that the author had in mind; safe where the dataset has the same size.
+    Fix: unsafe, because the code no longer shows the size that the author intended; safe if the dataset has the same
+    size.
 
     Example:
         import tensorflow as tf

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class UnbatchedDataset(Rule):
     """A tf.data dataset that was never batched is given to `fit`.
 
-    Why: Keras takes each element of a dataset as one batch. Without `batch` an element is one sample, and Keras takes
-    its first axis for the batch. In most cases that raises a `ValueError` about the input's rank. Where the rank fits,
-    the model silently trains on wrong batches, with one step for each sample.
+    Why: Keras takes each element of a dataset as one batch. Without `batch` an element is one sample, and Keras treats
+    its first axis as the batch axis. In most cases that raises a `ValueError` about the input's rank. If the rank
+    happens to fit, the model silently trains on wrong batches, with one step for each sample.
 
     Reported:
     - datasets whose elements are always single samples: rows of an array or table that is known, a TensorFlow Datasets

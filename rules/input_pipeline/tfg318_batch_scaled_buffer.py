@@ -31,11 +31,11 @@ class BatchScaledBuffer(Rule):
     """A `prefetch` after `batch` is sized in samples.
 
     Why: after `batch` the elements of a dataset are batches, so `prefetch(n)` keeps up to n whole batches in host
-    memory as soon as the pipeline is faster than the training. One or two keep a device busy. `tf.data.AUTOTUNE` takes
-    as many as help.
+    memory as soon as the pipeline is faster than the training. One or two are enough to keep a device busy.
+    `tf.data.AUTOTUNE` buffers as many as help.
 
     Reported:
-    - a number from 32 on
+    - a number of 32 or more
     - the batch size, or a multiple of it, where it is not known to be smaller than 32
     - the same after `image_dataset_from_directory` and similar functions, which make batches, too
 

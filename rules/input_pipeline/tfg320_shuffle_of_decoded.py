@@ -40,26 +40,26 @@ _ONLY_MOVES = frozenset(["map", "prefetch", "with_options"])
 class ShuffleOfDecoded(Rule):
     """A `shuffle` keeps gigabytes of decoded elements in host memory, where file names or records would do.
 
-    Why: the buffer of `shuffle` holds whole elements. After a `map` that decodes and resizes images they are many times
-    larger than the file names or records before it: 1,000 float32 images of 1,024 x 1,024 take 12 GB. Rows of a table
-    that a map spreads to one-hot vectors grow in the same way. The buffer is filled again at the beginning of every
-    epoch, and the first batch waits for it. A shuffle before the map gives the same order.
+    Why: the buffer of `shuffle` holds whole elements. After a `map` that decodes and resizes images, they are many
+    times larger than the file names or records before the map: 1,000 float32 images of 1,024 x 1,024 take 12 GB. Rows
+    of a table that a map expands to one-hot vectors grow in the same way. The buffer is filled again at the beginning
+    of every epoch, and the first batch waits for it. A shuffle before the map gives the same order.
 
     Reported:
-    - a buffer of 4 GB or more, where the size of the elements and of the buffer follow from the code; where only the
-      files say how many channels there are, one channel is counted
-    - where a `padded_batch` fills rows up to a written length, a buffer of ten times as much or more, since rows may be
-      shorter
+    - a buffer of 4 GB or more, if the sizes of the elements and of the buffer follow from the code; if only the files
+      determine the number of channels, one channel is assumed
+    - if a `padded_batch` fills rows up to a length that the code gives, a buffer of 40 GB or more, because most rows
+      may be shorter
 
     Not reported:
     - a dataset with few elements: the buffer holds no more elements than the dataset has
-    - a shuffle after a `cache` in memory, whose elements it shares
+    - a shuffle after a `cache` in memory, because the two share their elements
     - batches, which TFG307 reports
 
     Measured: {evidence}
 
-    Fix: unsafe: random numbers that the maps draw go to other images. There is none where anything but maps is in
-    between.
+    Fix: unsafe: random numbers that the maps draw are applied to different images. There is no fix if anything but maps
+    is in between.
 
     Example:
         import tensorflow as tf

@@ -30,7 +30,7 @@ _FEW = 10
 
 
 class ReshuffledSplit(Rule):
-    """`take` and `skip` split a dataset that is shuffled again in each pass, so rows for validation are trained on.
+    """`take` and `skip` split a dataset that each pass shuffles again, so the model also trains on validation rows.
 
     Why: `shuffle` draws a new order for each iterator. `take(n)` gives the first n rows of one order, `skip(n)` all but
     the first n of another order. The two parts have rows in common, and different ones in each epoch. Validation then
@@ -46,14 +46,14 @@ class ReshuffledSplit(Rule):
     - a `cache` between the shuffle and the split
     - counts that differ, and counts below ten
 
-    Measured: of 1,000 numbers after `shuffle(1000)`, 152 to 164 of the 200 of `take(200)` are in `skip(200)` of
+    Measured: of 1,000 numbers after `shuffle(1000)`, 152 to 164 of the 200 in `take(200)` are also in `skip(200)` in
     the same epoch, with and without a seed, and all 200 have been trained on after three epochs; 26 with a buffer of
     50; 0 with `reshuffle_each_iteration=False`. `image_dataset_from_directory` with 600 images: 51 of 112. The same
     with TensorFlow 2.15 and 2.21; a test shows it with the installed TensorFlow.
 
     Fix: unsafe: it changes which rows are in the parts, as intended, and the training part has one order in all epochs
-    until it is shuffled again after the split. There is none after a `repeat`, where `skip(n)` has all rows again.
-    There is none for a loader: `validation_split` and `subset`, or a list of files that is split, do it there.
+    until it is shuffled again after the split. There is no fix after a `repeat`, because `skip(n)` then has all rows
+    again. There is no fix for a loader: use `validation_split` and `subset`, or split the list of files.
 
     Example:
         import tensorflow as tf

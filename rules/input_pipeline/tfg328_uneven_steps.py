@@ -17,19 +17,19 @@ _BASIS = "10 batches, 9 steps an epoch: 9, 1, 9, 1 ... steps with Keras 3; Keras
 
 
 class UnevenSteps(Rule):
-    """`fit` gets a dataset that ends, and a `steps_per_epoch` that does not divide its number of batches.
+    """`fit` gets a finite dataset, and a `steps_per_epoch` that does not divide its number of batches.
 
     Why: with `steps_per_epoch` an epoch continues where the last one stopped in the dataset. The epoch that reaches the
-    end has only the steps that are left: often one, with the loss of one batch. Validation, callbacks and the schedule
-    of the learning rate count it as an epoch. Keras 2 ends the training there, with a warning. Without the argument
-    each epoch reads the dataset once. `len(x) // batch_size` gives a wrong number wherever the last batch is not full.
+    end has only the remaining steps: often one, so its loss is that of one batch. Validation, callbacks and learning
+    rate schedules count it as a full epoch. Keras 2 stops training there, with a warning. Without the argument each
+    epoch reads the dataset once. `len(x) // batch_size` gives a wrong number wherever the last batch is not full.
 
     Reported:
-    - a `fit` where the code fixes the number of batches, of steps and, where it is written, of epochs
+    - a `fit` where the code determines the number of batches, of steps and, if `epochs` is given, of epochs
 
     Not reported:
-    - numbers that the code does not fix
-    - steps that divide the batches
+    - numbers that the code does not determine
+    - a number of steps that divides the number of batches
 
     Measured: with Keras 3.15, ten batches give epochs of 9, 1, 9, 1, ... steps with `steps_per_epoch=9`, of 4, 4, 2, 4,
     ... steps with 4, and of 3, 3, 3, 1, ... steps with 3. Keras 2.15 ends the training in the second, third and fourth

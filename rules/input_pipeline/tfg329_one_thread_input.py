@@ -21,29 +21,29 @@ _OF_FILES = FLOWS - {"flow"}
 
 
 class OneThreadInput(Rule):
-    """`fit` gets images that one thread of Python reads, decodes and changes, one after the other.
+    """`fit` gets images that a single Python thread reads, decodes and transforms, one after the other.
 
     Why: `ImageDataGenerator` and a `Sequence` (in Keras 3: `PyDataset`) run in one thread unless `workers` says
     otherwise. That thread reads a file, decodes it, resizes it, and only then takes the next. A GPU waits for each
-    batch as soon as its step is shorter. Most of this work is done outside Python's global lock, so several threads
-    gain. tf.data does it on all cores, in C++.
+    batch if a training step takes less time than that. Most of this work is done outside Python's global lock, so
+    several threads help. tf.data does it on all cores, in C++.
 
     Reported:
     - `flow_from_directory` and `flow_from_dataframe`
-    - a `Sequence` of the project whose `__getitem__` reads, decodes or changes images with OpenCV, PIL, SciPy or
+    - a `Sequence` of the project whose `__getitem__` reads, decodes or transforms images with OpenCV, PIL, SciPy or
       TensorFlow
 
     Not reported:
     - files that mention `workers`
     - `flow` of arrays in memory
-    - a `__getitem__` that only cuts arrays
+    - a `__getitem__` that only slices arrays
 
-    Measured: a `Sequence` that decodes JPEG files against tf.data: 5.4 times; `ImageDataGenerator` with turns and
+    Measured: a `Sequence` that decodes JPEG files against tf.data: 5.4 times; `ImageDataGenerator` with rotations and
     flips: 1.3 to 1.8 times, each on two CPU cores. A `PyDataset` that waits 50 ms for each batch took 3.6, 1.35 and
     0.70 s with 1, 4 and 8 workers. TensorFlow 2.21 and Keras 3.15.
 
-    Fix: none, because several threads would call `__getitem__` at the same time, for which it may not be written, and
-    tf.data needs other code.
+    Fix: none, because several threads would call `__getitem__` at the same time, which may not be thread-safe, and
+    tf.data needs different code.
 
     Example:
         import keras

@@ -53,26 +53,26 @@ class RecordByRecord(Rule):
 
     Why: each call of the mapped function parses one record and makes a tensor of each of its features, and `batch`
     copies them together. `tf.io.parse_example` takes the serialized records of a batch and writes its tensors at once.
-    For that, `batch` belongs before the map: the function then gets a batch of records. After the parsing, the function
-    counts the batch in its axes (`tf.stack(columns, axis=1)`).
+    For that, `batch` belongs before the map: the function then gets a batch of records. After parsing, axis numbers in
+    the function increase by one, because axis 0 is the batch (`tf.stack(columns, axis=1)`).
 
     Reported:
-    - a function whose features are seen, and in which everything can be done to a batch: dictionaries, casts,
+    - a function whose features are known, and in which every operation also works on a batch: dictionaries, casts,
       arithmetic, stacks, reductions
 
     Not reported:
     - functions that decode images or sound, which take most of the time
-    - functions that draw, branch on what they parsed, or call Python
+    - functions that draw random numbers, branch on what they parsed, or call Python
     - features of more than 1,024 numbers
     - batches of fewer than 16
     - a `filter`, a `cache` or another operation between the map and `batch`
 
     Measured: reading with TensorFlow 2.21 on two CPU cores, batches of 256 (of 32): with rows of 3, 10, 100 and 1,000
-    numbers it took 14, 9, 8 and 2.4 (4.3, 3.5, 4.0 and 2.7) times as long, of one vector of 784 numbers 4 (2.8), of 5
-    texts 13 (3.0), of 5 sparse features 5.3 (3.4). Where the map decodes JPEG images of 32 by 32 pixels: no gain.
+    numbers it took 14, 9, 8 and 2.4 (4.3, 3.5, 4.0 and 2.7) times as long, with one vector of 784 numbers 4 (2.8), with
+    5 strings 13 (3.0), with 5 sparse features 5.3 (3.4). Where the map decodes JPEG images of 32 by 32 pixels: no gain.
 
-    Fix: unsafe: the function gets whole batches. There is none where an axis must change with it, or where the function
-    is used for something else, too.
+    Fix: unsafe: the function gets whole batches. There is no fix if an axis number has to change as well, or if the
+    function is also used elsewhere.
 
     Example:
         import tensorflow as tf

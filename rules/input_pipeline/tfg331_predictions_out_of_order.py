@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 _COMPARING = ("sklearn.metrics.*", "tf.math.confusion_matrix")
 _OF_FLOWS = frozenset(["classes", "labels"])
-_BASIS = "of 1,000 rows none to two stood beside their own label, TensorFlow 2.15 and 2.21"
+_BASIS = "of 1,000 predictions, 0 to 2 were paired with their own label, TensorFlow 2.15 and 2.21"
 
 
 class PredictionsOutOfOrder(Rule):
     """Predictions of a shuffled dataset are compared with labels that another pass over it collects.
 
     Why: `shuffle` draws a new order for each pass, and Keras's loaders from folders shuffle unless they get
-    `shuffle=False`. `predict` is one pass, and the loop that collects the labels is another. Row by row they do not
-    belong together: a good model looks like one that guesses, and nothing raises. The same holds for `classes` of a
+    `shuffle=False`. `predict` is one pass, and the loop that collects the labels is another. Their rows do not
+    correspond: a good model looks as if it were guessing, and nothing raises. The same holds for `classes` of a
     generator that `flow_from_directory` makes: they are in the order of the files, and the predictions are not.
 
     Reported:
@@ -48,8 +48,8 @@ class PredictionsOutOfOrder(Rule):
     - an order that is kept: `reshuffle_each_iteration=False`, or a `cache` after the shuffle
     - predictions and labels of one loop
 
-    Measured: of 1,000 rows none to two stood beside their own label, with TensorFlow 2.15 and 2.21. A test shows it
-    with the installed TensorFlow.
+    Measured: of 1,000 predictions, 0 to 2 were paired with their own label, with TensorFlow 2.15 and 2.21. A test shows
+    it with the installed TensorFlow.
 
     Fix: none, because the dataset may be used for training, too, and should be shuffled there.
 

@@ -20,9 +20,9 @@ class SkipAfterWork(Rule):
     """`skip` comes after a `map` that reads or decodes, so the elements that it drops are made first.
 
     Why: `skip` takes elements out of the dataset before it and drops them. After a `map` each of them has been read,
-    decoded or computed, in every epoch, before the first one that is used. A `map` gives one element for each, so
-    `skip` before it leaves the same ones. After `batch` the count of `skip` is a number of batches: before the map it
-    is that number times the batch size.
+    decoded or computed, in every epoch, before the first one that is used. A `map` returns one element for each input
+    element, so `skip` before it drops the same ones. After `batch`, the count of `skip` is a number of batches: before
+    the map and `batch`, the count must be multiplied by the batch size.
 
     Reported:
     - a `skip` after a map that reads files, decodes or resizes images, works on sound or calls Python, if the count is
@@ -31,16 +31,16 @@ class SkipAfterWork(Rule):
 
     Not reported:
     - a `cache`, a `shuffle`, a `filter` or a `repeat` between the two
-    - maps of arithmetic
+    - maps that only do arithmetic
 
     Measured: with TensorFlow 2.21 and 2.15, the function of a `map` before `skip(320)` of 400 elements ran 400 times,
-    behind it 80 times; so it was with `batch(8).skip(40)`, in parallel, with a `prefetch` between, and with 2.21 in a
-    `zip`. JPEG images of 512 by 512 pixels: 4 to 5 times as long for four fifths that were left out, 1.1 to 1.3 times
-    for one fifth.
+    and after it 80 times; the same with `batch(8).skip(40)`, with a parallel map, with a `prefetch` between them, and
+    with 2.21 in a `zip`. JPEG images of 512 by 512 pixels: 4 to 5 times as long for four fifths that were left out, 1.1
+    to 1.3 times for one fifth.
 
-    Fix: unsafe: random numbers that the map draws go to other elements. There is none after a `batch` or a `zip`,
-    where another part of the program reads the mapped dataset, too, or where the map calls Python, which may count its
-    calls.
+    Fix: unsafe: random numbers that the map draws are applied to different elements. There is no fix after a `batch` or
+    a `zip`, where another part of the program also reads the mapped dataset, or where the map calls Python, which may
+    count its calls.
 
     Example:
         import tensorflow as tf

@@ -24,12 +24,13 @@ class SkipOfAllBatches(Rule):
 
     Why: after `batch(32)` each element is a batch. `skip(int(0.2 * len(x)))` then drops six times as many batches as
     there are, and `take` of the same count takes all of them. With Keras 3 `fit` warns that the data ran out, trains
-    nothing in any epoch and returns. As validation data the part gives no `val_loss`. Keras 2 raises ValueError. After
-    `repeat` the rows begin again, so both parts have all rows: validation measures what was trained on.
+    nothing in any epoch and returns. If the empty part is the validation data, there is no `val_loss`. Keras 2 raises
+    ValueError. After a `repeat`, the same rows follow again, so both parts have all rows: validation measures what was
+    trained on.
 
     Reported:
-    - a count that is a share of the rows that go into the batches
-    - a count of at least as many batches as there are, where the code says how many
+    - a count that is computed as a share of the rows in the batches
+    - a count of at least as many batches as there are, if the code shows how many there are
 
     Not reported:
     - counts that are divided by the batch size

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class NonCudnnRnn(Rule):
     """An LSTM or GRU layer gets an argument that keeps Keras from using the cuDNN kernel on a GPU.
 
-    Why: on a GPU Keras runs LSTM and GRU by one cuDNN kernel, if the arguments are those that the kernel knows:
+    Why: on a GPU Keras runs LSTM and GRU with one cuDNN kernel, if the arguments are those that the kernel knows:
     `activation` tanh, `recurrent_activation` sigmoid, no `recurrent_dropout`, no `unroll`, a bias, and for GRU
     `reset_after=True`. These are the defaults. Otherwise Keras uses its generic implementation, a loop over the time
     steps with several operations in each. It always does so for `RNN(LSTMCell(...))`. Each of these arguments makes a
@@ -37,7 +37,7 @@ class NonCudnnRnn(Rule):
     Reported:
     - an argument that keeps Keras from using the cuDNN kernel
     - `RNN(LSTMCell(...))`
-    - `dropout`, if the project pins one of Keras 3.0 to 3.3: a newer Keras helps
+    - `dropout`, if the project pins Keras 3.0 to 3.3: a newer Keras fixes this
 
     Not reported:
     - `dropout` with other versions, for which it is fine
@@ -48,10 +48,10 @@ class NonCudnnRnn(Rule):
 
     Measured: read in Keras's source, 3.15 (layers/rnn/lstm.py, gru.py, backend/tensorflow/rnn.py), 3.0.5, 3.3.3 and
     3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. The
-    ratio has not been measured on a GPU yet.
+    slowdown has not been measured on a GPU yet.
 
-    Fix: unsafe: without the arguments it is another model. A cell becomes the layer, with the same weights. There is
-    none in a program that loads or sets weights: they were made by the model as it is.
+    Fix: unsafe: without the arguments, it is a different model. `RNN` with a cell becomes the layer, with the same
+    weights. There is no fix in a program that loads or sets weights: they were made for the model as it is.
 
     Example:
         import tensorflow as tf

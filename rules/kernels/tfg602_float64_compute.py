@@ -48,15 +48,15 @@ class Float64Compute(Rule):
     - float64 arrays and datasets given to `fit`: Keras casts them to its own dtype
     - casts in front of a Keras layer: it casts back
     - casts for a single number, a sum or a metric
-    - a choice that the program's user makes
+    - a dtype that the program's user chooses
     - files that use libraries whose methods are known to need float64 (`tensorflow_probability`, `gpflow`, `deepxde`,
       `scipy.optimize`)
 
     Measured: {evidence}
 
-    Fix: unsafe: it changes the digits. There is none in a file that makes tensors without Keras and computes with them:
-    they would have to change their dtype together with the weights. A computation with a model's outputs changes its
-    dtype with them, if only numbers and NumPy arrays meet them.
+    Fix: unsafe: it changes the last digits of results. There is no fix in a file that makes tensors without Keras and
+    computes with them: their dtype would have to change together with that of the weights. A computation with a model's
+    outputs changes its dtype along with them, if its other operands are only numbers and NumPy arrays.
 
     Example:
         import tensorflow as tf

@@ -27,9 +27,9 @@ class NoMixedPrecision(Rule):
     Why: NVIDIA GPUs from the Volta generation on have tensor cores, which multiply matrices of 16-bit numbers faster
     than those of 32 bits, and activations of 16 bits take half the memory. One line,
     `tf.keras.mixed_precision.set_global_policy("mixed_float16")`, lets Keras's layers use them; `"mixed_bfloat16"` does
-    from the Ampere generation on. The last layer should then have `dtype="float32"`, and a custom training loop must
-    scale its loss. Whether it pays depends on the model and the GPU: small models gain nothing. It was not measured, so
-    this rule is opt-in.
+    so from the Ampere generation on. The last layer should then have `dtype="float32"`, and a custom training loop must
+    scale its loss. Whether mixed precision is worth it depends on the model and the GPU: small models gain nothing. The
+    gain was not measured, so this rule is opt-in.
 
     Reported:
     - the first location where a program trains, if its files set something up for GPUs and choose no precision
@@ -40,7 +40,7 @@ class NoMixedPrecision(Rule):
 
     Measured: nothing; on a CPU there is nothing to gain, and it was not measured on a GPU yet.
 
-    Fix: none, because the last layers, a custom loss and custom loops have to be made ready for float16, too.
+    Fix: none, because the last layers, a custom loss and custom loops have to be adapted to float16 too.
 
     Example:
         import tensorflow as tf

@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
 
 class HalfPrecisionOutput(Rule):
-    """Under mixed_float16 a model's softmax or sigmoid gives float16, and a cross-entropy is computed from it.
+    """Under mixed_float16 a model's softmax or sigmoid outputs float16, and a cross-entropy is computed from it.
 
     Why: a layer without a custom `dtype` computes in the policy's float16, the last one too. In float16 the largest
     number below 1 is 0.9995, and numbers below 0.00000006 are 0. Keras 3 computes the cross-entropy from these rounded
-    probabilities. Where a model is certain and wrong, the gradient is 0, infinite or not a number, and the example
-    changes nothing. With a sigmoid that happens to each negative example with a logit of about 8 or more.
-    `dtype="float32"` for the last layer, or for an `Activation` after it, has no noticeable cost, since only the
-    outputs are concerned.
+    probabilities. Where a model is confidently wrong, the gradient is 0, infinite or not a number, and the example
+    changes nothing. With a sigmoid, this happens for each negative example with a logit of about 8 or more.
+    `dtype="float32"` for the last layer, or for an `Activation` after it, has no noticeable cost, because it affects
+    only the outputs.
 
     Reported:
-    - with Keras 3, a softmax or sigmoid that gives float16 under mixed_float16, if a cross-entropy is computed from it
+    - with Keras 3, a softmax or sigmoid that outputs float16 under mixed_float16, if a cross-entropy is computed from
+      it
 
     Not reported:
     - Keras 2, which computes these losses from the logits and trains as it should
     - mixed_bfloat16
-    - a policy that is one of several
+    - a file that sets several policies
     - a loss that is not one of Keras's cross-entropies
 
     Measured: TensorFlow 2.21 with Keras 3.15 on a CPU: with a logit of 10 in the wrong direction `fit` changes the

@@ -20,24 +20,24 @@ class PythonFunctionUnderJit(Rule):
     Why: `jit_compile=True` gives a whole function to XLA. XLA has no kernel for operations that call Python
     (`tf.py_function`), print (`tf.print`) or work on strings, nor for some others (`tf.linalg.det`, a bicubic
     `tf.image.resize`, lookup tables). The first call then raises `InvalidArgumentError: Detected unsupported
-    operations`. That holds on every device, for `tf.function` and for Keras's `compile`, and whether the result is used
-    or not. Keras 3 compiles without being asked (`jit_compile="auto"`) where it sees a GPU: layers, losses, metrics and
-    a `train_step` with such an operation run on a CPU, and stop on a GPU.
+    operations`. That holds on every device, for `tf.function` and for Keras's `compile`, and regardless of whether the
+    result is used. Keras 3 compiles without being asked (`jit_compile="auto"`) where it sees a GPU: layers, losses,
+    metrics and a `train_step` with such an operation run on a CPU, and fail on a GPU.
 
     Reported:
     - an operation without an XLA kernel in a `tf.function` under `jit_compile=True`, in a call that must run
-    - the same in a model, only where everything that the file compiles is for XLA
+    - the same in a model, if XLA compiles every model of the file
 
     Not reported:
     - calls under a condition that is not known
     - in what Keras compiles by itself: models with `run_eagerly=True` or `jit_compile=False`, layers that set
-      `supports_jit`, models next to an LSTM, a GRU or preprocessing layers (which keep XLA off), strategies, and
-      programs that choose their GPUs
+      `supports_jit`, models with an LSTM, a GRU or preprocessing layers (which turn XLA off), strategies, and programs
+      that choose their GPUs
     - shapes that depend on the data (`tf.where`, `tf.boolean_mask`), which are compiled
 
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in `fit`,
-    `evaluate` and `predict`; each operation was compiled on its own. What Keras 3 does by itself was seen on a CPU with
-    a GPU put into TensorFlow's list of devices. Tests repeat both with the installed TensorFlow.
+    `evaluate` and `predict`; each operation was compiled on its own. What Keras 3 does by itself was observed on a CPU
+    with a simulated GPU in TensorFlow's device list. Tests repeat both with the installed TensorFlow.
 
     Fix: none, because there is a choice: rewrite the function with operations that XLA knows, or do not compile it.
 

@@ -28,7 +28,7 @@ class MissingLossScaling(Rule):
 
     Not reported:
     - mixed_bfloat16, which needs no scaling
-    - a policy that is one of several
+    - a file that sets several policies
     - programs that scale the loss in some other way
 
     Measured: TensorFlow 2.21 and 2.15 on a CPU: a gradient of 1e-8 is 0 with a plain optimizer and 1e-8 with a scaled

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 class LostEpsilon(Rule):
     """A constant that should keep a logarithm, a root or a divisor away from 0 is itself 0 in float16.
 
-    Why: TensorFlow converts a Python number to the dtype of the tensor that it meets. The smallest positive number of
-    float16 is 0.00000006, and numbers of at most half of that become 0: `1e-8`, and `1e-12`, which is usual in float32.
-    The sum is then the tensor as it was. A softmax in float16 is 0 for each logit that is 17 or more below the largest.
-    Under mixed_float16 the first example about which a model is certain and wrong therefore makes the loss infinite and
-    all gradients NaN, also where the loss is scaled. A larger constant is no remedy: with `1e-7` the loss is finite,
-    but the gradient, 1 divided by it, is still infinite in float16.
+    Why: TensorFlow converts a Python number to the dtype of the tensor that it is combined with. The smallest positive
+    number of float16 is 0.00000006, and numbers of at most half of that become 0: `1e-8`, and `1e-12`, which is usual
+    in float32. Adding such a constant leaves the tensor unchanged. A softmax in float16 is 0 for each logit that is 17
+    or more below the largest. Under mixed_float16 the first example about which a model is confidently wrong therefore
+    makes the loss infinite and all gradients NaN, even if the loss is scaled. A larger constant does not help: with
+    `1e-7` the loss is finite, but the gradient, 1 divided by it, is still infinite in float16.
 
     Reported:
-    - a constant that is 0 in certain float16: by a cast, or by a policy that is set at the top of the file
+    - a constant that is certainly 0: the tensor is float16 because of a cast, or of a policy that is set at the top of
+      the file
 
     Not reported:
     - bfloat16, which has the range of float32

@@ -34,10 +34,10 @@ class LeftPaddedMask(Rule):
     """Sequences that are padded at the front are masked and reach an LSTM or GRU: the cuDNN kernel refuses them.
 
     Why: cuDNN takes only masks of sequences that are padded at the end. `pad_sequences` pads at the front unless it
-    gets `padding="post"`, and `Embedding(mask_zero=True)` or `Masking()` make a mask of that. Where Keras 3.2 or later
-    finds a GPU it uses the cuDNN kernel and asserts the mask in the graph. Training stops at the first sequence that is
-    shorter than the longest, while the same program runs on a CPU. Keras 2 does not use the kernel for such a batch,
-    and computes step by step.
+    gets `padding="post"`, and `Embedding(mask_zero=True)` or `Masking()` make a mask from that. If Keras 3.2 or later
+    finds a GPU, it uses the cuDNN kernel and adds an assertion on the mask to the graph. Training stops at the first
+    sequence that is shorter than the longest, while the same program runs on a CPU. Keras 2 does not use the kernel for
+    such a batch, and computes step by step.
 
     Reported:
     - a model whose masking layer passes its mask to an LSTM or GRU that cuDNN computes, and that is trained on the
@@ -47,10 +47,10 @@ class LeftPaddedMask(Rule):
     - sequences with `padding="post"`
     - LSTM and GRU layers that cuDNN does not compute
 
-    Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes of `pad_sequences`' result, and
+    Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes from `pad_sequences`' result, and
     accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.
 
-    Fix: unsafe: the model gets other numbers, and models that were saved before expect the old ones. There is no fix
+    Fix: unsafe: the model gets different inputs, and models that were saved before expect the old ones. There is no fix
     where the program also pads other data that the model may get.
 
     Example:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NeedlessTimeDistributed(Rule):
-    """`TimeDistributed` around a `Dense` calls it time step by time step, in a graph as long as the sequence.
+    """`TimeDistributed` calls a `Dense` once for each time step, in a graph that grows with the sequence's length.
 
     Why: Keras 3 unrolls `TimeDistributed`: the graph has the layer once for each time step, and each is a separate
     operation for a GPU. With 500 steps the first `fit` or `predict` traces and optimizes for half a minute. A `Dense`
@@ -35,8 +35,8 @@ class NeedlessTimeDistributed(Rule):
     training steps 1.1 to 2.5, 1.2 to 2.2 and 2.2 to 3.4 times. The results are equal. With Keras 2.15 there was no
     difference.
 
-    Fix: unsafe: the layer gets another name, and saved weights and `get_layer` may know it by the old one. There is
-    none where `TimeDistributed` has other arguments, or where the program reads its `.layer`.
+    Fix: unsafe: the layer gets another name, and saved weights and `get_layer` may refer to it by the old one. There is
+    no fix where `TimeDistributed` has other arguments, or where the program reads its `.layer`.
 
     Example:
         from tensorflow import keras

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 KERAS_3 = "Keras 3"
 TF_NAME = regex(r"\btensorflow((?:\.\w+)+)")
 _LEGACY_KERAS = (b"tf_keras", b"TF_USE_LEGACY_KERAS")
-_REPORTED = "an old name, from the version on that removed, deprecated or renamed it"
-_NOT_REPORTED = "a `try` that handles missing names, and code under a test that asks for a version"
+_REPORTED = "an old name, if the target version or an earlier one removed, deprecated or renamed it"
+_NOT_REPORTED = "code in a `try` that handles missing names, and code under a condition on the version"
 _MOST_NAMES = 40
 """So many names are written out in a rule's documentation; the table of changes has all."""
 State = Literal["removed", "deprecated", "renamed"]
@@ -214,6 +214,6 @@ def _fix_note(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
     kind = fixable(renames)
     if kind is None:
         return "Fix: none, because nothing replaced these names."
-    why = "the new name is the same thing" if kind == "safe" else "the replacement may return something different"
-    rest = "A call stays as it is if the new name does not take its arguments, or takes them under other names."
+    why = "the new name means the same" if kind == "safe" else "the replacement may return something different"
+    rest = "A call is not changed if the replacement does not accept all its arguments."
     return f"Fix: {kind}: {why}. {row.get('fix_note', '')} {rest}"

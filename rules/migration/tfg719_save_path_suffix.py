@@ -23,25 +23,25 @@ _KEEPS_H5 = (3, 8)
 
 
 class SavePathSuffix(Rule):
-    """A model is saved to, or loaded from, a path whose ending Keras 3 refuses.
+    """A model is saved to, or loaded from, a path whose extension Keras 3 refuses.
 
-    Why: Keras 2 saved a folder where a path had no ending, and weights under any name. Keras 3, which comes with
-    TensorFlow 2.16, raises ValueError where a `ModelCheckpoint` is made, and at `save` and `save_weights`. These come
-    after the training, so the trained weights are lost. Keras 3 wants `.keras` (or `.h5`) for models and `.weights.h5`
+    Why: Keras 2 saved a folder if the path had no extension, and weights under any name. Keras 3, which comes with
+    TensorFlow 2.16, raises ValueError when a `ModelCheckpoint` is created, and in `save` and `save_weights`. Those two
+    come after training, so the trained weights are lost. Keras 3 wants `.keras` (or `.h5`) for models and `.weights.h5`
     for weights.
 
     Reported:
-    - a model that is saved to, or loaded from, a path with another ending
-    - weights that are saved to a path with another ending
+    - a model that is saved to, or loaded from, a path with another extension
+    - weights that are saved to a path with another extension
 
     Not reported:
-    - endings that the code does not show
-    - paths under a condition that asks for the version, or for how the path ends
+    - extensions that the code does not show
+    - paths under a condition on the version or on the path's extension
 
     Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` takes
     `.h5` for a model since Keras 3.8.
 
-    Fix: none, because the code that reads the file must get the new name, too, and it may be in another program.
+    Fix: none, because the code that reads the file needs the new name too, and may be in another program.
 
     Example:
         import tensorflow as tf
@@ -76,7 +76,7 @@ class SavePathSuffix(Rule):
                 path,
                 f"`{who}` of Keras 3 raises ValueError for a path that does not end in {wanted}",
                 Prediction("crash", ("tensorflow>=2.16",), basis="Keras's own check of the path"),
-                help="give the path that ending" + ("" if who != "save" else ", or call `export` for a SavedModel"),
+                help="use that extension" + ("" if who != "save" else ", or call `export` for a SavedModel"),
             )
 
 

@@ -16,10 +16,10 @@ from .table import is_keras_3
 class TensorflowOnKerasTensor(Rule):
     """A functional model is built with TensorFlow operations, which Keras 3 refuses.
 
-    Why: the result of `keras.Input`, and of layers called on it, is not a tensor but a description of one. Keras 2 made
-    a layer of each TensorFlow operation that got it. Keras 3, which comes with TensorFlow 2.16, raises ValueError: "A
-    KerasTensor cannot be used as input to a TensorFlow function". `keras.ops` has most operations under the same names,
-    operators work as they are, and `call` of a layer may use all of TensorFlow.
+    Why: the result of `keras.Input`, and of layers called on it, is not a tensor but a description of one. Keras 2
+    turned each TensorFlow operation on it into a layer. Keras 3, which comes with TensorFlow 2.16, raises ValueError:
+    "A KerasTensor cannot be used as input to a TensorFlow function". `keras.ops` has most operations under the same
+    names, operators work as they are, and `call` of a layer may use all of TensorFlow.
 
     Reported:
     - a TensorFlow operation on the result of `keras.Input` or of a layer called on it
@@ -30,7 +30,7 @@ class TensorflowOnKerasTensor(Rule):
     Measured: each operation raises with TensorFlow 2.21 and Keras 3.15, and the programs run with 2.15.
 
     Fix: none, because operations of Keras take some arguments under other names, and a model with a layer around the
-    operation is saved in another way.
+    operation is saved differently.
 
     Example:
         import tensorflow as tf

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FrozenRandomness(Rule):
-    """A random number or the time is taken in Python, in code that TensorFlow traces.
+    """A random number is drawn, or the time is read, in Python, in code that TensorFlow traces.
 
     Why: Python runs once, while TensorFlow traces the function, and its result becomes a constant of the graph. Noise,
     augmentation or a random decision for teacher forcing is then the same in every later step. `time.time()` is the
@@ -42,14 +42,14 @@ class FrozenRandomness(Rule):
     - functions given to a dataset's `map`, which TFG309 reports
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), `np.random.normal()` and `random.random()` in
-    `call` gave one value over four batches of `predict` and a second `predict`, `tf.random.normal` four different
-    ones; `np.random` and `time.time()` in a `tf.function` gave one value in four calls. A test repeats it
+    `call` gave one value for all four batches of a `predict` and for a second `predict`; `tf.random.normal` gave four
+    different values; `np.random` and `time.time()` in a `tf.function` gave one value in four calls. A test repeats it
     with the installed TensorFlow.
 
     Fix: unsafe: the number becomes a tensor that is drawn in every step, of float32 or of the dtype of the tensor that
-    it is compared with. The order in which a loop applies functions of `tf.image` is drawn in every step, too. There is
-    none where Python needs the number itself (which function comes next, the order of another list). There is none for
-    clocks: nothing in a graph makes `tf.timestamp` wait for the operations that it would have to time.
+    it is combined with. The order in which a loop applies functions of `tf.image` is drawn in every step, too. There is
+    no fix where Python needs the number itself (which function comes next, the order of another list). There is no fix
+    for clocks: nothing in a graph makes `tf.timestamp` wait for the operations that it is meant to time.
 
     Example:
         import numpy as np

@@ -21,25 +21,25 @@ class TracedSideEffect(Rule):
     """Traced code prints, opens a file, or changes a list, a dict or a name that outlives the call.
 
     Why: Python runs while TensorFlow traces, and not again. `print` prints once for each trace. `history.append(loss)`
-    adds one symbolic tensor that cannot be used outside. A counter counts to one: a model that applies the sum of its
-    gradients where `self.steps % 4 == 0` is never trained, and nothing raises.
+    adds one symbolic tensor that cannot be used outside. A counter stops at 1: a model that applies its accumulated
+    gradients when `self.steps % 4 == 0` is never trained, and nothing raises.
 
     Reported:
     - under `tf.function`: `print`, `open`, and changes of a list, a dict or a name that outlives the call
     - under `tf.function`: writing to an argument of the function itself, which raises `ValueError: ... should not
       modify its Python input arguments`
     - in code that Keras traces (`call`, `train_step` and similar methods): `print` and `open`
-    - in a metric's `update_state`: a tensor that it puts into an attribute or a list for `result`. Keras 3 calls
-      `result` once more after each epoch, and there the tensor raises
-    - in both kinds of code: a Python number in an attribute that counts, such as `self.steps += 1`
+    - in a metric's `update_state`: a tensor that it stores in an attribute or a list for `result`. Keras 3 calls
+      `result` once more after each epoch, and using the tensor there raises
+    - in both kinds of code: a counter in an attribute, such as `self.steps += 1`
     - as advice: a print of a shape, which may be meant to be seen once
 
     Not reported:
     - prints whose text mentions tracing, or next to a `tf.print`
     - lists that are made in the traced code
     - counters that nothing in their file reads
-    - code under a test for eager execution or debugging, under `is None`, `except AttributeError` or a flag that the
-      code itself sets, and the functions that it calls from there
+    - code under a condition on eager execution or debugging, under `is None`, `except AttributeError` or a flag that
+      the code itself sets, and functions called from such code
     - code before a `raise`, or after a `.numpy()` that raises first
     - functions given to a dataset's `map`, which TFG309 reports
 

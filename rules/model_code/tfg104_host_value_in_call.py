@@ -32,16 +32,16 @@ class HostValueInCall(Rule):
       layers and models, and in its losses and metrics
 
     Not reported:
-    - code that need not be traced. Code must be traced under `tf.function`, in a class of which the same file makes and
-      fits a model or a `tf.function` calls one, and in the losses and metrics with which the file compiles a model that
-      it fits
+    - code that need not be traced. The following must be traced: code under `tf.function`; a model or layer class that
+      the same file instantiates and fits, or that a `tf.function` calls; the losses and metrics of a model that the
+      file compiles and fits
     - what AutoGraph converts in Keras 2 and under `tf.function`
     - shapes and dtypes, and lists of tensors
     - programs that may switch on `run_eagerly` or `run_functions_eagerly` for more than debugging
-    - code under conditions that are not known
+    - code under conditions whose value is not known
     - code that `tf.py_function` runs
 
-    Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
+    Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise; with 2.15 (Keras 2.15), only `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
 
     Fix: none, because the code that needs the value has to be rewritten with TensorFlow's operations, or moved out of

@@ -18,8 +18,8 @@ class PythonFunctionInCall(Rule):
     Why: both run a Python function on the host, whatever device the model is on. `tf.numpy_function` has no gradient:
     the layers before it are silently not trained. The gradient of a `tf.py_function` around NumPy fails in the backward
     pass. Around TensorFlow's operations, or around code that only records values, the gradient is right, but each call
-    goes back to Python. XLA compiles neither of them, and Keras 3 turns XLA on by itself where it finds a GPU
-    (`jit_compile="auto"`, read in its source).
+    goes back to Python. XLA can compile neither of them, and Keras 3 turns XLA on by itself where it finds a GPU
+    (`jit_compile="auto"`, according to its source).
 
     Reported:
     - calls with tensors and floating-point results in `call`, in losses and under a `GradientTape`
@@ -29,10 +29,10 @@ class PythonFunctionInCall(Rule):
     - integer results
     - calls under `tf.stop_gradient` or `tf.custom_gradient`
     - code for inference only
-    - calls on a model's own input
+    - calls whose argument is the model's input itself (nothing is trained before it)
     - code under `jit_compile=True`, which TFG605 reports
 
-    Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
+    Measured: {evidence} A test checks with the installed TensorFlow which weights a training step changes.
 
     Fix: none, because the Python function has to be rewritten with operations that have gradients.
 

@@ -19,8 +19,8 @@ class VariableInCall(Rule):
 
     Why: `tf.function` traces a function a second time if the first trace created variables. It raises if the second
     trace creates some again: `ValueError: tf.function only supports singleton tf.Variables created on the first call`.
-    Keras traces `call`, `train_step` and similar methods in `fit` and `predict`. Where this code does run, because it
-    is called eagerly, every call starts with new values, so nothing is learned.
+    Keras traces `call`, `train_step` and similar methods in `fit` and `predict`. If this code does run, because it is
+    called eagerly, every call starts with new values, so nothing is learned.
 
     Reported:
     - a new `tf.Variable` or a new layer with weights, in traced code
@@ -31,17 +31,17 @@ class VariableInCall(Rule):
     - layers without weights (`Flatten`, `Softmax`, `Add`) and loss objects, which may be made anywhere
     - what is created under a test such as `if self.v is None:` (`if self.training:` does not count: in that mode every
       call runs it)
-    - functions with a decorator that is not known
+    - functions with an unknown decorator
     - code in `tf.init_scope`
-    - functions that are called to show that they raise
+    - functions that the code calls only to show that they raise
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), all of `tf.Variable`, Keras's layers with
     weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a
     `train_step`; `Dropout` with Keras 3 only. A test repeats it with the installed TensorFlow.
 
-    Fix: unsafe: in eager calls, a layer that was new in every call keeps its weights afterwards. There is one for
-    layers that a method calls where it makes them, in a class whose `__init__` calls that of its base. There is none
-    for other variables: the code does not say whether they should live as long as the object or as one call.
+    Fix: unsafe: in eager calls, a layer that was new in every call now keeps its weights. There is a fix for layers
+    that a method makes and calls in one expression, in a class whose `__init__` calls that of its base class. There is
+    no fix for other variables: the code does not say whether they should live as long as the object or as one call.
 
     Example:
         import tensorflow as tf

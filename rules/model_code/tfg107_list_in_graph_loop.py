@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 
 
 class ListInGraphLoop(Rule):
-    """A loop of the graph appends tensors to a Python list that is used after the loop.
+    """A loop that becomes part of the graph appends tensors to a Python list that is used after the loop.
 
-    Why: under `tf.function` a loop over `tf.range` or a dataset, or with a tensor as its condition, is one loop of the
-    graph. Its body is traced once, so the list gets one tensor. This tensor belongs to the graph of the loop's body and
-    cannot be used outside: `InaccessibleTensorError`. A `tf.TensorArray` carries results out of such a loop.
+    Why: under `tf.function` a loop over `tf.range` or a dataset, or with a tensor as its condition, becomes a single
+    loop in the graph, a graph loop. Its body is traced once, so the list gets one tensor. This tensor belongs to the
+    graph of the loop's body and cannot be used outside: `InaccessibleTensorError`. A `tf.TensorArray` carries results
+    out of such a loop.
 
     Reported:
-    - a Python list to which a loop of the graph appends tensors, and which is used after the loop
+    - a Python list to which a graph loop appends tensors, and which is used after the loop
     - the same in functions that `tf.map_fn` and `tf.while_loop` call
 
     Not reported:
@@ -31,7 +32,7 @@ class ListInGraphLoop(Rule):
 
     Measured: raises with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
 
-    Fix: none, because a `tf.TensorArray` needs a size and has to be carried from iteration to iteration, which changes
+    Fix: none, because a `tf.TensorArray` needs a size and has to be passed from iteration to iteration, which changes
     the whole loop.
 
     Example:
@@ -89,12 +90,12 @@ def _finding(leak: Leak) -> Finding:
     return Finding(
         file,
         leak.append.func,
-        f"this loop of the graph runs once while TensorFlow traces {leak.traced.entry}: "
+        f"the Python code of this graph loop runs once, while TensorFlow traces {leak.traced.entry}: "
         "the tensor in the list cannot be used after the loop",
         Prediction("crash", ("traced",), basis="InaccessibleTensorError; measured with 2.15 and 2.21"),
         help="use a `tf.TensorArray`, or loop over Python's `range` where the number of iterations is known",
         notes=(
-            Note(file, leak.loop, "the loop of the graph"),
+            Note(file, leak.loop, "the graph loop"),
             Note(file, leak.use, "the list is used here"),
             *notes_on(leak.traced.frames),
         ),

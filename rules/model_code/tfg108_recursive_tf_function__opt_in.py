@@ -32,10 +32,11 @@ class RecursiveTfFunction(Rule):
     - methods that call themselves on another object
 
     Measured: with TensorFlow 2.21 and 2.15, a factorial of a tensor failed while tracing with `RecursionError` in the
-    message; a recursion over a Python number from 20 was traced 21 times. A test repeats it with the installed
-    TensorFlow.
+    message; a recursion that counts a Python number down from 20 was traced 21 times. A test repeats it with the
+    installed TensorFlow.
 
-    Fix: none, because a recursion has to be rewritten as a loop that carries what each call keeps for itself.
+    Fix: none, because a recursion has to be rewritten as a loop whose variables hold what each call keeps in local
+    variables.
 
     Example:
         import tensorflow as tf

@@ -28,28 +28,29 @@ if TYPE_CHECKING:
 class NeedlessMapFn(Rule):
     """`tf.map_fn` calls a function for every row, though the function could work on all rows at once.
 
-    Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations for each
+    Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop in the graph with a few operations for each
     row. Called eagerly, it is a Python loop. Many operations need no loop, because they work on the whole tensor:
     arithmetic, comparisons, casts, and reductions with an axis. `tf.where` replaces a conditional expression or
     `tf.cond`. `tf.gather` and an `Embedding` take all indices at once. Under `tf.function`, `tf.vectorized_map` turns a
-    function of a row into one of the whole tensor, without another change. Called eagerly, it traces again in every
-    call. With few and large rows the loop costs little.
+    function of a row into one of the whole tensor, without any other change. Called eagerly, `tf.vectorized_map` traces
+    again in every call. With few, large rows the loop costs little.
 
     Reported:
     - a `tf.map_fn` whose function is known to consist of such operations only
 
     Not reported:
     - ragged rows
-    - rows that mask or index themselves (`x[x > 0]`)
+    - functions that mask or index a row by its own values (`x[x > 0]`)
     - random draws, and functions with side effects
     - calls with `parallel_iterations` or `swap_memory`, which save memory
-    - at most five rows
+    - tensors with at most five rows
     - code that runs once, in `__init__` or `build`
 
     Measured: {evidence}
 
-    Fix: unsafe: sums may be taken in another order, and a tensor without rows keeps its other axes, which a loop does
-    not know. A function that names axes becomes a `tf.vectorized_map`, only in traced code.
+    Fix: unsafe: sums may be computed in another order, and the result for a tensor with zero rows keeps its other axes,
+    which the loop would lose. If the function names axes, `tf.map_fn` becomes `tf.vectorized_map`, and only in traced
+    code.
 
     Example:
         import tensorflow as tf

@@ -31,7 +31,7 @@ _NUMBER = regex(r"gpu:(\d+)$", re.IGNORECASE)
 
 
 class UnguardedDevice(Rule):
-    """A device string names a GPU, and nothing asks whether this GPU exists.
+    """A device string names a GPU, and nothing checks whether this GPU exists.
 
     Why: TensorFlow places what it can on a GPU by itself. Naming a GPU is needed only to choose among several. With
     soft placement, the default for eager code and `tf.function`, a block under `tf.device("/GPU:0")` silently runs on
@@ -43,18 +43,19 @@ class UnguardedDevice(Rule):
 
     Reported:
     - a GPU in a device string without a guard
-    - a GPU whose number `CUDA_VISIBLE_DEVICES` leaves out; `if gpus:` is no guard against that
+    - a GPU whose number `CUDA_VISIBLE_DEVICES` leaves out; `if gpus:` does not guard against that
 
     Not reported:
     - device strings with a guard: a condition, an assert, an early return or a `try` on the list of devices, or a flag
       that the user sets
 
-    Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
-    a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts
-    the GPUs of `CUDA_VISIBLE_DEVICES` from 0 is what CUDA's documentation says.
+    Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` silently run on CPU:0, eagerly, in
+    `tf.function` and in Keras; a test repeats it with the installed TensorFlow. That a process counts the GPUs of
+    `CUDA_VISIBLE_DEVICES` from 0 is what CUDA's documentation says.
 
-    Fix: safe with soft placement, where the same devices are used as before. Unsafe without it, because a program that
-    raised then goes on. Unsafe, too, where the fix replaces the number of a GPU by the one that TensorFlow gives it.
+    Fix: safe with soft placement, because the same devices are used as before. Unsafe without it, because a program
+    that raised before then continues. Also unsafe if the fix replaces the number of a GPU by the one that TensorFlow
+    assigns to it.
 
     Example:
         import tensorflow as tf
@@ -154,7 +155,7 @@ def _without_it(model: Model, call: cst.Call, text: str) -> VisibleGpus | None:
 
 def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, left: VisibleGpus | None) -> Finding:
     is_soft = model.once(Runtime).soft_placement(call)
-    help_text = "drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first"
+    help_text = "drop the device (TensorFlow uses a GPU by itself), or check `tf.config.list_logical_devices` first"
     return Finding(
         model.file,
         device,
@@ -195,7 +196,7 @@ def _fix(
     test = gpus if index == 0 else f"len({gpus}) > {index}"
     edit = Edit(device, f'{named} if {test} else "/CPU:0"')
     same = is_soft and left is None
-    return Fix("Ask whether the GPU exists", "safe" if same else "unsafe", (*importing(spelling), edit))
+    return Fix("Check whether the GPU exists", "safe" if same else "unsafe", (*importing(spelling), edit))
 
 
 _WHERE_MISSING = {

@@ -18,19 +18,19 @@ class CpuPinnedTraining(Rule):
     Why: with `CUDA_VISIBLE_DEVICES` set to `-1` or to nothing, or after `set_visible_devices([], "GPU")`, TensorFlow
     has no GPU, and all training runs on the CPU, without a warning. That may be intended. Where the same file enables
     memory growth, divides a GPU or names one, it was written for GPUs, and the line that hides them is probably left
-    from a test.
+    over from a test.
 
     Reported:
     - a program that hides all GPUs, trains, and enables memory growth, divides a GPU or names one in the same file
 
     Not reported:
-    - a line that a condition, an option or a comment about devices explains
+    - a line that is under a condition or an option, or has a comment about devices
     - programs without this contradiction
     - programs that only predict
     - single layers or parts of a pipeline under `tf.device("/CPU:0")`
 
-    Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty then, by the meaning of both switches
-    (no GPU was at hand to see it change); a test repeats it with the installed TensorFlow.
+    Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty after either switch, by their
+    definition (no GPU was available to observe the change); a test repeats it with the installed TensorFlow.
 
     Fix: none, because either the GPUs are hidden by mistake, or the setup is useless.
 
@@ -79,7 +79,9 @@ class CpuPinnedTraining(Rule):
             hidden.place,
             "all GPUs are hidden here, so this program trains on the CPU, and what it sets up for GPUs does nothing",
             Prediction(
-                "wrong-device", ("gpu",), basis="this setting hides GPUs by definition; no GPU was at hand to see it"
+                "wrong-device",
+                ("gpu",),
+                basis="this setting hides GPUs by definition; no GPU was available to observe it",
             ),
             help="leave this line out, or say in a comment that the CPU is intended",
             notes=(

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 class LateVisibleDevices(Rule):
     """`CUDA_VISIBLE_DEVICES` is set after TensorFlow has initialised the GPUs.
 
-    Why: CUDA reads this variable when it is initialised, and finds its devices then, once for the process. The first
+    Why: CUDA reads this variable once for each process, when CUDA is initialised and looks for its devices. The first
     operation initialises it: `tf.constant`, a variable, a dataset, an optimizer, `MirroredStrategy()`. A later value in
     `os.environ` changes nothing: the process keeps the GPUs that it has, with its memory on all of them. A value that
-    is set before the import of TensorFlow always counts.
+    is set before the import of TensorFlow always takes effect.
 
     Reported:
     - `CUDA_VISIBLE_DEVICES` that is set after the first operation
 
     Not reported:
     - a file that starts other processes, which inherit the variable
-    - a value that was kept to be put back
+    - restoring a saved value
 
     Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it). What CUDA does
-    follows from its documentation. It was not seen, since no GPU was at hand.
+    follows from its documentation. It was not observed, because no GPU was available.
 
     Fix: none, because the GPUs may be initialised by an import that cannot come later.
 
@@ -65,7 +65,7 @@ class LateVisibleDevices(Rule):
                 late.file,
                 late.target,
                 f"no effect: {before.text} has initialised the GPUs, and CUDA reads this variable before that",
-                Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was at hand to see it"),
+                Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was available to observe it"),
                 help="set it before `import tensorflow`",
                 notes=notes_before(before, "the GPUs are initialised here"),
             )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class OutsideStrategyScope(Rule):
     """A model is trained under a `tf.distribute` strategy, and a part of it is made outside `strategy.scope()`.
 
-    Why: a strategy copies only those variables to its devices that are made in its scope. Where a model's weights are
+    Why: a strategy copies to its devices only the variables that are created in its scope. Where a model's weights are
     made outside and `compile` or `fit` is called inside, training fails as soon as it starts. With Keras 3 the
     optimizer must be made in the scope, too: as an object, and by `compile(optimizer="adam")`, which makes it where
     `compile` is called. Plain SGD, which has no variables for each weight, works. With Keras 2 `compile` may be called
@@ -32,8 +32,8 @@ class OutsideStrategyScope(Rule):
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
     an AssertionError without a text, as each message says; a test repeats them with the installed TensorFlow.
 
-    Fix: unsafe: random numbers may be drawn in another order. There is none where the part and the scope are not in one
-    block, or other statements between them use the same variables.
+    Fix: unsafe: random numbers may be drawn in another order. There is no fix if the part and the scope are not in the
+    same block, or other statements between them use the same variables.
 
     Example:
         import tensorflow as tf

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class UnguardedGpuIndex(Rule):
-    """The list of GPUs is indexed, and nothing asks whether it is empty.
+    """The list of GPUs is indexed, and nothing checks whether it is empty.
 
     Why: `tf.config.list_physical_devices("GPU")` is empty on a machine without a GPU (a laptop, CI, a container without
     the driver), and an index into it raises IndexError there.
 
     Reported:
-    - an index into the list of GPUs, if nothing asks whether the list is empty
+    - an index into the list of GPUs, if nothing checks whether the list is empty
 
     Not reported:
     - a loop over the list, which needs no check

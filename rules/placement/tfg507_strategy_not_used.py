@@ -44,8 +44,8 @@ class StrategyNotUsed(Rule):
     - models that may come from elsewhere
     - loops inside the scope, in which such a step raises
 
-    Measured: with TensorFlow 2.21 and two CPU devices in a MirroredStrategy, a step called by itself ran for one
-    replica, one in `strategy.run` for two. A test repeats it with the installed TensorFlow. No GPUs were at hand.
+    Measured: with TensorFlow 2.21 and two CPU devices in a MirroredStrategy, a step that was called directly ran on one
+    replica, and one in `strategy.run` on two. A test repeats it with the installed TensorFlow. No GPUs were available.
 
     Fix: none, because the dataset has to be distributed, and the loss scaled by the global batch size.
 

@@ -21,10 +21,10 @@ class LateMultiWorker(Rule):
     """`MultiWorkerMirroredStrategy` is made after something that initialised the runtime.
 
     Why: the strategy starts the server that connects the workers, and the server has to exist when the runtime starts.
-    A tensor, a variable, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
-    `list_logical_devices` before it starts the runtime without a server. Where `TF_CONFIG` names a cluster the strategy
-    raises `RuntimeError: Collective ops must be configured at program startup`. Without `TF_CONFIG` nothing raises, so
-    a trial on one machine does not show the mistake.
+    If a tensor, a variable, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
+    `list_logical_devices` comes before the strategy, the runtime starts without a server. Where `TF_CONFIG` names a
+    cluster the strategy raises `RuntimeError: Collective ops must be configured at program startup`. Without
+    `TF_CONFIG` nothing raises, so a trial on one machine does not show the mistake.
 
     Reported:
     - a `MultiWorkerMirroredStrategy` that is made after one of these
@@ -35,8 +35,8 @@ class LateMultiWorker(Rule):
     Measured: each of these before the strategy, with one worker in `TF_CONFIG`, raises with TensorFlow 2.21; without
     `TF_CONFIG` none does; a test shows it with the installed TensorFlow.
 
-    Fix: unsafe: the strategy moves above the code that initialises the runtime. There is none where they are in two
-    blocks.
+    Fix: unsafe: the strategy moves above the code that initialises the runtime. There is no fix if they are in
+    different blocks.
 
     Example:
         import tensorflow as tf

@@ -21,8 +21,8 @@ class LateTfConfig(Rule):
     """`TF_CONFIG` is set after `MultiWorkerMirroredStrategy` has read it.
 
     Why: the strategy reads the variable once, when it is made. Without the variable the strategy has one worker, this
-    one, and raises nothing: each machine trains its own model on all data. The variable counts if it is set before the
-    strategy, or by whoever starts the program.
+    one, and raises nothing: each machine trains its own model on all data. The variable takes effect if it is set
+    before the strategy is created, or in the environment of the program.
 
     Reported:
     - a `TF_CONFIG` that is set after the strategy is made
@@ -34,7 +34,7 @@ class LateTfConfig(Rule):
     2.21; a test shows it with the installed TensorFlow.
 
     Fix: none, because the strategy waits for the other workers as soon as it knows of them, and the value of the
-    variable may be made after it.
+    variable may be computed after the strategy.
 
     Example:
         import json

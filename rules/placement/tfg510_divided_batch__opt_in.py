@@ -19,24 +19,24 @@ _COUNTING = tuple(b"num_replicas per_replica global_batch len(gpus num_gpus n_gp
 
 
 class DividedBatch(Rule):
-    """A strategy for several GPUs trains with a batch that was chosen for one.
+    """A strategy for several GPUs trains with a batch size that was chosen for one GPU.
 
-    Why: `fit` under `MirroredStrategy` takes the batch of the dataset for the global one and divides it: of 64 rows
-    each of four GPUs gets 16. An epoch has as many steps as with one GPU, each GPU does a quarter of the work, and all
-    wait for each other after it. More GPUs are then no faster, or slower. The batch has to grow with
+    Why: `fit` under `MirroredStrategy` treats the dataset's batch as the global batch and divides it: of 64 rows each
+    of four GPUs gets 16. An epoch has as many steps as with one GPU, each GPU does a quarter of the work, and all wait
+    for each other after each step. More GPUs are then no faster, or slower. The batch has to grow with
     `strategy.num_replicas_in_sync`, and usually the learning rate with it.
 
     Reported:
-    - a model that is made in the scope of a strategy without named devices, with a batch of at most 128 rows that the
-      code fixes
+    - a model that is made in the scope of a strategy without named devices, with a batch size of at most 128 that the
+      code determines
 
     Not reported:
     - programs that count GPUs, replicas or workers anywhere
     - strategies for several machines
 
     Measured: with two logical CPUs a batch of 64 is seen as 32 and 32 rows in `train_step`, and an epoch has as many
-    steps as without a strategy, TensorFlow 2.21; a test shows it. The cost was not measured, since several GPUs were
-    not at hand.
+    steps as without a strategy, TensorFlow 2.21; a test shows it. The cost was not measured, because several GPUs were
+    not available.
 
     Fix: none, because a larger batch changes the training.
 

@@ -23,23 +23,23 @@ class ForkedRuntime(Rule):
     """A process that is forked after TensorFlow has started runs a Keras model: it hangs.
 
     Why: on Linux, before Python 3.14, `multiprocessing` and `ProcessPoolExecutor` fork. The child gets a copy of
-    TensorFlow's runtime, but none of its threads, and `fit`, `evaluate` or `predict` waits for them for ever. A tensor,
-    a dataset, an optimizer, a metric, a `Sequential` model with an Input or `list_logical_devices` before the fork
-    starts the runtime. The import of TensorFlow and `list_physical_devices` do not.
+    TensorFlow's runtime, but none of its threads, and `fit`, `evaluate` or `predict` waits for them forever. The
+    runtime starts if a tensor, a dataset, an optimizer, a metric, a `Sequential` model with an Input or
+    `list_logical_devices` comes before the fork. The import of TensorFlow and `list_physical_devices` do not start it.
 
     Reported:
     - a function that runs a Keras model in a process that is forked after the runtime started
 
     Not reported:
     - functions that use no Keras model
-    - programs that choose anywhere how processes start
+    - programs that set the start method of processes anywhere
 
     Measured: with TensorFlow 2.21 and 2.15 on a CPU `predict`, `fit` and `evaluate` in a forked process ended after
     `import tensorflow` and `list_physical_devices`, and hung after `tf.constant`; `predict` also after a dataset, a
     `Sequential` model with an Input and `list_logical_devices`. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because a spawned process imports the program's main module again, which has to allow that, and the
-    arguments of the process are pickled.
+    Fix: none, because the process's arguments must be picklable, and a spawned process imports the program's main
+    module again, which needs an `if __name__ == "__main__":` guard.
 
     Example:
         import multiprocessing

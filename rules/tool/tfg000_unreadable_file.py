@@ -27,11 +27,11 @@ class UnreadableFile(Rule):
       notebook: Python cannot run such a file; the rest of it is checked
 
     Not reported:
-    - a file that does not mention TensorFlow: it is opened only if it runs something and imports a file that does,
-      itself or through files without functions
+    - a file that does not mention TensorFlow: it is checked only if it runs code and imports a file that mentions
+      TensorFlow, directly or through files without functions
 
-    Measured: libcst 1.9.0's native parser ends its process on 3,000 nested parentheses and on a sum of
-    20,000 terms; tests run such files.
+    Measured: libcst 1.9.0's native parser crashes its process on 3,000 nested parentheses and on a sum of 20,000 terms;
+    the tests check such files.
 
     Fix: none, because only the author knows what the file should say.
     """

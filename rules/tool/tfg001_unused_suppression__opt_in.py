@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class UnusedSuppression(Rule):
     """A comment such as `# noqa: TFG101` suppresses nothing.
 
-    Why: such a comment was right once. Now it points readers to a mistake that does not exist, and it hides the next
+    Why: such a comment was needed once. Now it points readers to a mistake that does not exist, and it hides the next
     mistake on its line. The rule and its fix work like ruff's RUF100: codes of other tools stay in the comment. Some
     findings in a file appear only when a file that imports it is checked, so the importing files are checked too. The
     language server reports unused suppressions when a file is opened or saved.

@@ -61,23 +61,23 @@ class BatchSizeOne(Rule):
     """Training runs with batches of a single sample.
 
     Why: every training step has a fixed cost (the Python call, launching each operation, updating the weights) that
-    does not depend on how many samples it handles. With a batch of one, each sample pays it alone, and a GPU computes a
-    single row at a time. A larger batch also changes how the model learns, so the learning rate may have to change too:
-    the rule is about speed only.
+    does not depend on how many samples it handles. With a batch of one, each sample pays the whole cost, and a GPU
+    computes a single row at a time. A larger batch also changes how the model learns, so the learning rate may have to
+    change too: the rule is about speed only.
 
     Reported:
     - a batch size of one in training
     - where a call passes the size to a function or a `Sequence` of the project: that call
 
     Not reported:
-    - a size that no call gives, or that comes from the command line
+    - a size that no call sets, or that comes from the command line
     - prediction and evaluation
     - a stateful RNN
-    - a `take` of a few samples, or of a number that the code does not compute from how many samples there are
+    - a `take` of a few samples, or of a number that does not depend on the size of the dataset
 
     Measured: {evidence}
 
-    Fix: unsafe: other batches train another model, and the learning rate may have to change, too.
+    Fix: unsafe: another batch size trains a different model, and the learning rate may have to change too.
 
     Example:
         import tensorflow as tf

@@ -58,22 +58,22 @@ class EagerTrainStep(Rule):
     Reported:
     - an eager step with `tf.GradientTape` or `optimizer.minimize` in a loop
     - a step that changes an image by its gradient again and again, as an attack does
-    - a step whose gradients add up until an optimizer gets the sum
+    - a step that accumulates gradients before the optimizer applies them
 
     Not reported:
     - a gradient taken once, outside a loop or for each of several images
     - a step that a caller may trace, or that is passed to other code
-    - a step that the program certainly runs fewer than 24 times, all epochs and batches together. There the trace takes
-      longer than it saves. With Adam it takes as long as 7 to 26 eager steps, measured with small networks and
-      TensorFlow 2.21
+    - a step that the program certainly runs fewer than 24 times, over all epochs and batches. Then tracing costs more
+      than it saves: with Adam, it takes as long as 7 to 26 eager steps, measured with small networks and TensorFlow
+      2.21
 
     Measured: {evidence} The larger the operations, the smaller the factor.
 
-    Fix: unsafe: Python code in the step runs once. A step among the statements of a loop, or of a function that cannot
-    be traced as a whole, moves into a new function. If a part of it would then behave differently, the finding names
-    this part, and there is no fix. There is no fix either where NumPy arrays meet tensors in the step: in a traced step
-    such an array keeps its own dtype. For a step that `strategy.run` passes to replicas, the fix traces the function
-    that calls `strategy.run`.
+    Fix: unsafe: Python code in the step runs once. A step that is written directly in a loop, or in a function that
+    cannot be traced as a whole, moves into a new function. If a part of it would then behave differently, the finding
+    names this part, and there is no fix. There is no fix either where the step combines NumPy arrays with tensors: in a
+    traced step such an array keeps its own dtype. For a step that `strategy.run` passes to replicas, the fix traces the
+    function that calls `strategy.run`.
 
     Example:
         import tensorflow as tf

@@ -16,25 +16,25 @@ class TfFunctionInLoop(Rule):
     """A loop makes a new `tf.function` in every iteration, so every iteration traces it.
 
     Why: the graphs that `tf.function` traces belong to the object that it returns. An object that is made once traces
-    once for each kind of arguments. An object that is made in a loop, or in a function that a loop calls, traces in
-    every iteration, and the graph is thrown away.
+    once for each combination of argument types and shapes. An object that is made in a loop, or in a function that a
+    loop calls, traces in every iteration, and the graph is thrown away.
 
     Reported:
     - a `tf.function` that each iteration of a loop makes again
-    - the same in a loop that unfreezes layers once, under an `if`: there one more object is enough
+    - the same in a loop that unfreezes layers once, under an `if`: there, one second object is enough
 
     Not reported:
     - objects that are kept: returned, stored, or passed on
     - objects that close over a model, an optimizer or a dataset of the same iteration, one for each fold or run
-    - loops that freeze and unfreeze layers again and again: a trace keeps the variables that it saw
+    - loops that freeze and unfreeze layers again and again: a trace keeps the set of variables with which it was made
     - loops over devices, and loops of few iterations
     - code that is itself traced
 
     Measured: {evidence}
 
     Fix: unsafe: code that runs only while the function is traced, such as a `print`, runs once. The function is made
-    before the loop. Where a method or function makes it in each call, it becomes a method, or a function that gets the
-    model. There is no fix where the program changes a value that traced code may read, where layers are frozen or
+    before the loop. If a method or function makes it in each call, it becomes a method, or a function with the model as
+    an argument. There is no fix where the program changes a value that traced code may read, where layers are frozen or
     unfrozen, where the function needs more of the code around it than the model, or where the code that makes it and
     the loop are in different files.
 

@@ -38,24 +38,25 @@ class PythonArgumentRetrace(Rule):
     Why: a Python int or float becomes part of the graph that `tf.function` traces, as if it were written there. Each
     new value needs its own graph, and tracing takes much longer than a call. `reduce_retracing` does not change that. A
     tensor is an input of the graph: one trace serves all its values. NumPy's numbers, and elements of tensors and of
-    datasets (`Dataset.enumerate`), are tensors to `tf.function` already. TensorFlow does not convert a tensor as it
-    does a number: the tensor needs the dtype with which the function computes.
+    datasets (`Dataset.enumerate`), are tensors to `tf.function` already. TensorFlow converts a Python number to the
+    dtype it needs, but not a tensor: the tensor must already have the dtype with which the function computes.
 
     Reported:
     - a Python number that changes with each iteration, as an argument of a `tf.function`
 
     Not reported:
-    - numbers that have few values
+    - numbers that take only a few values
     - calls from traced code, or with an `input_signature`
     - calls in some iterations only
     - a `tf.function` or a model that is new in each iteration anyway
-    - numbers that the function needs in Python, to pick a layer or to count with `range`, and what changes beside them
+    - numbers that the function needs in Python, to pick a layer or as an argument of `range`, and other numbers in the
+      same call
 
     Measured: {evidence}
 
     Fix: unsafe: the number becomes a tensor of the dtype with which the function computes, and so do all other numbers
-    of the call that change as often. There is none where the dtype of one of them is not known: the call would still be
-    traced for it.
+    of the call that change as often. There is no fix if the dtype of one of them is not known: that number would still
+    cause new traces.
 
     Example:
         import tensorflow as tf

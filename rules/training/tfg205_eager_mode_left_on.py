@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 
 class EagerModeLeftOn(Rule):
-    """A switch for debugging makes TensorFlow run eagerly what it would trace.
+    """A debugging switch makes TensorFlow run code eagerly that it would otherwise trace.
 
     Why: `run_eagerly=True` and `tf.config.run_functions_eagerly(True)` start every operation of every step from Python.
     `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset. These switches are for
     debugging: between small operations a GPU waits.
 
     Reported:
-    - a switch that is on for good
+    - a switch that is turned on and stays on
 
     Not reported:
-    - switches that a flag, a test or a function for debugging decides about
+    - switches that depend on a flag or a condition, or that a debugging function sets
     - switches that are turned off again
     - programs whose steps, losses or metrics read tensors by `.numpy()`, NumPy or another framework: traced code cannot
       do that
 
     Measured: {evidence}
 
-    Fix: unsafe: code that ran eagerly may not be ready to be traced. There is none where it prints, or changes a list
-    or a counter: that would happen only while it is traced.
+    Fix: unsafe: code that ran eagerly may not be ready to be traced. There is no fix if the code prints, or changes a
+    list or a counter: that would happen only during tracing.
 
     Example:
         from tensorflow import keras

@@ -63,9 +63,9 @@ class PredictInLoop(Rule):
 
     Why: a call of `predict` builds a data pipeline, sets up callbacks and starts an epoch before the model runs once.
     That cost does not depend on the number of rows. For single rows it is nearly all of the time, and a GPU sees one
-    row at a time. One `predict` for all rows pays it once. Where a row depends on the answer before it (an agent that
-    acts, text written token by token, frames of a camera), a function under `@tf.function` that calls the model has no
-    such cost.
+    row at a time. One `predict` for all rows pays that cost once. If a row depends on the previous answer (an agent
+    that acts, text generated token by token, camera frames), a function under `@tf.function` that calls the model has
+    no such cost.
 
     Reported:
     - a `predict` of a single row in a loop
@@ -73,17 +73,17 @@ class PredictInLoop(Rule):
     Not reported:
     - loops of at most ten iterations
     - larger batches
-    - a sample that a training loop shows after an epoch
+    - a sample prediction that a training loop shows after an epoch
     - loops that wait for requests
-    - the `predict` of other classes
+    - a `predict` method of other classes
     - arrays of shape (-1, ...), unless they visibly have one row, or only the first number of the answer is read
 
     Measured: {evidence}
 
-    Fix: unsafe: no progress bar is shown. `predict_on_batch` replaces `predict`, also where one `predict` of all rows
-    would do: the source rarely shows that the rows have one length and that the model has one output. There is no fix
-    where `predict` gets a list of one text or number: `predict` makes an array of the list, and `predict_on_batch` does
-    not.
+    Fix: unsafe: no progress bar is shown. `predict_on_batch` replaces `predict`, even if one `predict` of all rows
+    would be enough: the source rarely shows that the rows have one length and that the model has one output. There is
+    no fix where `predict` gets a list of one text or number: `predict` makes an array of the list, and
+    `predict_on_batch` does not.
 
     Example:
         import numpy as np

@@ -55,7 +55,7 @@ class EagerValidationLoop(Rule):
     Not reported:
     - loops over a few batches, or over one batch of each source
     - loops that build a model
-    - forward passes that the program certainly runs fewer than 24 times: a trace takes as long as 2 to 26 of them
+    - forward passes that the program certainly runs fewer than 24 times: tracing takes as long as 2 to 26 of them
     - forward passes that are a few operations of a `tf.Module`: a call of a traced function takes as long as about four
       of them
     - loops in a training step: TFG202 reports the step
@@ -65,10 +65,11 @@ class EagerValidationLoop(Rule):
     Measured: {evidence}
 
     Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`.
-    `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author. There is no
-    fix where the function might get several models that create their variables in their first call: only the first call
-    of a `tf.function` may create variables. Nor is there one where the function would hide something from the code
-    around it: a mask of Keras's layers that another layer, a loss or a metric reads, or `model.losses`.
+    `model.evaluate` is shorter, but it needs a `compile`, which changes the model's metrics, so that is left to the
+    author. There is no fix where the function might get several models that create their variables in their first call:
+    only the first call of a `tf.function` may create variables. Nor is there a fix if moving the call into a function
+    would hide something from the code around it: a Keras mask that another layer, a loss or a metric reads, or
+    `model.losses`.
 
     Example:
         import tensorflow as tf

@@ -18,8 +18,8 @@ class ModelInLoop(Rule):
     """A loop builds and fits a model in every iteration, and the host's memory grows with each.
 
     Why: once `fit` has run, TensorFlow keeps some of the host's memory for a model, even after Python has dropped the
-    model and collected its garbage. `keras.backend.clear_session`, the usual advice, gives back a part of it. Only a
-    process that ends gives back all: use one process for each model. Whether a GPU's memory grows too was not measured.
+    model and collected its garbage. `keras.backend.clear_session`, the usual advice, frees part of it. Only the end of
+    the process frees all of it: use one process for each model. Whether a GPU's memory grows too was not measured.
 
     Reported:
     - a loop that builds and fits a model in every iteration

@@ -18,24 +18,24 @@ class SyncEveryStep(Rule):
 
     Why: TensorFlow starts work on a GPU and returns before it is done, so Python can prepare the next step meanwhile.
     `loss.numpy()`, `float(loss)`, `print(loss)` and `metric.result().numpy()` need the number itself: Python waits
-    until the device has done all that was started before. The same holds for `optimizer.iterations.numpy()`, a counter
-    that Python could keep by itself. On a CPU the read costs nothing, and the longer a step keeps the GPU busy, the
-    less it costs there. So this rule is opt-in.
+    until the device has finished everything that was started before. The same holds for `optimizer.iterations.numpy()`,
+    a counter that Python could keep itself. On a CPU the read costs nothing, and the longer a step keeps the GPU busy,
+    the less it costs there. So this rule is opt-in.
 
     Reported:
     - a result that a training loop reads on the host in every step
 
     Not reported:
     - values that are read every n steps, or under a flag
-    - values that decide about the next step
-    - loops that need on the host what a model computes beside the step, such as an agent that acts
+    - values that the next step depends on
+    - loops that need a model's output on the host anyway, such as an agent that acts
     - loops that measure the time of each step
     - loops without a training step
 
     Measured: {evidence} On a CPU it costs nothing, since there each step is over when its call returns.
 
-    Fix: unsafe: the result is shown every hundredth step. There is none for values that are kept, or that something
-    else needs. There is none in a loop of at most a hundred steps, of which only the first would be shown.
+    Fix: unsafe: the result is shown every hundredth step. There is no fix for values that are kept, or that other code
+    needs. There is no fix in a loop of at most a hundred steps, because only the first step would be shown.
 
     Example:
         import tensorflow as tf

@@ -26,17 +26,17 @@ class PythonGlobalInTfFunction(Rule):
 
     Reported:
     - a global that changes between two calls of the traced function: in the loop that calls it, between two statements
-      that call it, or in a function that counts or that a loop calls
-    - an attribute that a traced method of its object reads, or a function that the method makes, if a callback sets it
-      between epochs or batches, or the loop that trains or calls the traced code sets it
+      that call it, or in a function that increments it or that a loop calls
+    - an attribute that is read by a traced method of its object, or by a function that the method defines, if a
+      callback sets the attribute between epochs or batches, or the loop that trains or calls the traced code sets it
 
     Not reported:
     - constants
     - settings that are given once, before the first call
 
-    Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list; a
-    `train_step` and a `call` with the attribute that was there when `fit` traced them. A test repeats it with the
-    installed TensorFlow.
+    Measured: with TensorFlow 2.21 and 2.15, a `tf.function` kept using the old number and the old list; a `train_step`
+    and a `call` kept using the attribute as it was when `fit` traced them. A test repeats it with the installed
+    TensorFlow.
 
     Fix: none, because the code does not say whether later calls should see the new value or the old one.
 

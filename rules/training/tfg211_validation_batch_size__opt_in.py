@@ -30,11 +30,11 @@ _SINCE = (2, 2)
 
 
 class ValidationBatchSize(Rule):
-    """`fit` cuts validation arrays into the training's small batches.
+    """`fit` splits validation arrays into batches as small as those for training.
 
     Why: `fit` uses `batch_size` for validation arrays too, unless `validation_batch_size` says otherwise. The size of a
-    training batch decides how the model learns, and its gradients need memory. Neither holds for validation: its
-    results do not depend on the size, but for rounding, and larger batches keep a GPU busier.
+    training batch decides how the model learns, and its gradients need memory. Neither holds for validation: apart from
+    rounding, its results do not depend on the size, and larger batches keep a GPU busier.
 
     Reported:
     - a batch size above one and below 128 that is written in the code, if the validation data is always arrays, or the

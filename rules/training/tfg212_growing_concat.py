@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GrowingConcat(Rule):
-    """A Python loop makes a tensor longer, or writes one of its rows, by copying it in every iteration.
+    """A Python loop appends to a tensor, or writes one of its rows, by copying the whole tensor in every iteration.
 
     Why: a tensor cannot grow: `tf.concat` makes a new one and copies all its inputs. A loop that joins new rows to all
     rows so far copies the whole collection in every iteration, and the work grows with the square of the number of
@@ -28,16 +28,16 @@ class GrowingConcat(Rule):
 
     Not reported:
     - loops of few iterations, and loops over a model's parts
-    - tensors that the loop reads meanwhile, such as the text so far, from which the next token is made
-    - windows that are cut again
+    - tensors that the loop also reads, such as the text so far, from which the next token is generated
+    - sliding windows, from which the loop drops old rows
     - NumPy arrays to which no tensor is added
     - code that TensorFlow traces
 
     Measured: {evidence}
 
-    Fix: unsafe: the list holds the parts themselves, which later code must not change in place. There is none where a
-    loop makes several tensors longer, since each would need a separate list. There is none for updates, since the last
-    one may write a row again.
+    Fix: unsafe: the list holds the parts themselves, which later code must not change in place. There is no fix where a
+    loop appends to several tensors, because each would need a separate list. There is no fix for updates, because a
+    later update may overwrite a row.
 
     Example:
         import tensorflow as tf

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 class HostWeightCopy(Rule):
     """A training loop copies a model's weights through NumPy in every step.
 
-    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes each array the value of a variable
-    again. On a GPU every weight goes to the host's memory and back, and Python waits for it. `assign` copies from
-    variable to variable where they are, and under `@tf.function` all of them at once. How much of a step the copies
-    take was not measured, so this rule is opt-in.
+    Why: `get_weights` copies each variable into a NumPy array, and `set_weights` copies each array back into a
+    variable. On a GPU every weight goes to host memory and back, and Python waits for it. `assign` copies from variable
+    to variable on the device, and under `@tf.function` all of them at once. How much of a step the copies take was not
+    measured, so this rule is opt-in.
 
     Reported:
     - `get_weights` and `set_weights` in every training step: for a target network, a moving average, or weights that
@@ -41,13 +41,13 @@ class HostWeightCopy(Rule):
     Not reported:
     - copies once per epoch, per episode or every n steps
     - copies from layer to layer
-    - loops without an update of weights
+    - loops that do not update weights
 
     Measured: {evidence} These are the copies alone.
 
     Fix: unsafe: both models must have the same variables in the same order, which `set_weights` checks and a `zip` does
-    not. There is none where the lists of weights are used for more, or where something may run between `get_weights`
-    and `set_weights`: a model that gets back the weights that it had before an update needs the copy.
+    not. There is no fix if the weight lists are also used elsewhere, or if other code may run between `get_weights` and
+    `set_weights`: a model that gets back the weights that it had before an update needs the copy.
 
     Example:
         import tensorflow as tf

@@ -40,9 +40,9 @@ class EagerInferenceLoop(Rule):
     """A loop calls a model eagerly, for single frames, images, tokens or steps.
 
     Why: `model(x)` outside `tf.function` starts each operation of the model from Python: a model of a hundred layers
-    takes some hundreds of calls for each frame. The same call in a function under `@tf.function` starts one graph. A
-    large model answers sooner too, and a GPU does not wait for Python between small operations. Where the input grows
-    with each iteration, as a text does, or images differ in size, each new shape is traced unless the function has
+    needs several hundred calls for each frame. The same call in a function under `@tf.function` starts one graph. Even
+    a large model answers sooner, and a GPU does not wait for Python between small operations. If the input grows with
+    each iteration, as generated text does, or images differ in size, each new shape is traced unless the function has
     `reduce_retracing=True`.
 
     Reported:
@@ -51,13 +51,14 @@ class EagerInferenceLoop(Rule):
 
     Not reported:
     - loops over datasets, which TFG207 reports
-    - loops of a few iterations: fewer than 24 in all, where the code says so (a trace takes as long as 2 to 26 forward
+    - loops of a few iterations: fewer than 24 in total, if the code shows it (a trace takes as long as 2 to 26 forward
       passes)
     - a few operations of a `tf.Module`: a call of a traced function takes as long as about four of them
     - loops in a training step
     - a main block that tries out an untrained model
-    - samples that a training shows after each epoch, or once in a certain number of steps
-    - loops over the models of an ensemble that no other loop repeats, and models that are made in the same iteration
+    - samples that a training program shows after each epoch, or every n steps
+    - loops over the models of an ensemble, unless another loop repeats them, and models that are made in the same
+      iteration
     - loops over several environments
     - comparisons with TFLite
     - code that builds a model out of models

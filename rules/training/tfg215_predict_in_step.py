@@ -56,11 +56,11 @@ _SUBSTRINGS = (b".predict(", b".evaluate(")
 class PredictInStep(Rule):
     """`predict`, `evaluate` or `fit` runs on one batch, in a training step or in a loop over batches.
 
-    Why: each call of `predict` makes a dataset of its argument, an iterator, callbacks and a progress bar, and runs an
-    epoch of one step. `predict_on_batch` runs the same traced function on the array as it is, and so does a call of the
-    model under `@tf.function`. `fit` sets up an epoch in the same way where a step draws one batch for it, such as an
-    agent from its memory; `train_on_batch` does not. Where a loop goes over all batches of a dataset, or cuts them out
-    of an array, one `predict` or `evaluate` of the whole replaces all calls.
+    Why: each call of `predict` makes a dataset from its argument, an iterator, callbacks and a progress bar, and runs
+    an epoch of one step. `predict_on_batch` runs the same traced function on the array as it is, and so does a call of
+    the model under `@tf.function`. `fit` sets up an epoch in the same way for a single batch, such as one that an agent
+    draws from its memory; `train_on_batch` does not. If a loop iterates over all batches of a dataset, or slices them
+    from an array, one `predict` or `evaluate` of the whole dataset or array replaces all calls.
 
     Reported:
     - a `predict` or `evaluate` of one batch in each training step, or in a loop over the batches of a dataset or an
@@ -70,18 +70,18 @@ class PredictInStep(Rule):
     Not reported:
     - single rows, which TFG201 and TFG206 report
     - calls under a condition that changes, except for steps that a loop takes every few iterations
-    - data that all iterations share
+    - a call on the same data in all iterations
     - loops of epochs
     - a `fit` of more rows than its `batch_size`
     - rows that a loop yields together with a `batch_size` for them
-    - slices whose work takes longer than the call: where the code shows the network, its multiply-adds decide,
-      otherwise slices of more than four batches are left out
-    - methods of these names of other classes
+    - slices whose computation takes longer than the overhead of the call: if the code shows the network, its
+      multiply-adds decide; otherwise slices of more than four batches are not reported
+    - methods with these names of other classes
 
     Measured: {evidence}
 
-    Fix: unsafe: no progress bar is shown. There is none for a `fit` whose result is used. There is none for `evaluate`,
-    which starts its metrics again; `test_on_batch` does not.
+    Fix: unsafe: no progress bar is shown. There is no fix for a `fit` whose result is used. There is no fix for
+    `evaluate`, which resets its metrics; `test_on_batch` does not.
 
     Example:
         import numpy as np

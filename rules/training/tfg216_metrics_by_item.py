@@ -31,8 +31,8 @@ _SUBSTRINGS = (b".update_state(", b"metrics.")
 class MetricsByItem(Rule):
     """A loop updates a Keras metric eagerly with one row after the other.
 
-    Why: each `update_state` starts some tens of operations from Python, whatever the number of rows. All rows in one
-    call cost about as much as one of them, and the metric counts each row in both cases.
+    Why: each `update_state` starts dozens of operations from Python, whatever the number of rows. One call with all
+    rows costs about as much as one call with a single row, and the result is the same.
 
     Reported:
     - an `update_state` of a Keras metric that an eager loop calls with one row after the other
@@ -45,7 +45,7 @@ class MetricsByItem(Rule):
 
     Measured: {evidence}
 
-    Fix: none, because the rows come from different places.
+    Fix: none, because the rows come from different sources in different programs.
 
     Example:
         import tensorflow as tf

@@ -19,38 +19,39 @@ if TYPE_CHECKING:
 class TrainableTooLate(Rule):
     """`trainable` is set where it has no effect, or so that a model is never trained.
 
-    Why: Keras reads once which weights are trained. Keras 2 does so in `compile`, Keras 3 in the first training step
-    after `compile`, which it traces, and a custom `tf.function` step when it is traced. What is frozen later is trained
-    as before, and what is thawed later is not trained. Nothing raises, and `trainable_weights` shows the new state.
+    Why: Keras determines only once which weights are trained: Keras 2 in `compile`, Keras 3 when it traces the first
+    training step after `compile`, and a custom `tf.function` step when it is traced. Layers that are frozen later are
+    still trained, and layers that are unfrozen later are not. Nothing raises, and `trainable_weights` shows the new
+    state.
 
-    With Keras 3 the order of GANs that were written for Keras 2 is wrong, too: `discriminator.compile`,
+    With Keras 3, the usual order of calls in GANs written for Keras 2 is wrong too: `discriminator.compile`,
     `discriminator.trainable = False`, `gan.compile` freezes the discriminator before its own first step, so that its
     steps train nothing. Keras 3 only warns that the model has no trainable weights.
 
-    A callback comes too late, too. What it sets after an epoch, or at the beginning of a later one, does not count
-    before the next `compile`. `self.model.compile` takes the step away that `fit` runs, and the next batch raises
-    `TypeError: 'NoneType' object is not callable`.
+    A callback is too late as well. What it sets after an epoch, or at the beginning of a later one, has no effect
+    before the next `compile`. `self.model.compile` in a callback removes the step that `fit` is running, and the next
+    batch raises `TypeError: 'NoneType' object is not callable`.
 
     Reported:
-    - a setting of `trainable` that comes too late, by a callback too, or after which a model is never trained, where
-      the program itself shows the order: what reads the weights comes first on every path, no `compile` follows before
-      the next step, and nothing else is trained
+    - a setting of `trainable` that comes too late, by a callback too, or after which a model is never trained, if the
+      code shows the order: the call that determines the trained weights comes first on every path, no `compile` follows
+      before the next step, and nothing else is trained
 
     Not reported:
     - models that run eagerly
     - values that are not known
     - parts that may have had the same state before
-    - callbacks that make the step again or stop the training
+    - callbacks that rebuild the training step or stop the training
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), the weights before and after a step were
-    compared. A layer that was thawed after one `fit` did not change in the next one, and a layer that was frozen did;
-    likewise in a traced custom step. A callback that thawed or froze a layer in the second epoch changed nothing in
-    that epoch and the third; one that compiled raised, whenever it did. Between `compile` and the first `fit` the
-    setting counted with Keras 3, and not with Keras 2. The discriminator of a GAN was trained with Keras 2, and not
-    with Keras 3. A test repeats it with the installed TensorFlow.
+    compared. A layer that was unfrozen after one `fit` did not change in the next one, and a layer that was frozen did;
+    likewise in a traced custom step. A callback that unfroze or froze a layer in the second epoch changed nothing in
+    that epoch and the third; a callback that called `compile` raised, at whatever point. Between `compile` and the
+    first `fit`, the setting took effect with Keras 3, but not with Keras 2. The discriminator of a GAN was trained with
+    Keras 2, and not with Keras 3. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because compiling again starts the optimizer and the metrics again, and the code does not say where a
-    GAN's model should be thawed and frozen.
+    Fix: none, because compiling again resets the optimizer and the metrics, and the code does not say where a GAN's
+    model should be unfrozen and frozen.
 
     Example:
         from tensorflow import keras

@@ -22,7 +22,7 @@ class OptimizerOfTwoModels(Rule):
 
     Reported:
     - an optimizer that is made outside the loop that makes, compiles and trains a model
-    - an optimizer with which several models are compiled that calls of the same function make
+    - an optimizer with which several models from calls of the same function are compiled
     - an optimizer that a custom step calls with `apply_gradients` for one model and then for another one
 
     Not reported:

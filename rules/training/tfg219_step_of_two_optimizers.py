@@ -21,13 +21,12 @@ class StepOfTwoOptimizers(Rule):
 
     Why: an optimizer creates a variable for each weight when it updates them for the first time. A `tf.function` may
     create variables in its first call only. The first optimizer works, and the next one raises: `ValueError:
-    tf.function only supports singleton tf.Variables created on the first call`. This happens where one
-    `train_step(model, optimizer, x, y)` serves all folds of a cross-validation, all trials of a search, or both
-    networks of a GAN.
+    tf.function only supports singleton tf.Variables created on the first call`. This happens if one `train_step(model,
+    optimizer, x, y)` is used for all folds of a cross-validation, all trials of a search, or both networks of a GAN.
 
     Reported:
-    - one of Keras's optimizers that is passed to a `tf.function` that updates with it, if an iteration of a loop makes
-      the optimizer, or if the same `tf.function` had another one before
+    - a Keras optimizer that is passed to a `tf.function` which applies updates with it, if each iteration of a loop
+      makes a new optimizer, or if the same `tf.function` was called with another optimizer before
 
     Not reported:
     - optimizers that were built before (`optimizer.build`, `fit`)
@@ -38,7 +37,8 @@ class StepOfTwoOptimizers(Rule):
     `tf.function` for each optimizer, and with optimizers that were built before. A test repeats it with the installed
     TensorFlow.
 
-    Fix: none, because the right location for building an optimizer depends on where its model has its weights.
+    Fix: none, because an optimizer can be built only once its model has weights, and where that is differs between
+    programs.
 
     Example:
         import tensorflow as tf

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class ChangingShapes(Rule):
-    """A loop calls a `tf.function`, or `fit` trains a model that XLA compiles, with another shape each time.
+    """A loop calls a `tf.function`, or `fit` trains a model that XLA compiles, with a different shape each time.
 
     Why: a `tf.function` is traced again for each new shape. That takes seconds for a model, and each trace stays in
-    memory. It happens with texts and other rows of many lengths one by one, with the batches of `padded_batch` and of
-    ragged data, with windows that grow, and with the rows that a mask chooses. With `reduce_retracing=True` (before
-    TensorFlow 2.9 `experimental_relax_shapes=True`), or an `input_signature` with `None` for the length, one or two
-    traces serve all. Under `jit_compile=True` they do not help: XLA compiles for each shape. There, and wherever the
-    lengths may be made equal, pad to one length or to a few. Keras 3 compiles a model with XLA by itself where there is
-    a GPU: `fit` then compiles again for each length that a batch of `padded_batch` has, unless `compile` gets
-    `jit_compile=False`.
+    memory. It happens with texts and other rows of different lengths that are passed one by one, with batches from
+    `padded_batch` and of ragged data, with growing windows, and with rows that a mask selects. With
+    `reduce_retracing=True` (before TensorFlow 2.9 `experimental_relax_shapes=True`), or an `input_signature` with
+    `None` for the length, one or two traces serve all. Under `jit_compile=True` they do not help: XLA compiles for each
+    shape. In that case, and wherever padding is possible, pad to one length or to a few. Keras 3 compiles a model with
+    XLA by itself where there is a GPU: `fit` then compiles again for each length that a batch of `padded_batch` has,
+    unless `compile` gets `jit_compile=False`.
 
     Reported:
-    - calls of a `tf.function`, or a `fit` under XLA, where the code says that the shapes differ
+    - calls of a `tf.function`, or a `fit` under XLA, where the code shows that the shapes differ
 
     Not reported:
     - shapes that are only unknown
@@ -33,13 +33,13 @@ class ChangingShapes(Rule):
     - loops of a few iterations
     - functions with a signature
 
-    Measured: with TensorFlow 2.21 on two CPU cores: 80 arrays of 80 lengths had 80 traces, and took 72 times as long as
-    with an `input_signature`; `reduce_retracing=True` had 2 traces. Batches of `padded_batch` had 19 traces, 7 times as
-    long in the first epoch. Under `jit_compile=True` fixed lengths were 16 times as fast, and `reduce_retracing=True`
-    gained nothing.
+    Measured: with TensorFlow 2.21 on two CPU cores: 80 arrays of 80 different lengths caused 80 traces, and took 72
+    times as long as with an `input_signature`; `reduce_retracing=True` needed 2 traces. Batches of `padded_batch`
+    caused 19 traces, and the first epoch took 7 times as long. Under `jit_compile=True`, fixed lengths were 16 times as
+    fast, and `reduce_retracing=True` gained nothing.
 
-    Fix: none, because a function that reads `x.shape` while it is traced may need a length that is known, and padding
-    changes the model's input.
+    Fix: none, because a function that reads `x.shape` during tracing may need a known length, and padding changes the
+    model's input.
 
     Example:
         import tensorflow as tf

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class LayerInEagerCall(Rule):
-    """An eager loop makes a Keras layer in every iteration, as if it were an operation.
+    """An eager loop creates a Keras layer in every iteration, as if the layer were an operation.
 
     Why: `Dense(10)(x)` makes a layer, draws its weights, calls it once and drops it. The weights are different in every
     call, and nothing trains them. For layers that draw no weights (`BatchNormalization`, `Flatten`, `Dropout`) Python
     builds an object before each operation, and what a normalization learns is lost.
 
     Reported:
-    - a layer that an eager loop makes in every iteration, and that certainly gets numbers: a batch of the loop, an
-      array, or a value that a tape records
+    - a layer that an eager loop makes in every iteration, and that is certainly called on actual values: a batch of the
+      loop, an array, or a value that a tape records
 
     Not reported:
     - traced code, which raises (TFG106)
@@ -30,8 +30,8 @@ class LayerInEagerCall(Rule):
     - weights that are given: `weights=`, or an initializer that draws nothing
     - layers whose arguments change from one iteration to the next
     - classes of the project
-    - preprocessing
-    - loops of few iterations, and loops whose time is taken
+    - preprocessing layers
+    - loops of few iterations, and loops that are timed
 
     Measured: two calls of `Dense(3)(x)` with one input gave different outputs with TensorFlow 2.21 and 2.15. On two
     CPU cores, a new layer in each call took this many times as long as one that is kept (2.21, 2.15): `Dense(10)` 10

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 class OneStepEpochs(Rule):
     """Each epoch of `fit` is one training step, and there are many epochs.
 
-    Why: an epoch has a fixed cost beside its steps: an iterator over the data, the callbacks, metrics that start again,
+    Why: an epoch has a fixed cost besides its steps: an iterator over the data, the callbacks, metrics that are reset,
     and with validation a whole `evaluate`. A step of a small network takes a millisecond, and an epoch of one such step
-    twenty to thirty, in which a GPU waits. The same steps in few epochs cost the steps alone: a dataset that is
-    repeated (`tf.data.Dataset.from_tensors((x, y)).repeat(100)`) has a hundred of them in an epoch. A large model whose
-    step takes seconds loses little.
+    20 to 30 ms, in which a GPU waits. In fewer, longer epochs, only the steps cost time: a dataset that is repeated
+    (`tf.data.Dataset.from_tensors((x, y)).repeat(100)`) has a hundred steps in an epoch. A large model whose step takes
+    seconds loses little.
 
     Reported:
-    - a `fit` where the code says that an epoch has one step, of at least 64 rows, and that there are 50 epochs or more:
-      the batch has all rows (`batch_size=len(x)`), or `steps_per_epoch=1`
+    - a `fit` where the code shows that an epoch has one step, of at least 64 rows, and that there are 50 epochs or
+      more: the batch has all rows (`batch_size=len(x)`), or `steps_per_epoch=1`
 
     Not reported:
     - the default batch size

@@ -15,17 +15,17 @@ class WorkInBatchHook(Rule):
     """A callback predicts, evaluates or saves the model after every batch.
 
     Why: `fit` calls `on_train_batch_end` after each training step. A `predict` or `evaluate` there sets up a whole
-    epoch each time, saving writes all weights to a file, and the next step waits for both. Keras sometimes warns of it
-    ("Method on_train_batch_end is slow compared to the batch update"). After an epoch, or in each hundredth batch, it
-    costs little.
+    epoch each time, saving writes all weights to a file, and the next step waits for both. Keras sometimes warns about
+    it ("Method on_train_batch_end is slow compared to the batch update"). After an epoch, or after every hundredth
+    batch, such a call costs little.
 
     Reported:
     - a callback that predicts, evaluates or saves the model after every batch
     - `ModelCheckpoint(save_freq=1)`
 
     Not reported:
-    - calls that a test in the hook decides about
-    - objects that nothing shows to be models
+    - calls under a condition in the hook
+    - objects that are not known to be models
 
     Measured: with TensorFlow 2.21 on two CPU cores, a small dense network and 256 rows: an epoch took 43 times as long
     with a `predict` and a `save_weights` after each batch.

@@ -27,16 +27,16 @@ class ModelLoadedAgain(Rule):
     """A loop, or a function that answers web requests, loads the same model again for each `predict`.
 
     Why: `load_model` reads the file, builds each layer and copies its weights, and the first `predict` of the new model
-    traces its graph. A model that is loaded once before does all that once.
+    traces its graph. A model that is loaded once, beforehand, needs all that only once.
 
     Reported:
     - a loop that loads the same file in each iteration for a `predict`
-    - a function that answers web requests, a route of Flask or FastAPI, and loads the same file each time
+    - a function that answers web requests (a Flask or FastAPI route) and loads the same file each time
 
     Not reported:
-    - loads that a test decides about ("if model is None")
-    - functions whose results a decorator keeps
-    - programs that train or save a model, so that the file may be another one
+    - loads under a condition (`if model is None:`)
+    - functions whose results a decorator caches
+    - programs that train or save a model, because the file may then have changed
 
     Measured: with TensorFlow 2.21 on two CPU cores, `load_model` and `predict` of one row took 17 times as long as
     `predict` alone with a MobileNetV2 of 224 x 224 pixels (4.8 against 0.28 s), and 1.6 times with two dense layers.

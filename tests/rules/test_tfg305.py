@@ -163,7 +163,7 @@ def test_what_is_said(tmp_path: Path) -> None:
 
     start = "this function loops in Python for every element, and one thread at a time may run Python"
     assert said("on one thread") == [start]
-    assert said("in threads") == [f"{start}: `num_parallel_calls` gains next to nothing"]
+    assert said("in threads") == [f"{start}: `num_parallel_calls` gains almost nothing"]
 
 
 def test_the_replacement_is_clean(tmp_path: Path) -> None:
