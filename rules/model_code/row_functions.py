@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import libcst as cst
@@ -218,7 +219,8 @@ class _RowFunction:
         if isinstance(node, cst.Subscript):
             return _needing(self._expression(file, node.value, context), "axis")
         if isinstance(node, cst.Tuple | cst.List):
-            return _joined(self._expression(file, element.value, context) for element in node.elements)
+            joined = _joined(self._expression(file, element.value, context) for element in node.elements)
+            return None if joined is None else replace(joined, is_number=False)
         combined = operands(node)
         if combined is None and isinstance(node, cst.BinaryOperation):  # the product of matrices
             combined = [node.left, node.right]

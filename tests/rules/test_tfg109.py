@@ -239,3 +239,13 @@ def test_all_rows_at_once_are_the_same_and_no_loop() -> None:
         tf.debugging.assert_near(tf.map_fn(row, x), at_once(x))
         kinds = {node.type for node in at_once.get_concrete_function(x).graph.get_operations()}
         assert not kinds & {"While", "StatelessWhile"}
+
+
+@pytest.mark.parametrize(
+    ("operand", "is_fixed"), [("tf.constant([[2.0], [3.0]])", False), ("[0.5, 1.5]", False), ("0.5", True)]
+)
+def test_an_operand_of_more_axes_than_a_row_stays_with_the_row(operand: str, is_fixed: bool, tmp_path: Path) -> None:
+    """Protects rows that an operand gives one axis more: all rows at once would meet another axis of it."""
+    code = f"{HEAD}table = tf.reshape(tf.range(18.0), (9, 2))\ny = tf.map_fn(lambda line: line * {operand}, table)\n"
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG109"]
+    assert (finding.fix is not None) is is_fixed
