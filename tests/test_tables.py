@@ -47,7 +47,6 @@ DIFFERENT = {
     ): "what computes element by element, and what a gradient needs",
     ("keras_methods.OF_OUTPUT", "tensor_functions.NAMED_SECOND"): "what a gradient needs, and what an argument means",
     ("nondeterminism.GENERATOR_DRAWS", "nondeterminism.NUMPY_DRAWS"): "TensorFlow's generators, and NumPy's",
-    ("operations.ARRANGING", "tensor_functions.SHARING_FUNCTIONS"): "some of the first copy what they arrange",
     ("tensor_functions.DYNAMIC", "xla.WITHOUT_KERNEL"): "how many rows a result has, and what XLA can run",
 }
 """Tables of the library with the same names that say different facts of them, and which."""

@@ -67,11 +67,11 @@ class NumpyInCall(Rule):
     Measured: in traced code it raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15); in eager code, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
 
-    Fix: safe where TensorFlow's function returns the same as NumPy's for a tensor; unsafe in a helper function that other
-    code may also call, and where an operand is an array, whose dtype decides the result's dtype. Code that Keras calls
-    eagerly works with NumPy: there the fix is also unsafe if the tensors may be integers, which NumPy converts to floating
-    point, if the result is used as an array (`np.abs(x).sum()`), and if the program trains eagerly, because a gradient
-    passes only after the fix.
+    Fix: safe where TensorFlow's function returns the same as NumPy's for a tensor; unsafe in a helper function that
+    other code may also call, and where an operand is an array, whose dtype decides the result's dtype. Code that Keras
+    calls eagerly works with NumPy: there the fix is also unsafe if the tensors may be integers, which NumPy converts to
+    floating point, if the result is used as an array (`np.abs(x).sum()`), and if the program trains eagerly, because a
+    gradient passes only after the fix.
 
     Example:
         import numpy as np

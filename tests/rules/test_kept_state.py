@@ -349,7 +349,7 @@ WITHHELD = {
         MASKED + "\ndef fade(weights):\n    weights *= 0.9\n" + epochs("fade(mask)"),
         "mask",
     ),
-    "a view of an array": (MASKED + "first = mask[:1]\n" + epochs("first[0] = turn"), "mask"),
+    "an array under another shape": (MASKED + "first = mask[:1]\n" + epochs("first[0] = turn"), "mask"),
     "arrays in a list": (
         MASKED.replace("mask = np.ones((3,), 'float32')", "masks = [np.ones((3,), 'float32')]").replace(
             "features * mask", "features * masks[0]"
@@ -390,6 +390,34 @@ WITHHELD = {
         + "shares = np.ones(2, 'float32')\n"
         + STEP.replace("net(features,", "net(features * float(shares[0]),")
         + epochs("np.multiply.at(shares, 0, 0.9)"),
+        "shares",
+    ),
+    "parts of an array": (
+        PARTS
+        + "shares = np.ones(4, 'float32')\nearly, late = np.split(shares, 2)\n"
+        + STEP.replace("net(features,", "net(features * float(shares[0]),")
+        + epochs("early *= 0.9"),
+        "shares",
+    ),
+    "an array in a list": (
+        PARTS
+        + "kept = [np.ones(2, 'float32'), np.ones(2, 'float32')]\nshares, _ = kept\n"
+        + STEP.replace("net(features,", "net(features * float(shares[0]),")
+        + epochs("kept[0] *= 0.9"),
+        "shares",
+    ),
+    "an array in a queue": (
+        PARTS
+        + "import collections\nshares = np.ones(2, 'float32')\nqueue = collections.deque([shares])\n"
+        + STEP.replace("net(features,", "net(features * float(shares[0]),")
+        + epochs("queue[0][:] = 1.0 / (turn + 1)"),
+        "shares",
+    ),
+    "a method under a name": (
+        PARTS
+        + "shares = [1.0]\npush = shares.insert\n"
+        + STEP.replace("net(features,", "net(features * shares[0],")
+        + epochs("push(0, 1.0 / (turn + 1))"),
         "shares",
     ),
     "a heap": (

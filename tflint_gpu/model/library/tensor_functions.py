@@ -78,7 +78,8 @@ CHANGING_FUNCTIONS = spelled(
 SHARING_METHODS = frozenset("reshape ravel transpose view squeeze swapaxes diagonal values keys items".split())
 """Methods of arrays and dictionaries whose results show later changes of these."""
 SHARING_FUNCTIONS = spelled(
-    "types.MappingProxyType collections.ChainMap numpy.{asarray,reshape,ravel,transpose,squeeze,nditer,broadcast_to}"
+    "types.MappingProxyType collections.ChainMap numpy.{split,array_split,vsplit,hsplit,dsplit,atleast_1d,atleast_2d} "
+    "numpy.{asarray,reshape,ravel,transpose,squeeze,nditer,broadcast_to,flip,diagonal,lib.stride_tricks.as_strided}"
 )
 """Functions whose results show later changes of what they get."""
 EAGER_QUERIES = frozenset(["tf.get_static_value"])

@@ -46,6 +46,7 @@ _CONTEXT_VARIABLE = "contextvars.ContextVar"
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTAINERS = frozenset(["list", "dict", "set"])
+_HOLDING = frozenset(["collections.deque", "collections.OrderedDict"])
 _FIXED = frozenset(["parameter", "import", "star"])
 _ITERATED = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
 _NOT_SET = frozenset(["import", "star", "function", "class"])  # by a name that is computed: that is for settings
@@ -269,11 +270,11 @@ class KeptValues(Analysis):
         if call is None:
             return isinstance(origin.node, _DISPLAYS) and not origin.access_path
         name = origin.made_by or ""
-        return (
-            name.startswith("numpy.")
-            or name == _CONTEXT_VARIABLE
-            or any(origin.file.names.is_builtin(call.func, name) for name in _CONTAINERS)
-        )
+        return name.startswith("numpy.") or name == _CONTEXT_VARIABLE or self._is_container(origin.file, call)
+
+    def _is_container(self, file: File, call: cst.Call) -> bool:
+        """`dict(...)`, `list(...)`, `set(...)`."""
+        return any(file.names.is_builtin(call.func, name) for name in _CONTAINERS)
 
     def _is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
         """Whether a value is one of some objects, something in one, or a view of one: `row` after `row = array[0]`."""
@@ -282,20 +283,28 @@ class KeptValues(Analysis):
 
     def _shown(self, origins: Iterable[Origin]) -> list[Origin]:
         """Some objects, and those that they show: `array` in `array[0]`, `array.reshape(-1)`, `ChainMap({}, array)`."""
-        shown, seen = list(origins), set[Node]()
+        shown, seen, holders = list(origins), set[Node](), set[Node]()
         for origin in shown:  # grows meanwhile
-            if origin.node in seen:
+            file, node = origin.file, origin.node
+            if node in seen:
                 continue
-            seen.add(origin.node)
-            call, inside = origin.call, list[Expression]()
-            if isinstance(origin.node, cst.Subscript):
-                inside = [_innermost(origin.node)]
-            elif call is not None and origin.made_by in SHARING_FUNCTIONS:
-                inside = [arg.value for arg in call.args]
-            elif call is not None and isinstance(call.func, cst.Attribute) and call.func.attr.value in SHARING_METHODS:
-                inside = [call.func.value]
+            seen.add(node)
+            inside = list[Expression]()
+            if isinstance(node, cst.Subscript):
+                inside = [_innermost(node)]
+                holders.update(o.node for o in self.inference.of(file, inside[0], origin.context))
+            elif isinstance(node, cst.List | cst.Tuple) and node in holders:
+                inside = [element.value for element in node.elements]
+            elif isinstance(node, cst.Call):
+                name, func = file.name(node.func), node.func
+                is_holder = node in holders and (name in _HOLDING or self._is_container(file, node))
+                if is_holder or name in SHARING_FUNCTIONS:
+                    inside = [arg.value for arg in node.args]
+                    holders.update(inside if is_holder else ())
+                elif isinstance(func, cst.Attribute) and func.attr.value in SHARING_METHODS:
+                    inside = [func.value]
             for value in inside:
-                shown.extend(self.inference.of(origin.file, value, origin.context))
+                shown.extend(self.inference.of(file, value, origin.context))
         return shown
 
     # Attributes.
@@ -469,7 +478,7 @@ class KeptValues(Analysis):
         for target, _ in file.tree.item_assignments:
             yield from ((container, target) for container in dict.fromkeys((_innermost(target.value), target.value)))
         for changed in file.tree.nodes(cst.AugAssign):
-            if isinstance(changed.target, cst.Name):
+            if isinstance(changed.target, cst.Name | cst.Subscript):
                 yield changed.target, changed
         for call in file.tree.calls:
             out = argument(call, -1, "out")
@@ -487,9 +496,21 @@ class KeptValues(Analysis):
             ):
                 whole = call.func.value
                 yield from ((container, call) for container in dict.fromkeys((_innermost(whole), whole)))
-        for call in file.method_calls("set", "reset", "register"):
+        for owner, name in self._changing_names(file):
+            yield from (
+                (owner, call) for call in file.tree.calls if isinstance(call.func, cst.Name) and call.func.value == name
+            )
+        keeps = any(word in file.source.text for word in ("ContextVar", "singledispatch"))
+        for call in file.method_calls("set", "reset", "register") if keeps else ():
             if isinstance(call.func, cst.Attribute) and self._keeps_what_is_set(file, call.func.value):
                 yield call.func.value, call
+
+    def _changing_names(self, file: File) -> Iterator[tuple[Expression, str]]:
+        """`push = values.append`: the container, and the name."""
+        for assigned in file.tree.nodes(cst.Assign):
+            value, target = assigned.value, assigned.targets[0].target
+            if isinstance(value, cst.Attribute) and isinstance(target, cst.Name) and value.attr.value in CHANGES:
+                yield value.value, target.value
 
     def _keeps_what_is_set(self, file: File, owner: Expression) -> bool:
         """Whether it is a variable of `contextvars`, or a function of `functools.singledispatch`."""
