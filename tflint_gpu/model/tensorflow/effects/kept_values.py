@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TypeAlias, TypeGuard
@@ -14,25 +14,18 @@ import libcst as cst
 from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import RUNNING_METHODS, SETTERS, TRAINED_ATTRIBUTES
-from tflint_gpu.model.library.tensor_functions import (
-    ARRAY_CHANGES,
-    CHANGING_FUNCTIONS,
-    SHARING_FUNCTIONS,
-    SHARING_METHODS,
-)
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
 from tflint_gpu.model.python.execution.run_order import RunOrder
-from tflint_gpu.model.python.project.decorators import function_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
-from tflint_gpu.model.python.syntax.containers import CHANGES
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
+from tflint_gpu.model.tensorflow.effects.changes_in_place import DISPLAYS, ChangesInPlace
 from tflint_gpu.model.tensorflow.tracing.dynamic_writes import ANY_NAME, DYNAMIC_SUBSTRINGS, DynamicWrites, Place
 from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -42,11 +35,7 @@ _OF_TRAINABLE = TRAINED_ATTRIBUTES | {"trainable"}
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _MODAL = ("BatchNorm", "applications", "load_model")
-_CONTEXT_VARIABLE = "contextvars.ContextVar"
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
-_DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
-_CONTAINERS = frozenset(["list", "dict", "set"])
-_HOLDING = frozenset(["collections.deque", "collections.OrderedDict"])
 _FIXED = frozenset(["parameter", "import", "star"])
 _ITERATED = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
 _NOT_SET = frozenset(["import", "star", "function", "class"])  # by a name that is computed: that is for settings
@@ -80,6 +69,7 @@ class KeptValues(Analysis):
         self.kinds = model.once(Kinds)
         self.reached = model.once(ReachedFunctions)
         self.dynamic = model.once(DynamicWrites)
+        self.in_place = model.once(ChangesInPlace)
         self._changes: dict[File, dict[str, list[_Change]]] = {}
 
     def of(
@@ -251,11 +241,15 @@ class KeptValues(Analysis):
         Arguments:
             outer: what binds it, where it is a name.
         """
-        made = {o.node: o.file for o in self._shown(self.inference.of(file, read)) if self._is_mutable(o)}
+        made = {
+            o.node: o.file for o in self.in_place.shown(self.inference.of(file, read)) if self.in_place.is_mutable(o)
+        }
         for other in dict.fromkeys((file, self.file, *made.values())):
             for change in self._in_file(other).get("", ()):
                 is_it = other is file and outer and self._is_same_name(file, change.owner, read, outer)
-                if is_it or (made and any(self._is_part(o, made) for o in self.inference.of(other, change.owner))):
+                if is_it or (
+                    made and any(self.in_place.is_part(o, made) for o in self.inference.of(other, change.owner))
+                ):
                     yield change
 
     def _is_same_name(self, file: File, owner: Expression, read: Expression, bindings: Sequence[Binding]) -> bool:
@@ -263,49 +257,6 @@ class KeptValues(Analysis):
         if not isinstance(owner, cst.Name) or not isinstance(read, cst.Name) or owner.value != read.value:
             return False
         return not {*bindings}.isdisjoint(file.flow.lookup(owner.value, owner))
-
-    def _is_mutable(self, origin: Origin) -> bool:
-        """Whether it is a container or an array of NumPy, which can be changed in place."""
-        call = origin.call
-        if call is None:
-            return isinstance(origin.node, _DISPLAYS) and not origin.access_path
-        name = origin.made_by or ""
-        return name.startswith("numpy.") or name == _CONTEXT_VARIABLE or self._is_container(origin.file, call)
-
-    def _is_container(self, file: File, call: cst.Call) -> bool:
-        """`dict(...)`, `list(...)`, `set(...)`."""
-        return any(file.names.is_builtin(call.func, name) for name in _CONTAINERS)
-
-    def _is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
-        """Whether a value is one of some objects, something in one, or a view of one: `row` after `row = array[0]`."""
-        shown = self._shown([origin])
-        return any(o.file is file and file.tree.within(o.node, node) for o in shown for node, file in made.items())
-
-    def _shown(self, origins: Iterable[Origin]) -> list[Origin]:
-        """Some objects, and those that they show: `array` in `array[0]`, `array.reshape(-1)`, `ChainMap({}, array)`."""
-        shown, seen, holders = list(origins), set[Node](), set[Node]()
-        for origin in shown:  # grows meanwhile
-            file, node = origin.file, origin.node
-            if node in seen:
-                continue
-            seen.add(node)
-            inside = list[Expression]()
-            if isinstance(node, cst.Subscript):
-                inside = [_innermost(node)]
-                holders.update(o.node for o in self.inference.of(file, inside[0], origin.context))
-            elif isinstance(node, cst.List | cst.Tuple) and node in holders:
-                inside = [element.value for element in node.elements]
-            elif isinstance(node, cst.Call):
-                name, func = file.name(node.func), node.func
-                is_holder = node in holders and (name in _HOLDING or self._is_container(file, node))
-                if is_holder or name in SHARING_FUNCTIONS:
-                    inside = [arg.value for arg in node.args]
-                    holders.update(inside if is_holder else ())
-                elif isinstance(func, cst.Attribute) and func.attr.value in SHARING_METHODS:
-                    inside = [func.value]
-            for value in inside:
-                shown.extend(self.inference.of(file, value, origin.context))
-        return shown
 
     # Attributes.
 
@@ -436,7 +387,7 @@ class KeptValues(Analysis):
 
     def _is_foreign(self, origin: Origin) -> bool:
         """Whether it is no instance of the project's own classes: a list, a module, an object of a library."""
-        if isinstance(origin.node, (*_DISPLAYS, *_CONSTANTS)):
+        if isinstance(origin.node, (*DISPLAYS, *_CONSTANTS)):
             return not origin.access_path
         if origin.call is not None:
             return is_library(origin.made_by) and (origin.made_by or "").rpartition(".")[2][:1].isupper()
@@ -460,7 +411,7 @@ class KeptValues(Analysis):
                 target = assignment.target
                 change = _Change(file, target, target.value, assignment.value)
                 changes.setdefault(target.attr.value, []).append(change)
-            for container, node in self._changed_in_place(file):
+            for container, node in self.in_place.of(file):
                 if isinstance(container, cst.Attribute):
                     changes.setdefault(container.attr.value, []).append(_Change(file, node, container.value))
                 changes.setdefault("", []).append(_Change(file, node, container))
@@ -469,59 +420,6 @@ class KeptValues(Analysis):
                 changes.setdefault(write.name, []).append(change)
             self._changes[file] = changes
         return self._changes[file]
-
-    def _changed_in_place(self, file: File) -> Iterator[tuple[Expression, Node]]:
-        """`d[k] = v`, `l.append(v)`, `a += 1`, `rng.shuffle(a)`, `np.exp(b, out=a)`: the container, and the place.
-
-        Of `d["a"]["b"] = v` both what `d` holds and `d["a"]`, which may have another name.
-        """
-        for target, _ in file.tree.item_assignments:
-            yield from ((container, target) for container in dict.fromkeys((_innermost(target.value), target.value)))
-        for changed in file.tree.nodes(cst.AugAssign):
-            if isinstance(changed.target, cst.Name | cst.Subscript):
-                yield changed.target, changed
-        for call in file.tree.calls:
-            out = argument(call, -1, "out")
-            if out is not None:
-                yield _innermost(out), call
-            name = file.name(call.func) or ""
-            is_in_place = name in CHANGING_FUNCTIONS or (name.startswith("numpy.") and name.endswith(".at"))
-            if call.args and (is_in_place or method_name(call) == "shuffle"):
-                yield _innermost(call.args[0].value), call
-        for call in file.method_calls(*CHANGES, *ARRAY_CHANGES):
-            if (
-                isinstance(call.func, cst.Attribute)
-                and not is_library(file.name(call.func))
-                and not self.inference.callees(file, call)
-            ):
-                whole = call.func.value
-                yield from ((container, call) for container in dict.fromkeys((_innermost(whole), whole)))
-        for owner, name in self._changing_names(file):
-            yield from (
-                (owner, call) for call in file.tree.calls if isinstance(call.func, cst.Name) and call.func.value == name
-            )
-        keeps = any(word in file.source.text for word in ("ContextVar", "singledispatch"))
-        for call in file.method_calls("set", "reset", "register") if keeps else ():
-            if isinstance(call.func, cst.Attribute) and self._keeps_what_is_set(file, call.func.value):
-                yield call.func.value, call
-
-    def _changing_names(self, file: File) -> Iterator[tuple[Expression, str]]:
-        """`push = values.append`: the container, and the name."""
-        for assigned in file.tree.nodes(cst.Assign):
-            value, target = assigned.value, assigned.targets[0].target
-            if isinstance(value, cst.Attribute) and isinstance(target, cst.Name) and value.attr.value in CHANGES:
-                yield value.value, target.value
-
-    def _keeps_what_is_set(self, file: File, owner: Expression) -> bool:
-        """Whether it is a variable of `contextvars`, or a function of `functools.singledispatch`."""
-        if any(origin.made_by == _CONTEXT_VARIABLE for origin in self.inference.of(file, owner)):
-            return True
-        return any(
-            function.file.name(function_of(decorator)) == "functools.singledispatch"
-            for function in (callee.function for callee in self.inference.callables(file, owner))
-            if isinstance(function.node, cst.FunctionDef)
-            for decorator in function.node.decorators
-        )
 
     # What Keras's own objects read of themselves.
 
@@ -657,13 +555,6 @@ def _may_be_kept(text: str, change: _Change) -> str:
 def _allocates(value: Expression) -> bool:
     """`Settings.__new__(Settings)`, `self.__class__.__new__(self.__class__)`."""
     return isinstance(value, cst.Call) and method_name(value) == "__new__"
-
-
-def _innermost(container: Expression) -> Expression:
-    """`d` of `d["a"]["b"]`."""
-    while isinstance(container, cst.Subscript):
-        container = container.value
-    return container
 
 
 def _is_in(file: File, node: Node, function: Function) -> bool:
