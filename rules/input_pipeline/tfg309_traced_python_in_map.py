@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph
+from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph, method_name
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -164,9 +164,17 @@ def _fix(model: Model, misplaced: Misplaced) -> Fix | None:
     if misplaced.misuse == "draw":
         return draw_in_graph(model, file, call, misplaced.name)
     spelling = file.imports.spelling("tf.print", call) if misplaced.misuse == "print" else None
-    if spelling is None or any(arg.keyword is not None or arg.star for arg in call.args):
+    if spelling is None or any(arg.keyword is not None or arg.star or _is_text(arg.value) for arg in call.args):
         return None
     return Fix("Print with `tf.print`", "unsafe", (*importing(spelling), Edit(call.func, spelling.text)))
+
+
+def _is_text(value: cst.BaseExpression) -> bool:
+    """`"{}".format(x)`, `"%s" % x`, `f"{x}"`: Python writes it once, and no value is in it."""
+    if isinstance(value, cst.BinaryOperation):
+        return isinstance(value.operator, cst.Modulo)
+    is_method = isinstance(value, cst.Call) and method_name(value) == "format"
+    return is_method or isinstance(value, cst.FormattedString | cst.ConcatenatedString)
 
 
 def _consequence(misplaced: Misplaced) -> str:

@@ -17,6 +17,7 @@ from tflint_gpu.model import (
     Guards,
     MappedCode,
     Runtime,
+    TensorUses,
     TensorValue,
     Trace,
     TracedCode,
@@ -24,7 +25,6 @@ from tflint_gpu.model import (
     Tracing,
     Values,
     alternatives,
-    takes_tensor,
 )
 from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.model.library.operations import operation_named
@@ -270,7 +270,7 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
     may_run_eagerly = trace.keras or model.once(TracedCode).functions_run_eagerly
     is_same = not may_run_eagerly or (
         _are_floats(model, trace, call, is_float_only=known.float_only)
-        and takes_tensor(model, file, call, returned=trace.keras and not trace.path, eager=True)
+        and model.once(TensorUses).takes_tensor(file, call, returned=trace.keras and not trace.path, eager=True)
         and not (trace.passes_gradients and any(map(model.reaches, _TRAINS_EAGERLY)))
     )
     safe = known.safe and not trace.is_shared and plain and is_same

@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     Model,
     Node,
     Origin,
+    TensorUses,
     argument,
     operation_named,
     walk,
@@ -45,6 +46,7 @@ class NumberDtypes(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
+        self.uses = model.once(TensorUses)
         self._in_work: set[Node] = set()
 
     def of_argument(self, file: File, value: Expression, function: Function, parameter: cst.Param) -> Need | None:
@@ -83,9 +85,10 @@ class NumberDtypes(Analysis):
         if isinstance(parent, cst.BinaryOperation) and isinstance(parent.operator, _ARITHMETIC):
             other = parent.right if parent.left is value else parent.left
             if self.is_float(file, other) or (isinstance(parent.operator, cst.Divide) and self._is_whole(file, other)):
-                return "float32"
+                was_number = isinstance(self.constants.of(file, other), int | float)
+                return None if was_number and not self.uses.takes_tensor(file, parent) else "float32"
             return self._need(file, parent, depth) if self._is_whole(file, other) else None
-        if isinstance(parent, cst.UnaryOperation):
+        if isinstance(parent, cst.UnaryOperation) and not isinstance(parent.operator, cst.Not):
             return self._need(file, parent, depth)
         if isinstance(parent, cst.ComparisonTarget | cst.Comparison):
             return self._compared(file, value, parent)

@@ -283,3 +283,11 @@ def test_the_graph_draws_in_what_the_layer_computes(made: str, noise: str, tmp_p
     shaky = scope["shaky"]
     model = tf.keras.Sequential([tf.keras.Input((4,)), shaky])
     assert model(tf.ones((2, 4))).dtype == shaky.compute_dtype  # type: ignore[attr-defined]
+
+
+def test_a_constant_is_made_of_no_tensor(tmp_path: Path) -> None:
+    """Protects `tf.constant(np.random.rand(2))`, which takes no tensor of a graph: `tf.convert_to_tensor` does."""
+    for making, is_fixed in (("tf.constant", False), ("tf.convert_to_tensor", True)):
+        code = f"import numpy as np\n{HEAD}{STEP}    return x + {making}(np.random.rand(2))\n"
+        ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG102"]
+        assert (finding.fix is not None) is is_fixed

@@ -286,6 +286,9 @@ NEEDS = {  # the function's body, the number in the loop over `i`, and what the 
     "times ones of a dtype": ("tf.ones([2], tf.float16) * n", "i", None),
     "times who knows what": ("x * n", "i", None),
     "given to who knows what": ("library.scale(x, n)", "i", None),
+    "as a share of some at most": ("tf.reduce_mean(model(x)) * min(1.0, n / 10)", "i", None),
+    "rounded": ("model(x) * round(n / 3)", "i", None),
+    "whether it is none": ("model(x) + (not n)", "i", None),
     "a size and a factor": ("tf.zeros(n) * (model(x) * n)", "i", None),
 }
 

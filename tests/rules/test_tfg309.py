@@ -308,3 +308,14 @@ def test_a_draw_has_the_dtype_of_what_it_meets(dtype: str, tmp_path: Path) -> No
     (row,) = scope["rows"].take(1)  # type: ignore[attr-defined]
     assert row.dtype == tf.as_dtype(dtype)
     assert 3 <= float(row) <= 4
+
+
+@pytest.mark.parametrize("text", ["'row {}'.format(row)", "'row %s' % row", "f'row {row}'"])
+def test_a_text_that_python_writes_is_not_printed_in_the_graph(text: str, tmp_path: Path) -> None:
+    """Protects who reads the output: `tf.print` would show the text of a symbolic tensor for each element."""
+    code = f"{HEAD}def show(row, label):\n    print({text})\n    return row, label\nds.map(show)\n"
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG309"]
+    assert finding.fix is None
+    code = code.replace(text, "'row', row")
+    ((_, finding),) = [pair for pair in findings(code, tmp_path) if pair[0].code == "TFG309"]
+    assert finding.fix is not None

@@ -109,7 +109,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.missing_kernels import MissingKernel, MissingKernels
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
-    from tflint_gpu.model.tensorflow.effects.tensor_uses import takes_tensor
+    from tflint_gpu.model.tensorflow.effects.tensor_uses import TensorUses
     from tflint_gpu.model.tensorflow.execution.construction import Construction
     from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops

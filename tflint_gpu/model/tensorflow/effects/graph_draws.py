@@ -14,7 +14,7 @@ from tflint_gpu.model.python.names.imports import Spelling
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import operands
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.tensorflow.effects.tensor_uses import later_uses, takes_tensor
+from tflint_gpu.model.tensorflow.effects.tensor_uses import TensorUses, later_uses
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.values.value import TensorValue
 from tflint_gpu.model.values.values import Values
@@ -44,7 +44,7 @@ def graph_draw(model: Model, file: File, call: cst.Call, name: str) -> GraphDraw
     compared = _compared_tensor(model, file, call)
     if compared is not None:
         given.append(f"dtype={file.code(compared)}.dtype")
-    elif not takes_tensor(model, file, call) or (dtype := _needed_dtype(model, file, call)) is None:
+    elif not model.once(TensorUses).takes_tensor(file, call) or (dtype := _needed_dtype(model, file, call)) is None:
         return None
     elif dtype != "float32":
         given.append(f"dtype={dtype}")

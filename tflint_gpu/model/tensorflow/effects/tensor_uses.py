@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from tflint_gpu.bounds import DRAWN_NAMES
-from tflint_gpu.model.model import Model
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -16,46 +16,81 @@ _OF_TENSORS = ("shape", "dtype")
 _PASSED_ON = (cst.UnaryOperation, cst.Tuple, cst.Element, cst.IfExp, cst.ComparisonTarget)
 _TESTED = (cst.If, cst.While, cst.IfExp)
 _ORDERS = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
+_ASK_VALUES = frozenset(["tf.constant", "tf.get_static_value", "tf.make_tensor_proto", "tf.TensorShape"])
 _TAKERS = ("tf.", "keras.")
 
 
-def takes_tensor(
-    model: Model, file: File, node: Expression, *, returned: bool = True, eager: bool = False, names: int = 0
-) -> bool:
-    """Whether all that is done with a value can be done with a tensor: it is computed with, or given to TensorFlow.
+class TensorUses(Analysis):
+    """Analysis of the places where values of Python's or NumPy's are used."""
 
-    Arguments:
-        returned: whether those that call its function take one.
-        eager: whether the code runs eagerly: NumPy may compute with it, and Python decide by it.
-        names: how many names have been followed.
-    """
-    child: Node = node
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.Arg):
-            taker = file.tree.parents[parent]
-            is_result = parent.keyword is not None and parent.keyword.value == "out"
-            return isinstance(taker, cst.Call) and not is_result and _takes(model, file, taker.func, eager=eager)
-        if isinstance(parent, cst.Return):
-            return returned
-        if isinstance(parent, cst.Attribute) and parent.attr.value in _OF_TENSORS:
+    kinds = Once(Kinds)
+    values = Once(Values)
+
+    def takes_tensor(
+        self, file: File, node: Expression, *, returned: bool = True, eager: bool = False, names: int = 0
+    ) -> bool:
+        """Whether all that is done with a value can be done with a tensor: it is computed with, or given to TensorFlow.
+
+        Arguments:
+            returned: whether those that call its function take one.
+            eager: whether the code runs eagerly: NumPy may compute with it, and Python decide by it.
+            names: how many names have been followed.
+        """
+        child: Node = node
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.Arg):
+                taker = file.tree.parents[parent]
+                is_result = parent.keyword is not None and parent.keyword.value == "out"
+                return isinstance(taker, cst.Call) and not is_result and self._takes(file, taker.func, eager=eager)
+            if isinstance(parent, cst.Return):
+                return returned
+            if isinstance(parent, cst.Attribute) and parent.attr.value in _OF_TENSORS:
+                return True
+            if isinstance(parent, cst.Lambda):
+                return returned and child is parent.body
+            if isinstance(parent, cst.Assign | cst.AugAssign):
+                uses = later_uses(file, parent) if names < DRAWN_NAMES.limit else None
+                if names >= DRAWN_NAMES.limit:
+                    self.inference.meet(DRAWN_NAMES)
+                return uses is not None and all(
+                    self.takes_tensor(file, use, returned=returned, eager=eager, names=names + 1) for use in uses
+                )
+            if isinstance(parent, _TESTED) and child is parent.test:
+                return eager
+            if isinstance(parent, cst.Comparison | cst.ComparisonTarget) and not eager:
+                return False
+            if isinstance(parent, cst.BinaryOperation) and self._meets_tensor(file, parent, child):
+                return True
+            if not self._computes(file, parent, child, eager=eager):
+                return False
+            child = parent
+        return False
+
+    def _takes(self, file: File, function: Expression, *, eager: bool) -> bool:
+        """Whether what is called takes tensors: of a library, a layer or a model."""
+        name = file.name(function) or ""
+        if (name.startswith(_TAKERS) and (eager or name not in _ASK_VALUES)) or (eager and name.startswith("numpy.")):
             return True
-        if isinstance(parent, cst.Lambda):
-            return returned and child is parent.body
-        if isinstance(parent, cst.Assign | cst.AugAssign):
-            uses = later_uses(file, parent) if names < DRAWN_NAMES.limit else None
-            if names >= DRAWN_NAMES.limit:
-                model.inference.meet(DRAWN_NAMES)
-            return uses is not None and all(
-                takes_tensor(model, file, use, returned=returned, eager=eager, names=names + 1) for use in uses
-            )
-        if isinstance(parent, _TESTED) and child is parent.test:
+        return self.kinds.must_be(file, function, "layer", "model") or self.kinds.is_model(file, function)
+
+    def _meets_tensor(self, file: File, operation: cst.BinaryOperation, side: Node) -> bool:
+        """Whether the other operand is a tensor: the result is one, whatever this one is."""
+        other = self.values.of(file, operation.left if operation.right is side else operation.right)
+        return isinstance(other, TensorValue) and other.kind in ("tensor", "variable")
+
+    def _computes(self, file: File, parent: Node, child: Node, *, eager: bool) -> bool:
+        """Whether a node computes a tensor of one that is its part."""
+        if isinstance(parent, cst.BinaryOperation):
+            other = self.values.of(file, parent.left if parent.right is child else parent.right)
+            # An array of another dtype gives an array its dtype, and takes that of a tensor.
+            return not (isinstance(other, TensorValue) and other.kind == "array" and other.dtype not in ("", "float32"))
+        if isinstance(parent, cst.Comparison):
+            return all(isinstance(target.operator, _ORDERS) for target in parent.comparisons)
+        if isinstance(parent, cst.Subscript):
+            return parent.value is child and all(map(_is_plain, parent.slice))
+        if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
             return eager
-        if isinstance(parent, cst.Comparison | cst.ComparisonTarget) and not eager:
-            return False
-        if not _computes(model, file, parent, child):
-            return False
-        child = parent
-    return False
+        return isinstance(parent, _PASSED_ON)
 
 
 def later_uses(file: File, statement: cst.Assign | cst.AugAssign) -> list[cst.Name] | None:
@@ -73,28 +108,6 @@ def later_uses(file: File, statement: cst.Assign | cst.AugAssign) -> list[cst.Na
         u for u in uses if file.tree.function(u) is function and not isinstance(file.tree.parents[u], cst.AssignTarget)
     ]
     return [use for use in read if order.get(use, 0) > order.get(target, 0) and not file.tree.within(use, statement)]
-
-
-def _takes(model: Model, file: File, function: Expression, *, eager: bool) -> bool:
-    """Whether what is called takes tensors: of a library, a layer or a model."""
-    name = file.name(function) or ""
-    if name.startswith(_TAKERS) or (eager and name.startswith("numpy.")):
-        return True
-    kinds = model.once(Kinds)
-    return kinds.must_be(file, function, "layer", "model") or kinds.is_model(file, function)
-
-
-def _computes(model: Model, file: File, parent: Node, child: Node) -> bool:
-    """Whether a node computes a tensor of one that is its part."""
-    if isinstance(parent, cst.BinaryOperation):
-        other = model.once(Values).of(file, parent.left if parent.right is child else parent.right)
-        # An array of another dtype gives an array its dtype, and takes that of a tensor.
-        return not (isinstance(other, TensorValue) and other.kind == "array" and other.dtype not in ("", "float32"))
-    if isinstance(parent, cst.Comparison):
-        return all(isinstance(target.operator, _ORDERS) for target in parent.comparisons)
-    if isinstance(parent, cst.Subscript):
-        return parent.value is child and all(map(_is_plain, parent.slice))
-    return isinstance(parent, _PASSED_ON)
 
 
 def _is_plain(element: cst.SubscriptElement) -> bool:
