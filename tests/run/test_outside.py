@@ -269,7 +269,7 @@ def test_what_cannot_be_watched_is_refused_with_the_reason() -> None:
     nobody = asked("--pid", str(program.pid))
     assert (nobody.returncode, no_python.returncode) == (2, 2)
     assert "there is no such process" in nobody.stderr
-    assert "runs no Python" in no_python.stderr
+    assert "finds no Python interpreter in" in no_python.stderr
     for arguments in (["--pid", "1", "x.py"], ["--gil", "x.py"], ["--native", "x.py"], ["--seconds", "3", "x.py"], []):
         assert asked(*arguments).returncode == 2
 
