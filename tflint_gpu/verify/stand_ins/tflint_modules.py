@@ -162,7 +162,7 @@ class _Partly:
         if hasattr(self._module, name):
             return getattr(self._module, name)
         module = self._module.__name__
-        tell(f"{name} of {module}, which is not there")
+        tell(f"{name} of {module}, which does not exist")
         return _Absent(f"{module}.{name}", ImportError(f"cannot import name '{name}' from '{module}'", name=module))
 
 
@@ -196,7 +196,7 @@ def _import_what_is_there(
 
 def _cannot(error: Exception) -> str:
     is_missing = isinstance(error, ImportError)
-    return "is not there" if is_missing else f"cannot be imported ({type(error).__name__}: {error})"
+    return "cannot be imported" if is_missing else f"cannot be imported ({type(error).__name__}: {error})"
 
 
 def _is_about_keras(error: Exception) -> bool:
