@@ -69,7 +69,7 @@ def test_several_runs_are_a_table_and_several_of_one_kind_are_pairs(tmp_path: Pa
     slow = ",".join(report(tmp_path / f"slow{step}.json", training(step)) for step in (0.020, 0.0201, 0.0202))
     code, text = compared(*groups, slow)
     assert code == 1 and len(text.splitlines()) == 4
-    assert "no difference" in text.splitlines()[2] and "slower by more" in text.splitlines()[3]
+    assert "no measurable difference" in text.splitlines()[2] and "slower by more" in text.splitlines()[3]
 
 
 def test_each_training_of_a_program_is_compared_with_the_same(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_the_page_is_about_training_where_there_is_one(project: Path) -> None:
         < body.index("Not counted: imports 3.0 s")
         < body.index("<h2>")
     )
-    assert "EUR in a day of training." in body
+    assert "EUR for each day of training." in body
     slow = Page(text).tables["Slow steps (more than twice the median), grouped by what only they did"]
     assert [row["steps"] for row in slow[1:]] == ["1 of 30"]
     assert "steps per second" not in shown(project, training(project, steps=False))
